@@ -12,6 +12,7 @@ import sys
 from envkit.worker import ranks, scratch
 from envkit.worker.instances import merged
 from envkit.worker.measure.meeting import documents
+from envkit.worker.messages import FewMeasured
 
 
 def main() -> int:
@@ -21,7 +22,7 @@ def main() -> int:
         status = subprocess.run([*command, "--meet", number, str(folder)], stdout=sys.stderr, check=False).returncode
         found = documents(folder)
         if status or len(found) != int(number):
-            return ranks.problem(f"had {len(found)} of {number} processes measure something (exit status {status})")
+            return ranks.problem(FewMeasured(len(found), int(number), status))
         sample = merged(found)
     print(json.dumps(sample), flush=True)
     return 1 if "problem" in sample else 0

@@ -18,6 +18,7 @@ from envkit.common import yamlfile
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.yamlfile import YamlFile
 from envkit.profiles import catalogue, profile
+from envkit.rendering import text_of
 from envkit.stats.interval import Speedup
 from envkit.stats.verdict import Verdict
 
@@ -127,7 +128,7 @@ def _entries(
         try:
             found.append(interleaved.of_profile(one, inspection))
         except InputError as error:
-            missing[name] = str(error)
+            missing[name] = text_of(error)
     return found, missing
 
 

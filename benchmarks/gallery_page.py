@@ -191,9 +191,13 @@ def _losses(run: Run) -> list[str]:
 
 def _quiet(runs: Sequence[Run]) -> list[str]:
     total = sum(_blocks(run) for run in runs)
-    hit = dict(enumerate(texts for run in runs for texts in run.summary.interference.values()))
+    disturbed = [(number, one) for number, run in enumerate(runs) for one in run.summary.samples if one.interference]
+    hit: dict[tuple[int, int], set[str]] = {}
+    for number, sample in disturbed:
+        hit.setdefault((number, sample.block), set()).update(sample.interference)
     if hit:
-        found = f"{len(hit)} of {total} blocks were disturbed from outside (most often: {noise.commonest(hit)})."
+        often = noise.KINDS[noise.commonest(hit)]
+        found = f"{len(hit)} of {total} blocks were disturbed from outside (most often: {often})."
     else:
         found = f"none of {total} blocks was disturbed from outside, as far as can be seen."
     told = [f"{run.model.title}: {'; '.join(row.text for row in wording.interference(run.summary))}"

@@ -21,7 +21,7 @@ from envkit.bench import dataset
 from envkit.bench.job import PADDING
 from envkit.bench.plan import MARGIN, MOST_PADDING
 from envkit.checks.effect import check
-from envkit.checks.interference import interference_in
+from envkit.checks.interference import disturbances
 from envkit.cli.arguments import count
 from envkit.common.errors import InputError
 from envkit.common.machine_lock import machine_lock
@@ -32,6 +32,7 @@ from envkit.profiles import catalogue
 from envkit.profiles.environment import Environment, clean
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import of_rank, resolve
+from envkit.rendering import text
 from envkit.stats.interval import ERROR_RATE, Speedup, log_ratios, speedup
 from envkit.stats.sequential import fewest_blocks
 from envkit.worker.fashion_mnist import SYNTHETIC
@@ -194,7 +195,7 @@ def _sample(bench: Bench, results: Results, entry: Entry, block: int) -> None:
         images_per_step=document.get("images_per_step"),
         losses=document["losses"],
         first_step_s=document["warmup_step_s"][0] if document["warmup_step_s"] else None,
-        interference=interference_in(document),
+        interference=[*disturbances(document)],
         system_share=round(usage["system_s"] / ((usage["system_s"] + usage["user_s"]) or 1), 4),
         faults_per_step=usage["minor_faults"] / document.get("usage_steps", len(document["step_s"])),
         seen={name: (document["evidence"].get(probe) or {}).get(key) for name, (probe, key) in SEEN.items()},
@@ -209,7 +210,7 @@ def _start(
     """The worker's document, or None where it failed or was not in effect, which is then written down."""
     outcome = (entry.engine or bench.engine).run(task)
     document: dict[str, Any] = {}
-    problems = [f"the worker {outcome.failure}"] if outcome.failure else []
+    problems = [f"the worker {text(outcome.failure)}"] if outcome.failure else []
     if not problems:
         try:
             document = json.loads(outcome.stdout)
@@ -291,7 +292,7 @@ def interference(results: Results, pairs: Sequence[tuple[str, str]], comparisons
 def _how_many(disturbed: Sequence[Line], hit: set[int], blocks: int) -> str:
     if not disturbed:
         return f"none of {blocks} blocks was disturbed from outside, as far as can be seen."
-    often = noise.commonest({block: _reasons(disturbed, block) for block in hit})
+    often = noise.KINDS[noise.commonest({block: _reasons(disturbed, block) for block in hit})]
     plural = "s" if len(disturbed) > 1 else ""
     were = "were" if len(hit) > 1 else "was"
     return (

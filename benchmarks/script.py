@@ -17,6 +17,7 @@ from typing import Any
 
 from envkit.common.errors import BAD_INPUT, INTERRUPTED, InputError
 from envkit.engines.base import PROJECT
+from envkit.rendering import text_of
 
 from benchmarks.page import PAGES
 from benchmarks.results import FOLDER
@@ -76,7 +77,7 @@ def run(name: str, main: Callable[[], int]) -> int:
     try:
         return main()
     except InputError as error:
-        print(f"{name}: {error}", file=sys.stderr)
+        print(f"{name}: {text_of(error)}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         print(f"{name}: interrupted; the same command goes on", file=sys.stderr)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.common.messages import About
 from envkit.engines.base import PROJECT, EngineOptions
 from envkit.engines.inspect_image import inspect
 from envkit.engines.local import LocalEngine
@@ -102,7 +103,7 @@ def _stack(bench: Bench, name: str, python: str, commands: Sequence[str]) -> Sta
         engine = LocalEngine(EngineOptions(python=python))
         return Stack(name, engine, inspect(engine, bench.inherited, commands, contents=True))
     except InputError as error:
-        raise InputError(f"--stack {name}: {error}") from None
+        raise InputError(About(f"--stack {name}", error.message)) from None
 
 
 def _on(name: str, stack: str) -> str:

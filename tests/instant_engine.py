@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from envkit import engines
 from envkit.engines.base import Engine, EngineOptions, Outcome, Task
+from envkit.engines.messages import ExitStatus
+from envkit.messages import from_json
 
 from tests.simulated_worker import answer, log_start, name_of
 from tests.simulation import Simulation
@@ -88,9 +90,9 @@ class InstantEngine:
                 case "interrupt":
                     raise KeyboardInterrupt
                 case "exit":
-                    return Outcome("", said, self.takes_s, f"ended with exit status {behaviour['status']}")
+                    return Outcome("", said, self.takes_s, ExitStatus(behaviour["status"]))
                 case "problem":
-                    failure = behaviour.get("failure", "ended with exit status 1")
+                    failure = from_json(behaviour["failure"]) if "failure" in behaviour else ExitStatus(1)
                     return Outcome(behaviour["text"], said, self.takes_s, failure)
                 case "print":
                     return Outcome(behaviour["text"], said, self.takes_s, None)

@@ -100,6 +100,7 @@ def accelerator(count: int = 1, problem: str | None = None, fix: str | None = No
         "usable": 0 if problem else count,
         "problem": problem,
         "fix": fix,
+        "by_setting": False,
         "interfaces": ["eth0", "lo"],
         **fields,
     }

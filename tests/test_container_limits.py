@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from envkit.common.errors import InputError
 from envkit.engines.base import EngineOptions
 from envkit.engines.container_limits import memory_bytes, require_in_force
+from envkit.engines.setup_messages import LimitNotInForce
+from envkit.rendering import text
 
 from tests.instant_engine import replace_engine
 from tests.instant_images import InstantImages
+from tests.refusals import refusal
 
 
 def inside(quota=None, cpus=4, memory=None, groups_seen=True):
@@ -45,8 +47,7 @@ def test_limits_in_force(given, seen):
     ],
 )
 def test_a_limit_that_is_ignored(given, seen, option):
-    with pytest.raises(InputError, match=f"^{option}: podman takes it, but inside it is not in force"):
-        require_in_force(EngineOptions(**given), "podman", seen)
+    assert refusal(require_in_force, EngineOptions(**given), "podman", seen) == LimitNotInForce(option, "podman")
 
 
 @pytest.mark.parametrize(("text", "size"), [("512", 512), ("8b", 8), ("2k", 2048), ("300M", 300 * 2**20)])
@@ -59,5 +60,5 @@ def test_nothing_is_measured_where_a_limit_is_ignored(refused, monkeypatch, tmp_
     image = images.add("mine")
     replace_engine(monkeypatch, "podman", images)
     line = refused("bench", "baseline", "--engine", "podman", "--image", "mine", "--cpus", "2", "--data", "synthetic")
-    assert "--cpus 2: podman takes it, but inside it is not in force" in line
+    assert text(LimitNotInForce("--cpus 2", "podman")) in line
     assert image.starts() == []

@@ -17,12 +17,11 @@ which has the standard library alone, sends a message as JSON (``to_json``, ``fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from typing_extensions import dataclass_transform
+    from typing_extensions import Self, dataclass_transform
 else:
 
     def dataclass_transform(**options: Any) -> Any:
@@ -43,31 +42,58 @@ class Severity(str, Enum):
 
 @dataclass_transform(frozen_default=True)
 class Message:
-    """Base class. A subclass is a frozen dataclass of its annotated fields, which are plain data or other messages.
+    """Base class. A subclass has annotated fields, which hold plain data or other messages, as a frozen dataclass has.
 
     ``code`` is ``PACKAGE.WHAT-IS-WRONG``, stable and unique. ``template`` is English for ``envkit.rendering``, whose
     docstring lists what can stand in it. TypeError for a code that is missing or taken.
+
+    It is no dataclass, because making hundreds of these takes longer than all else that a short command does.
     """
 
     code: ClassVar[str] = ""
     severity: ClassVar[Severity] = Severity.ERROR
     template: ClassVar[str] = ""
+    FIELDS: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        dataclass(frozen=True)(cls)
+        cls.FIELDS = (*cls.FIELDS, *cls.__annotations__)
         if not cls.code or not cls.template:
             raise TypeError(f"{cls.__qualname__} needs a code and a template")
         if _CLASSES.setdefault(cls.code, cls).__qualname__ != cls.__qualname__:
             raise TypeError(f"{cls.__qualname__} and {_CLASSES[cls.code].__qualname__} have one code: {cls.code}")
 
+    def __init__(self, *values: Any, **named: Any) -> None:
+        given = {**dict(zip(self.FIELDS, values, strict=False)), **named}
+        wrong = given.keys() ^ {name for name in self.FIELDS if name in given or not hasattr(type(self), name)}
+        if wrong or len(given) < len(values) + len(named):
+            raise TypeError(f"{type(self).__qualname__}: the fields are {self.FIELDS}, given were {values} and {named}")
+        self.__dict__.update({name: given.get(name, getattr(type(self), name, None)) for name in self.FIELDS})
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__qualname__} can't be changed")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.__dict__ == self.__dict__
+
+    def __hash__(self) -> int:
+        return hash((self.code, *self.__dict__.values()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+
+    def values(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return dict(self.__dict__)
+
+    def replace(self, **changed: Any) -> Self:
+        """Return a copy with other values in some fields."""
+        return type(self)(**{**self.__dict__, **changed})
+
     def to_json(self) -> dict[str, Any]:
         """Return the code, the severity and the fields, messages among them likewise."""
-        return {
-            "code": self.code,
-            "severity": self.severity.value,
-            **{field.name: _plain(getattr(self, field.name)) for field in fields(self)},  # type: ignore[arg-type]
-        }
+        plain = {name: _plain(value) for name, value in self.__dict__.items()}
+        return {"code": self.code, "severity": self.severity.value, **plain}
 
 
 def from_json(document: dict[str, Any]) -> Message:

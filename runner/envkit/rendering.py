@@ -4,7 +4,7 @@ In a template:
 
 - ``{field}`` is the field's value; of a message its text, of a list its items as ``a, b and c``.
 - ``{field:FORM}`` writes it in one of ``FORMS``: ``{seconds:duration}``, ``{bytes:size}``, ``{share:percent}``,
-  ``{items:or}``, ``{argv:command}``; other forms are Python's, such as ``{ratio:.2f}``.
+  ``{items:or}``, ``{items:list}``, ``{argv:command}``; other forms are Python's, such as ``{ratio:.2f}``.
 - ``{number:count NOUN}`` is ``1 node`` or ``2 nodes``; ``{number:count process|processes}`` names an irregular plural.
 - ``[text with {field}]`` is left out if a field in it is None or empty. ``[[`` and ``]]`` are brackets.
 """
@@ -15,7 +15,6 @@ import re
 import shlex
 import string
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 from envkit.common.printable import harmless
@@ -31,8 +30,7 @@ def text(message: Message | str) -> str:
     """
     if isinstance(message, str):
         return harmless(message)
-    values = {field.name: getattr(message, field.name) for field in fields(message)}  # type: ignore[arg-type]
-    return harmless(" ".join(_filled(message.template, values).splitlines()))
+    return harmless(" ".join(_filled(message.template, message.values()).splitlines()))
 
 
 def text_of(error: Exception) -> str:
@@ -106,6 +104,7 @@ def percent(share: float) -> str:
 FORMS: Mapping[str, Callable[[Any], str]] = {
     "and": lambda items: joined([_plainly(item) for item in items], "and"),
     "or": lambda items: joined([_plainly(item) for item in items], "or"),
+    "list": lambda items: ", ".join(_plainly(item) for item in items),
     "lines": lambda items: "; ".join(_plainly(item) for item in items),
     "command": shlex.join,
     "duration": duration,

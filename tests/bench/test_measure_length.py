@@ -147,7 +147,7 @@ def test_in_a_job_of_slurms_a_run_takes_no_longer_than_the_job(bench, instant, s
     assert result.returncode == 2
     assert result.stderr.splitlines()[-1].startswith(
         "envkit: --budget 100s is too short: a verdict needs 6 blocks, about 2.5 minutes on this machine; "
-        "give --budget 2.5m, in a job of Slurm's that is as long"
+        "give --budget 2.5m, in a Slurm job that is as long"
     )
     assert len(samples()) == 2
 

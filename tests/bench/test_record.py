@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 from envkit.bench import record
+from envkit.bench.messages import UnusableRecord
 from envkit.bench.record import FILE_NAME, SCHEMA, Record, RecordFull
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema
 
 from tests.records import run_events, write
+from tests.refusals import refusal
 
 
 @pytest.fixture
@@ -104,8 +106,9 @@ def test_reading_what_is_not_there(tmp_path):
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_damaged_line_is_named(folder, number, line):
     damage(folder, number, line)
-    with pytest.raises(InputError, match=rf"{FILE_NAME}:{number}: damaged line; remove it to read the rest"):
-        record.read(folder)
+    found = refusal(record.read, folder)
+    assert (found.file, found.line) == (str(folder / FILE_NAME), number)
+    assert found.problem.startswith("damaged line")
 
 
 @pytest.mark.parametrize(
@@ -113,8 +116,9 @@ def test_a_damaged_line_is_named(folder, number, line):
 )
 def test_a_file_that_is_no_record(tmp_path, content):
     (tmp_path / FILE_NAME).write_text(content)
-    with pytest.raises(InputError, match="is not the record of a run"):
-        record.read(tmp_path)
+    found = refusal(record.read, tmp_path)
+    assert isinstance(found, UnusableRecord)
+    assert found.problem.startswith("is not the record of a run")
 
 
 @pytest.mark.parametrize("schema", [-1, 0, SCHEMA + 1])
@@ -130,8 +134,7 @@ def test_a_record_of_another_schema_is_refused_before_its_other_lines_are_read(f
 @pytest.mark.parametrize("schema", [None, True, "3", 2.0])
 def test_a_schema_that_is_no_number(folder, schema):
     damage(folder, 1, json.dumps({"event": "run", "schema": schema}).encode())
-    with pytest.raises(InputError, match=r"is not the record of a run \(its first line has no number as its schema\)"):
-        record.read(folder)
+    assert "(its first line has no number as its schema)" in refusal(record.read, folder).problem
 
 
 def rewritten(folder, change):

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from envkit.bench import record
 from envkit.engines.base import Outcome
+from envkit.engines.messages import ExitStatus
 
 from benchmarks import gallery_map, gallery_runs
 from tests import records
@@ -171,7 +172,7 @@ def test_a_model_that_fails_is_on_the_page_and_the_others_go_on(measured, simula
         def run(self, task):
             if "benchmarks/gallery/lstm.py" in task.arguments:
                 said = "can't open file '/somewhere/else/lstm.py'"
-                return Outcome("", said, 1.0, f"ended with exit status 2: {said}")
+                return Outcome("", said, 1.0, ExitStatus(2))
             return super().run(task)
 
     replace_engine(monkeypatch, "local", Failing(simulation))

@@ -16,6 +16,7 @@ from envkit.engines.base import PROJECT, EngineOptions, Task
 from envkit.engines.base import WORKER as STARTED
 from envkit.engines.local import LocalEngine
 from envkit.worker.host import cpu_facts
+from envkit.worker.messages import FewMeasured
 
 from benchmarks import launched, peers
 from benchmarks.interleaved import Entry
@@ -225,4 +226,4 @@ def test_a_launcher_that_loses_one_has_no_sample():
     worker = (sys.executable, "-c", training(then="return usual(meeting) if not first() else usual(meeting)[0]"))
     result = at_once(sys.executable, "-c", both, *worker)
     assert result.returncode == 1
-    assert json.loads(result.stdout) == {"problem": "had 1 of 2 processes measure something (exit status 0)"}
+    assert json.loads(result.stdout) == {"problem": FewMeasured(1, 2, 0).to_json()}

@@ -7,9 +7,13 @@ import os
 
 import pytest
 from envkit import cli
-from envkit.bench.parse_sample import with_worker_error
+from envkit.bench.messages import WorkerEnded
+from envkit.bench.parse_sample import worker_problem
 from envkit.checks import process_limit
+from envkit.checks.messages import ProcessLimitElsewhere, ProcessLimitNear
 from envkit.engines.base import Outcome
+from envkit.engines.messages import ExitStatus
+from envkit.rendering import text
 
 LIMIT = "ulimit -u is 40, and this user has 38"
 
@@ -28,21 +32,17 @@ def near(monkeypatch):
      "bash: fork: retry: Resource temporarily unavailable"],
 )  # fmt: skip
 def test_a_worker_that_could_start_no_threads(near, printed):
-    outcome = with_worker_error(Outcome("", f"{printed}\n", 1.0, "ended with exit status 1"))
-    said = f"ended with exit status 1; it could start no more processes or threads: {LIMIT}, and a training needs room"
-    assert outcome.failure.startswith(f"{said} for about 68 more; raise it (ulimit -u")
+    problem = worker_problem(Outcome("", f"{printed}\n", 1.0, ExitStatus(1)))
+    assert problem == WorkerEnded(ExitStatus(1), ProcessLimitNear(LIMIT, 68))
 
 
 def test_another_failure_is_not_explained_by_it(near):
-    assert (
-        with_worker_error(Outcome("", "Killed", 1.0, "ended with exit status 1")).failure == "ended with exit status 1"
-    )
+    assert worker_problem(Outcome("", "Killed", 1.0, ExitStatus(1))) == WorkerEnded(ExitStatus(1))
 
 
 def test_a_limit_that_is_not_seen_here_is_where_the_worker_ran(monkeypatch):
     monkeypatch.setattr(process_limit, "processes", lambda: (None, None))
-    said = process_limit.explained("RuntimeError: can't start new thread")
-    assert "a limit of processes and threads where it ran is reached" in said
+    assert process_limit.cause_of("RuntimeError: can't start new thread") == ProcessLimitElsewhere()
 
 
 def test_the_runner_itself_can_start_nothing(near, monkeypatch, capsys):
@@ -52,4 +52,4 @@ def test_the_runner_itself_can_start_nothing(near, monkeypatch, capsys):
     monkeypatch.setattr(cli, "_run", fail)
     monkeypatch.setattr(cli, "_drop_output", lambda: None)
     assert cli.main(["bench"]) == 2
-    assert capsys.readouterr().err.startswith(f"envkit: no more processes or threads can be started: {LIMIT}")
+    assert capsys.readouterr().err == f"envkit: {text(ProcessLimitNear(LIMIT, 68))}\n"

@@ -6,9 +6,10 @@ import os
 import resource
 import stat
 
-import pytest
 from envkit.common import atomic
-from envkit.common.errors import InputError
+from envkit.common.messages import Unwritable
+
+from tests.refusals import refusal
 
 
 def test_a_new_file_is_one_that_the_user_would_make(tmp_path):
@@ -61,16 +62,14 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
 
     (tmp_path / "file").write_bytes(b"old")
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(
-        InputError, match="file: can't be written: No space left on device; what it held before is unch"
-    ):
-        atomic.write(tmp_path / "file", b"new")
+    refused = refusal(atomic.write, tmp_path / "file", b"new")
+    assert refused == Unwritable(str(tmp_path / "file"), "No space left on device", "file")
     assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("file", b"old")]
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(InputError, match=r"none/file: can't be written: No such file or directory$"):
-        atomic.write(tmp_path / "none/file", b"x")
+    place = tmp_path / "none/file"
+    assert refusal(atomic.write, place, b"x") == Unwritable(str(place), "No such file or directory")
 
 
 def test_what_there_is_no_room_for_leaves_the_old_file(tmp_path):
@@ -79,8 +78,7 @@ def test_what_there_is_no_room_for_leaves_the_old_file(tmp_path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
     try:
-        with pytest.raises(InputError, match="can't be written"):
-            atomic.write(file, b"x" * 100)
+        assert refusal(atomic.write, file, b"x" * 100) == Unwritable(str(file), "File too large", "old")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert (file.read_bytes(), list(tmp_path.iterdir())) == (b"old", [file])

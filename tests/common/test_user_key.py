@@ -9,8 +9,21 @@ from pathlib import Path
 
 import pytest
 from envkit.common import user_key
-from envkit.common.errors import InputError
+from envkit.common.key_messages import (
+    BadKey,
+    ForeignFolder,
+    KeyIsLink,
+    KeyIsNoFile,
+    KeyLength,
+    KeyNotMade,
+    KeyOfOther,
+    KeyOpen,
+    NoHome,
+    WritableByOthers,
+)
 from envkit.common.user_key import NoKey
+
+from tests.refusals import refusal
 
 
 @pytest.fixture
@@ -99,32 +112,28 @@ def is_a_pipe(place):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "fault"),
     [
-        (is_open, "is open to others (its mode is 0640), who may have read it"),
-        (is_short, "does not hold the 32 bytes of a key"),
-        (is_long, "does not hold the 32 bytes of a key"),
-        (is_a_link, "is a link"),
-        (is_a_folder, "is no file"),
-        (is_a_pipe, "is no file"),
+        (is_open, KeyOpen("0640")),
+        (is_short, KeyLength(32)),
+        (is_long, KeyLength(32)),
+        (is_a_link, KeyIsLink()),
+        (is_a_folder, KeyIsNoFile()),
+        (is_a_pipe, KeyIsNoFile()),
     ],
 )
-def test_what_may_be_no_secret_is_refused_with_the_mend(place, spoil, said):
+def test_what_may_be_no_secret_is_refused_with_the_mend(place, spoil, fault):
     user_key.find_or_make()
     spoil(place)
     for ask in (user_key.find, user_key.find_or_make):
-        with pytest.raises(InputError) as refused:
-            ask()
-        assert str(refused.value) == (
-            f"{place}: {said}, so it can't be your key; remove it, and a new one is made: rm {place}"
-        )
+        assert refusal(ask) == BadKey(str(place), fault, ("rm", str(place)))
 
 
 def test_a_folder_that_others_write_to_is_refused(place):
     user_key.find_or_make()
     place.parent.chmod(0o770)
-    with pytest.raises(InputError, match=f"{place.parent}: others can write there, where your key is: chmod go-w "):
-        user_key.find()
+    folder = str(place.parent)
+    assert refusal(user_key.find) == WritableByOthers(folder, ("chmod", "go-w", folder))
 
 
 def test_a_key_of_another_user_is_refused(place, monkeypatch):
@@ -137,15 +146,13 @@ def test_a_key_of_another_user_is_refused(place, monkeypatch):
         return os.stat_result(found)
 
     monkeypatch.setattr(os, "fstat", another)
-    with pytest.raises(InputError, match="belongs to another user"):
-        user_key.find()
+    assert refusal(user_key.find).fault == KeyOfOther()
 
 
 def test_a_home_of_another_user_gets_none(place, monkeypatch):
     """As with sudo, which may leave HOME as it was: the user could not read a key of root's there."""
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
-    with pytest.raises(NoKey, match="belongs to another user; set XDG_CONFIG_HOME to a folder of your own"):
-        user_key.find_or_make()
+    assert isinstance(refusal(user_key.find_or_make, error=NoKey), ForeignFolder)
     assert user_key.find() is None
     assert not place.exists()
 
@@ -156,8 +163,7 @@ def test_a_user_without_a_home_has_none(monkeypatch):
 
     monkeypatch.delenv("XDG_CONFIG_HOME")
     monkeypatch.setattr(Path, "home", none)
-    with pytest.raises(NoKey, match="this user has no home folder"):
-        user_key.find_or_make()
+    assert refusal(user_key.find_or_make, error=NoKey) == NoHome()
     assert user_key.find() is None
 
 
@@ -166,6 +172,5 @@ def test_where_nothing_can_be_written_there_is_none(place, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "link", full)
-    with pytest.raises(NoKey, match=r"record\.key: can't be made: No space left on device"):
-        user_key.find_or_make()
+    assert refusal(user_key.find_or_make, error=NoKey) == KeyNotMade(str(place), "No space left on device")
     assert [*place.parent.iterdir()] == []

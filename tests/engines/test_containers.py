@@ -166,7 +166,7 @@ def test_a_cpu_set_is_seen_inside(measured, engine):
     ("engine", "words"),
     [
         ("docker", "was killed because it needed more memory than its limit of 300m (--memory)"),
-        ("podman", "was killed by signal SIGKILL, most likely for its memory limit of 300m (--memory)"),
+        ("podman", "was killed by signal SIGKILL, most likely because it reached its memory limit of 300m (--memory)"),
     ],
 )
 def test_the_memory_limit_is_named_when_it_kills(measured, engine, words):

@@ -8,6 +8,9 @@ import subprocess
 
 import pytest
 from envkit.engines import docker as docker_engine
+from envkit.engines.setup_messages import NoPermission
+
+from tests.refusals import refusal
 
 
 def test_no_daemon(refused):
@@ -25,7 +28,7 @@ def test_no_daemon(refused):
         (
             "ssh://far.away",
             "mine",
-            "Docker's context 'mine' is at ssh://far.away, not on this machine; see docker context",
+            "Docker's context 'mine' (ssh://far.away) is not on this machine, whose folders it can't mount; see",
         ),
         ("unix:///nowhere/own.sock", "other", "Docker's context 'other' can't be used ("),
     ],
@@ -60,5 +63,4 @@ def test_no_permission_for_the_daemon(monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(docker_engine.socket.socket, "connect", refuse)
-    with pytest.raises(docker_engine.InputError, match=r"no permission to use Docker .*usermod -aG docker"):
-        docker_engine.DockerEngine(docker_engine.EngineOptions())
+    assert isinstance(refusal(docker_engine.DockerEngine, docker_engine.EngineOptions()), NoPermission)

@@ -8,13 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from envkit.common.errors import InputError
 from envkit.engines import apptainer, container_gpus, docker, podman
 from envkit.engines.base import EngineOptions, Task
+from envkit.engines.messages import ExitStatus, NoContainerToolkit
+from envkit.engines.setup_messages import NoDevice, NoDriver
 from envkit.worker import nvml
 from envkit.worker.nvml import Nvml, Unavailable
 
 from tests.nvidia import Library
+from tests.refusals import refusal
 
 CONTAINER_S = 300
 WORDS = {
@@ -45,31 +47,28 @@ def test_the_driver_is_missing(monkeypatch):
         raise Unavailable("no NVIDIA driver is seen")
 
     monkeypatch.setattr(nvml, "start", start)
-    with pytest.raises(InputError, match=r"^GPUs for a container: the driver is missing on this machine: no "):
-        container_gpus.require()
+    assert refusal(container_gpus.require) == NoDriver("no NVIDIA driver is seen")
 
 
 def test_the_device_is_missing():
-    with pytest.raises(InputError, match=r"^GPUs for a container: the device is missing: the driver 580.95.05 shows"):
-        container_gpus.require(Nvml(Library(gpus=0)))
+    assert refusal(container_gpus.require, Nvml(Library(gpus=0))) == NoDevice("580.95.05")
     container_gpus.require(Nvml(Library(gpus=1)))
 
 
 @pytest.mark.parametrize(
-    "failure",
+    "printed",
     [
-        'was not started: could not select device driver "" with capabilities: [[gpu]]',
-        "ended with exit status 126\nError: setting up CDI devices: unresolvable CDI devices nvidia.com/gpu=all",
-        "ended with exit status 125\nError: stat nvidia.com/gpu=all: no such file or directory",
+        'could not select device driver "" with capabilities: [[gpu]]',
+        "Error: setting up CDI devices: unresolvable CDI devices nvidia.com/gpu=all",
+        "Error: stat nvidia.com/gpu=all: no such file or directory",
     ],
 )
-def test_the_container_toolkit_is_missing(failure):
-    first, _, printed = failure.partition("\n")
-    assert container_gpus.explained(first, printed).startswith("was not started: NVIDIA's container toolkit is missing")
+def test_the_container_toolkit_is_missing(printed):
+    assert isinstance(container_gpus.explained(ExitStatus(126), printed), NoContainerToolkit)
 
 
 def test_other_failures_stay_what_they_are():
-    assert container_gpus.explained("ended with exit status 1", "ValueError") == "ended with exit status 1"
+    assert container_gpus.explained(ExitStatus(1), "ValueError") == ExitStatus(1)
     assert container_gpus.explained(None, "unresolvable CDI devices") is None
 
 
@@ -83,7 +82,7 @@ def test_a_real_engine_without_the_toolkit_says_so(requires, refused, built_imag
     used = {"docker": docker.DockerEngine, "podman": podman.PodmanEngine}[engine](EngineOptions(image=image))
     monkeypatch.setattr(nvml, "start", lambda: Nvml(Library()))
     outcome = used.run(Task(("inspect", "--gpus"), gpus=True))
-    assert outcome.failure.startswith("was not started: NVIDIA's container toolkit is missing"), outcome
+    assert isinstance(outcome.failure, NoContainerToolkit), outcome
 
 
 def nvml_is_here() -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from envkit.engines import owner, process
+from envkit.engines.messages import ExitStatus, Killed, TimedOut
 from envkit.engines.process import failure_of, remove_leftovers, run_process
 
 from tests.processes import gone, until
@@ -78,18 +79,18 @@ def test_it_runs_in_the_folder_with_the_environment_given(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("status", "words"),
+    ("status", "failure"),
     [
         (0, None),
-        (3, "ended with exit status 3"),
-        (-9, "was killed by signal SIGKILL"),
-        (137, "was killed by signal SIGKILL"),
-        (139, "was killed by signal SIGSEGV"),
-        (250, "ended with exit status 250"),
+        (3, ExitStatus(3)),
+        (-9, Killed("SIGKILL")),
+        (137, Killed("SIGKILL")),
+        (139, Killed("SIGSEGV")),
+        (250, ExitStatus(250)),
     ],
 )
-def test_what_an_exit_status_means(status, words):
-    assert failure_of(status) == words
+def test_what_an_exit_status_means(status, failure):
+    assert failure_of(status) == failure
 
 
 def test_a_command_that_is_not_there(tmp_path):
@@ -101,7 +102,7 @@ def test_after_the_time_limit_the_whole_group_is_ended(shell, tmp_path):
     begin = time.monotonic()
     outcome = shell(f"sleep {SLEEP_S} & echo $! > child; echo started; sleep {SLEEP_S}", timeout_s=10)
     assert time.monotonic() - begin < SLEEP_S / 2
-    assert outcome.failure == "did not end within 10 s (--timeout) and was stopped"
+    assert outcome.failure == TimedOut(10.0)
     assert outcome.stdout == "started\n"
     until(lambda: gone(int((tmp_path / "child").read_text())))
 
@@ -109,7 +110,7 @@ def test_after_the_time_limit_the_whole_group_is_ended(shell, tmp_path):
 def test_what_ignores_sigterm_is_killed(shell, monkeypatch):
     monkeypatch.setattr(process, "GRACE_S", 0.2)
     outcome = shell(f"trap '' TERM; echo $$; sleep {SLEEP_S} & while :; do wait; done", timeout_s=10)
-    assert outcome.failure.startswith("did not end within 10 s")
+    assert outcome.failure == TimedOut(10.0)
     assert gone(int(outcome.stdout))
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from envkit.bench import record
 from envkit.engines.base import PROJECT, WORKER
+from envkit.worker.messages import ProcessKilled
 from envkit.worker.workloads import WORKLOADS
 from envkit.worker.workloads.all_reduce import SIZES
 
@@ -54,7 +55,7 @@ from envkit.engines.base import EngineOptions, Task
 name, options, *arguments = sys.argv[1:]
 engine = engines.get_all([name], EngineOptions(**json.loads(options)))[name]
 outcome = engine.run(Task(tuple(arguments), inherited=dict(os.environ), timeout_s=240))
-print(json.dumps([outcome.failure, outcome.stdout, outcome.stderr_tail]))
+print(json.dumps([outcome.failure and outcome.failure.to_json(), outcome.stdout, outcome.stderr_tail]))
 """
 
 
@@ -273,7 +274,7 @@ def test_when_a_rank_is_killed_the_others_end():
     finally:
         launcher.kill()
     assert (launcher.returncode, gone(found[0])) == (1, True)
-    assert json.loads(stdout) == {"problem": "lost rank 1, which was killed by signal SIGKILL"}
+    assert json.loads(stdout) == {"problem": ProcessKilled("rank 1", "SIGKILL").to_json()}
 
 
 @two_cpus

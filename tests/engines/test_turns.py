@@ -16,6 +16,7 @@ import pytest
 from envkit.engines import base, turns
 from envkit.engines.base import PROJECT, EngineOptions, Task
 from envkit.engines.local import LocalEngine
+from envkit.engines.messages import ExitStatus, TimedOut
 from envkit.engines.process import Process, Started, failure_of
 
 from tests.processes import gone, until
@@ -81,14 +82,14 @@ def test_the_time_of_all_is_what_they_took_together(start):
 def test_one_that_ends_before_its_turn_says_how(start):
     with turns.together(start("echo oh >&2; exit 3", WORKER)) as waiting:
         failed, well = (one.train() for one in waiting)
-    assert (failed.failure, failed.stderr_tail) == ("ended with exit status 3", "oh\n")
+    assert (failed.failure, failed.stderr_tail) == (ExitStatus(3), "oh\n")
     assert well.failure is None
 
 
 def test_one_that_is_never_ready_is_ended(start, log):
     with turns.together(start("echo $$ > pid; sleep 600", timeout_s=1.0)) as waiting:
         (outcome,) = (one.train() for one in waiting)
-    assert outcome.failure == "did not end within 1 s (--timeout) and was stopped"
+    assert outcome.failure == TimedOut(1.0)
 
 
 def test_one_that_is_never_ready_is_ended_before_another_trains(start, tmp_path):
@@ -96,7 +97,7 @@ def test_one_that_is_never_ready_is_ended_before_another_trains(start, tmp_path)
     with turns.together(start(WORKER, hangs, timeout_s=10.0)) as waiting:
         assert gone(int((tmp_path / "pid").read_text()))
         well, late = (one.train() for one in waiting)
-    assert (well.failure, late.failure) == (None, "did not end within 10 s (--timeout) and was stopped")
+    assert (well.failure, late.failure) == (None, TimedOut(10.0))
     assert late.seconds < 10.0 <= well.seconds  # the start of all is the first one's
 
 
@@ -121,7 +122,7 @@ def test_with_a_runtime_that_binds_the_first_thread_all_cpus_are_counted():
 def test_one_that_somebody_stops_is_told_apart(start):
     with turns.together(start(f"{WORKER.replace('sleep', 'kill -STOP $$; sleep')}", timeout_s=10.0)) as waiting:
         (outcome,) = (one.train() for one in waiting)
-    assert outcome.failure.endswith("was stopped: somebody had stopped it before (SIGSTOP)")
+    assert outcome.failure.paused_by == "SIGSTOP"
 
 
 def test_an_interrupt_ends_those_that_wait(start, tmp_path):

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from envkit.common.errors import BAD_INPUT, InputError
 from envkit.common.machine_lock import machine_lock
 from envkit.engines.base import PROJECT
+from envkit.rendering import text_of
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -42,7 +43,7 @@ def main() -> int:
         with machine_lock():
             return _clean(arguments.clean) if arguments.clean else _plant(arguments.only, arguments.docs)
     except InputError as error:
-        print(f"faults: {error}", file=sys.stderr)
+        print(f"faults: {text_of(error)}", file=sys.stderr)
         return BAD_INPUT
 
 

@@ -4,14 +4,19 @@ import re
 
 import pytest
 from envkit.common.errors import InputError
+from envkit.common.messages import InFile
 from envkit.profiles import catalogue, profile
 from envkit.profiles.catalogue import LIBRARIES, check, load, readers, require, versions
 from envkit.profiles.environment import Environment
+from envkit.profiles.messages import CantBeUsed, SetsInVain
 from envkit.profiles.resolve import resolve
 from envkit.profiles.values import TYPES
+from envkit.rendering import text_of
 from envkit.worker.evidence import PROBES
 from envkit.worker.image.libraries import FILE_NAMES
 from envkit.worker.performance_variables import is_performance_variable
+
+from tests.refusals import refusal
 
 INSPECTION = {
     "facts": {"physical_cores": 4, "usable_cpus": 8, "numa_nodes": 2},
@@ -78,8 +83,7 @@ def test_every_variable_of_a_shipped_profile_is_known_and_right(name):
 def test_a_shipped_profile_for_gpus_needs_some(name):
     loaded = profile.load(name)
     assert loaded.needs == {"gpus": 2 if name.startswith("nccl-") else 1}
-    with pytest.raises(InputError, match="needs gpus to be"):
-        resolve(loaded, INSPECTION)
+    assert refusal(resolve, loaded, INSPECTION).reason.fact == "gpus"
 
 
 @pytest.mark.parametrize(
@@ -106,8 +110,10 @@ def test_wrong_catalogue_data_is_an_error_that_names_file_and_line(tmp_path, tex
     kept = [f"  {key}: {value}\n" for key, value in entry.items() if f"{key}:" not in f"\n{text}".split()]
     path = tmp_path / "some.yaml"
     path.write_text(f"SOME:\n{''.join(kept)}  {text}\n")
-    with pytest.raises(InputError, match=rf"some.yaml:\d+: .*{re.escape(wrong)}"):
-        catalogue.read(path)
+    found = refusal(catalogue.read, path)
+    assert isinstance(found, InFile)
+    assert found.file == str(path)
+    assert wrong in text_of(InputError(found.problem))
 
 
 # What the check finds
@@ -188,12 +194,9 @@ def test_what_is_wrong_is_refused_with_the_first_problem_and_the_number_of_the_o
     def environment(**variables):
         return Environment("mine", "", variables, {}, (), {}, "same")
 
-    with pytest.raises(InputError) as caught:
-        require(environment(OMP_NUM_THREADS="0", OMP_NUM_TREADS="2"), INSPECTION)
-    assert str(caught.value) == (
-        "profile 'mine' sets OMP_NUM_THREADS: '0' is out of range; "
-        "write a whole number from 1 to 2147483647, or several separated by commas (and 1 more)"
-    )
+    fix = "write a whole number from 1 to 2147483647, or several separated by commas"
+    found = refusal(require, environment(OMP_NUM_THREADS="0", OMP_NUM_TREADS="2"), INSPECTION)
+    assert found == CantBeUsed("mine", SetsInVain("OMP_NUM_THREADS", "'0' is out of range", fix, more=1))
     unknown = environment(OMP_NUM_TREADS="2", MALLOC_CONF="new_key:1", GLIBC_TUNABLES="glibc.malloc.new=1")
     with pytest.raises(InputError):
         require(unknown, INSPECTION)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from envkit.profiles.messages import NeedsOther, NeedsText
 from envkit.profiles.needs import described, known, of_kind, together, unmet
 
 FACTS = {"physical_cores": 4, "usable_cpus": 6, "numa_nodes": 1}
@@ -14,17 +15,17 @@ TWO = ["AuthenticAMD", "HygonGenuine"]
     ("wanted", "vendor", "problem"),
     [
         ("AuthenticAMD", "AuthenticAMD", None),
-        ("AuthenticAMD", "GenuineIntel", "needs cpu_vendor to be AuthenticAMD, and here it is GenuineIntel"),
+        ("AuthenticAMD", "GenuineIntel", NeedsText("cpu_vendor", ("AuthenticAMD",), "GenuineIntel")),
         (TWO, "HygonGenuine", None),
-        (TWO, "GenuineIntel", "needs cpu_vendor to be AuthenticAMD or HygonGenuine, and here it is GenuineIntel"),
-        (TWO, None, "needs cpu_vendor to be AuthenticAMD or HygonGenuine, and here it is unknown"),
+        (TWO, "GenuineIntel", NeedsText("cpu_vendor", tuple(TWO), "GenuineIntel")),
+        (TWO, None, NeedsText("cpu_vendor", tuple(TWO), "unknown")),
         (NOT_INTEL, "AuthenticAMD", None),
         (NOT_INTEL, None, None),
-        (NOT_INTEL, "GenuineIntel", "needs a cpu_vendor other than GenuineIntel, and here it is GenuineIntel"),
+        (NOT_INTEL, "GenuineIntel", NeedsOther("cpu_vendor", ("GenuineIntel",), "GenuineIntel")),
         ({"not": TWO}, "HygonGenuine",
-         "needs a cpu_vendor other than AuthenticAMD or HygonGenuine, and here it is HygonGenuine"),
+         NeedsOther("cpu_vendor", tuple(TWO), "HygonGenuine")),
         ({**NOT_INTEL, "because": "a reason"}, "GenuineIntel",
-         "needs a cpu_vendor other than GenuineIntel, and here it is GenuineIntel; a reason"),
+         NeedsOther("cpu_vendor", ("GenuineIntel",), "GenuineIntel", "a reason")),
     ],
 )  # fmt: skip
 def test_a_kind_of_processor(wanted, vendor, problem):

@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from envkit.profiles.messages import PathUnpreloadable
 from envkit.profiles.preload_links import linked
+from envkit.rendering import text
 
 from tests.conftest import PROJECT
 
@@ -82,7 +84,4 @@ def test_where_there_can_be_no_link_it_is_said_what_to_do(exported, library, tmp
         (place / "envkit/preload").chmod(0o777)
     if why == "no room":
         place.write_text("no folder")
-    assert exported() == (
-        f"envkit: {library}: can't be preloaded, as the loader splits LD_PRELOAD at blanks and colons; "
-        "move the project to a folder without them, or name one for links with XDG_CACHE_HOME\n"
-    )
+    assert exported() == f"envkit: {text(PathUnpreloadable(str(library)))}\n"

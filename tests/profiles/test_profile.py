@@ -5,14 +5,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from envkit.common.errors import InputError
 from envkit.profiles import catalogue, profile
 from envkit.profiles.expressions import FACTS
+from envkit.profiles.messages import ExtendsCircle, NoProfile, NoProfileFile, NotTuned
 from envkit.profiles.needs import TEXT_FACTS
 from envkit.profiles.profile import PROFILE_FOLDER
 from envkit.worker.image.libraries import FILE_NAMES
 
-from tests.refusals import assert_refused
+from tests.refusals import assert_refused, refusal
 
 SHIPPED = profile.names()
 
@@ -102,15 +102,15 @@ def test_a_kind_of_processor_is_inherited_and_can_be_taken_away(write_profile, l
 @pytest.mark.parametrize(
     ("given", "key", "fix"),
     [
-        ("Intel", "'needs.cpu_vendor' can't be 'Intel'", "there are: GenuineIntel, AuthenticAMD, "),
+        ("Intel", "'needs.cpu_vendor' can't be 'Intel'", "GenuineIntel, AuthenticAMD, "),
         ("AuthenticAMDs", "'needs.cpu_vendor' can't be", "(did you mean 'AuthenticAMD'?)"),
-        ("[AuthenticAMD, intel]", "'needs.cpu_vendor.1' can't be 'intel'", "there are: GenuineIntel, "),
+        ("[AuthenticAMD, intel]", "'needs.cpu_vendor.1' can't be 'intel'", "GenuineIntel, "),
         ("[]", "'needs.cpu_vendor' is empty", "as AuthenticAMD"),
         ("2", "'needs.cpu_vendor' must be a text, a list or a mapping, not 2", "as {not: GenuineIntel}"),
         ("{because: of it}", "'needs.cpu_vendor.not' is missing", "add a maker, as {not: GenuineIntel}"),
-        ("{not: AMD}", "'needs.cpu_vendor.not' can't be 'AMD'", "there are: GenuineIntel, "),
+        ("{not: AMD}", "'needs.cpu_vendor.not' can't be 'AMD'", "GenuineIntel, "),
         ("{not: 2}", "'needs.cpu_vendor.not' must be a text or a list", "as AuthenticAMD"),
-        ("{nut: GenuineIntel}", "unknown key 'needs.cpu_vendor.nut' (did you mean 'not'?)", "there are: not, because"),
+        ("{nut: GenuineIntel}", "unknown key 'needs.cpu_vendor.nut' (did you mean 'not'?)", "not, because"),
         ('{not: GenuineIntel, because: "a\\nb"}', "'needs.cpu_vendor.because' can't be", "write it on one line"),
     ],
 )
@@ -155,31 +155,27 @@ def test_tuned_stands_for_this_machines_own_profile(local_folder, name):
 
 
 def test_without_a_tuned_profile_it_says_how_to_make_one(tmp_path):
-    with pytest.raises(InputError, match=r"-tuned\.yaml: this machine has no tuned profile yet; make one with: envkit"):
-        profile.load("tuned", tmp_path)
+    found = refusal(profile.load, "tuned", tmp_path)
+    assert isinstance(found, NotTuned)
+    assert found.file.endswith("-tuned.yaml")
 
 
 def test_unknown_profile_suggests_the_nearest_and_says_what_lists_all():
-    with pytest.raises(InputError) as caught:
-        profile.load("inetl-omp")
-    message = str(caught.value)
-    assert message.startswith(f"no profile 'inetl-omp' in {PROFILE_FOLDER} (did you mean 'intel-omp'")
-    assert message.endswith("?); envkit profiles lists all")
-    assert sum(f"'{name}'" in message for name in SHIPPED) <= 3
-    with pytest.raises(InputError, match=r"no profile 'zzz' in \S+; envkit profiles lists all$"):
-        profile.load("zzz")
+    found = refusal(profile.load, "inetl-omp")
+    assert (found.name, found.folder, found.near[0]) == ("inetl-omp", str(PROFILE_FOLDER), "'intel-omp'")
+    assert len(found.near) <= 3
+    assert refusal(profile.load, "zzz") == NoProfile("zzz", str(PROFILE_FOLDER))
 
 
 def test_unknown_profile_file(tmp_path):
-    with pytest.raises(InputError, match=f"{tmp_path}/none.yaml: no such profile file"):
-        profile.load(f"{tmp_path}/none.yaml")
+    assert refusal(profile.load, f"{tmp_path}/none.yaml") == NoProfileFile(f"{tmp_path}/none.yaml")
 
 
 # What a profile has beside what each must have, the line (from 6 on) that a refusal names, the key, and the fix.
 BAD = [
     # keys
-    ("evn:\n  A: 1\n", 6, "'evn'", "did you mean 'env'?); there are: name, title, why, extends, "),
-    ("zzz: 1\n", 6, "'zzz'", "there are: name, "),
+    ("evn:\n  A: 1\n", 6, "'evn'", "did you mean 'env'?); the keys are: name, title, why, extends, "),
+    ("zzz: 1\n", 6, "'zzz'", "name, "),
     ("env: {A: 1}\nenv: {B: 2}\n", 7, "'env'", "remove one"),
     ("env:\n  A: 1\n  A: 2\n", 8, "'A'", "remove one"),
     # variables
@@ -192,39 +188,39 @@ BAD = [
     ("env:\n  LD_PRELOAD: x.so\n", 7, "'env.LD_PRELOAD'", "name the library under 'preload'"),
     ("env:\n  LD_PRELOAD:\n", 7, "'env.LD_PRELOAD'", "name the library under 'preload'"),
     ("env:\n  A: 1\n  B: on\n", 8, "'env.B' can't be on", "in quotes where YAML takes it for true or false"),
-    ("env:\n  A: ${cores}\n", 7, "'cores'", "known are gpus, numa_nodes, physical_cores, "),
+    ("env:\n  A: ${cores}\n", 7, "'cores'", "the facts are: gpus, numa_nodes, physical_cores, "),
     ('env:\n  A: "x\\0y"\n', 7, "'env.A'", "remove it"),
     # libraries and prefix
     ("preload: jemalloc\n", 6, "'preload'", "[jemalloc]"),
     ("preload:\n", 6, "'preload'", "[jemalloc]"),
-    ("preload: [jemaloc]\n", 6, "'preload.0'", "did you mean 'jemalloc'?); there are: intel-openmp, "),
-    ("preload:\n  - jemalloc\n  - [x]\n", 8, "'preload.1'", "there are: intel-openmp, "),
-    ("preload: [5]\n", 6, "'preload.0' can't be 5", "there are: intel-openmp, "),
+    ("preload: [jemaloc]\n", 6, "'preload.0'", "did you mean 'jemalloc'?); the choices are: intel-openmp, "),
+    ("preload:\n  - jemalloc\n  - [x]\n", 8, "'preload.1'", "intel-openmp, "),
+    ("preload: [5]\n", 6, "'preload.0' can't be 5", "intel-openmp, "),
     ("prefix: numactl\n", 6, "'prefix'", "[numactl, --interleave=all]"),
     ("prefix: [nice, [x]]\n", 6, "'prefix.1'", "give one word, in quotes"),
     ("prefix: [nice, 1.0]\n", 6, "'prefix.1'", "give one word, in quotes"),
     ("prefix: [nice, yes]\n", 6, "'prefix.1'", "give one word, in quotes"),
-    ("prefix: [numactl, '${nodes}']\n", 6, "'nodes'", "known are gpus, "),
+    ("prefix: [numactl, '${nodes}']\n", 6, "'nodes'", "the facts are: gpus, "),
     # expectations
     ("expect: gnu\n", 6, "'expect'", "as {malloc.allocator: jemalloc}"),
-    ("expect:\n  openmp.runtim: gnu\n", 7, "'expect.openmp.runtim'", "(did you mean 'openmp.runtime'?); there are: "),
+    ("expect:\n  openmp.runtim: gnu\n", 7, "'expect.openmp.runtim'", "(did you mean 'openmp.runtime'?)"),
     ("expect:\n  open.settings.x: 1\n", 7, "'expect.open.settings.x'", ", openmp.settings.NAME, "),
     ("expect:\n  openmp.max_threads: 2.0\n", 7, "'expect.openmp.max_threads'", "a text, a whole number or true/false"),
     ("expect:\n  openmp.max_threads: [1]\n", 7, "'expect.openmp.max_threads'", "a text, a whole number or true/false"),
-    ("expect:\n  openmp.max_threads: ${cores}\n", 7, "'cores'", "known are gpus, "),
+    ("expect:\n  openmp.max_threads: ${cores}\n", 7, "'cores'", "the facts are: gpus, "),
     # needs
     ("needs: [numa_nodes]\n", 6, "'needs'", "as {numa_nodes: 2}"),
-    ("needs:\n  numa_node: 2\n", 7, "'needs.numa_node'", "(did you mean 'numa_nodes'?); there are: "),
+    ("needs:\n  numa_node: 2\n", 7, "'needs.numa_node'", "(did you mean 'numa_nodes'?)"),
     ("needs:\n  numa_nodes: two\n", 7, "'needs.numa_nodes'", "give a whole number, or one expression"),
     ("needs:\n  numa_nodes: 2.0\n", 7, "'needs.numa_nodes'", "give a whole number, or one expression"),
     ("needs:\n  numa_nodes: yes\n", 7, "'needs.numa_nodes'", "give a whole number, or one expression"),
-    ("needs:\n  usable_cpus: '${cores + 1}'\n", 7, "'cores'", "known are gpus, "),
+    ("needs:\n  usable_cpus: '${cores + 1}'\n", 7, "'cores'", "the facts are: gpus, "),
     ("needs:\n  gpus: '${gpus} + 1'\n", 7, "'needs.gpus'", "one expression such as ${physical_cores + 1}"),
     # the rest
     ("ranks: 0\n", 6, "'ranks' must be 1 or more", "how many processes train together"),
     ("ranks: 2.0\n", 6, "'ranks' must be a whole number", "how many processes train together"),
     ("ranks: yes\n", 6, "'ranks' must be a whole number", "how many processes train together"),
-    ("numerics: maybe\n", 6, "'numerics' can't be 'maybe'", "there are: same, may-differ"),
+    ("numerics: maybe\n", 6, "'numerics' can't be 'maybe'", "same, may-differ"),
     ("extends: [a]\n", 6, "'extends'", "give a text"),
     ("extends:\n", 6, "'extends'", "give a text"),
     ("extends: intel-opm\n", 6, "'intel-opm'", "(did you mean 'intel-omp'?)"),
@@ -244,7 +240,7 @@ def test_refused_with_file_line_key_and_fix(write_profile, text, line, key, fix)
         ("name: mine\nwhy: {reason: r, source: s}\n", 1, "'title' is missing", "add it"),
         ("name: mine\ntitle: x\n", 1, "'why' is missing", "give it 'reason' (a sentence) and"),
         ("name: mine\ntilte: x\n", 2, "'tilte'", "(did you mean 'title'?)"),
-        ("title: x\nname: other\nwhy: {reason: r, source: s}\n", 2, "name 'other'", "the file's name, 'mine'"),
+        ("title: x\nname: other\nwhy: {reason: r, source: s}\n", 2, "name 'other'", "the name of the file, 'mine'"),
         ("name: mine\ntitle: 5\nwhy: {reason: r, source: s}\n", 2, "'title' must be a text, not 5", "in quotes"),
         ("name: mine\ntitle: x\nwhy: because\n", 3, "'why' must be a mapping", "give it 'reason' (a sentence) and"),
         ("name: mine\ntitle: x\nwhy:\n  source: s\n", 3, "'why.reason' is missing", "add it"),
@@ -281,14 +277,14 @@ def test_the_schema_has_the_libraries_and_facts_that_the_code_has():
 def test_a_longer_circle_is_shown_whole(write_profile, load):
     write_profile("a", "extends: b\n")
     write_profile("b", "extends: c\n")
-    with pytest.raises(InputError, match=r"b.yaml:6: 'extends' goes in a circle \(c -> a -> b -> c\); remove one link"):
-        load("extends: a\n", "c")
+    found = refusal(load, "extends: a\n", "c")
+    assert (Path(found.file).name, found.line, found.problem) == ("b.yaml", 6, ExtendsCircle("c -> a -> b -> c"))
 
 
 def test_an_error_in_what_is_extended_names_that_file(write_profile, load):
     write_profile("parent", "evn: {}\n")
-    with pytest.raises(InputError, match=r"parent.yaml:6: unknown key 'evn'"):
-        load("extends: parent\n")
+    found = refusal(load, "extends: parent\n")
+    assert (Path(found.file).name, found.line, found.problem.key) == ("parent.yaml", 6, "evn")
 
 
 def test_division_by_a_fact_is_left_to_the_machine(load):
@@ -312,8 +308,7 @@ def test_in_a_job_the_profile_of_its_partition_is_tuned_unless_the_node_has_its_
     local.mkdir()
     write_profile("fast-tuned", "env: {A: 1}\n", local)
     monkeypatch.delenv("SLURM_JOB_PARTITION", raising=False)
-    with pytest.raises(InputError, match="has no tuned profile yet"):
-        profile.load("tuned", tmp_path)
+    assert isinstance(refusal(profile.load, "tuned", tmp_path), NotTuned)
     monkeypatch.setenv("SLURM_JOB_PARTITION", "fast")
     assert profile.load("tuned", tmp_path).name == "fast-tuned"
     write_profile(profile.tuned_name(), "env: {A: 2}\n", local)

@@ -137,7 +137,7 @@ def full_disk_while_exporting(folder: Path) -> Finding:
     _as_root_of_a_namespace(script)
     said = (folder / "said").read_text().strip().replace(f"{mount}/", "")
     expect.equal("the exit status", (folder / "status").read_text().strip(), "2")
-    expect.says("it", said, "out.csv: can't be written: No space left on device; what it held before is unchanged")
+    expect.says("it", said, "out.csv: can't be written: No space left on device; out.csv is unchanged")
     found = {file.name: file.read_text() for file in (folder / "after").iterdir()}
     expect.equal("what is in the folder", found, {"out.csv": "as it was\n"})
     return Finding(

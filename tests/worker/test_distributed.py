@@ -8,6 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 from envkit.worker import distributed
+from envkit.worker.messages import OtherModes, UnlikeRank
+
+RANK = "rank 1 (there)"
 
 
 def document(rank, **fields):
@@ -74,18 +77,18 @@ def test_steps_of_all_ranks_are_no_longer_than_the_whole():
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "said"),
+    ("one", "other", "problem"),
     [
-        ({"modes": {"precision": "bf16"}}, {}, "trained in other modes {}"),
-        ({}, {"modes": {"precision": "bf16"}}, "trained in other modes {}"),
-        ({"backend": "nccl"}, {"backend": "gloo"}, "trained in other modes {}"),
-        ({}, {"digests": {"code": "c", "initial_weights": "x"}}, "had other initial weights {} (by their digests)"),
-        ({}, {"final_weights": "x"}, "had other weights at the end {} (by their digests)"),
+        ({"modes": {"precision": "bf16"}}, {}, OtherModes(RANK)),
+        ({}, {"modes": {"precision": "bf16"}}, OtherModes(RANK)),
+        ({"backend": "nccl"}, {"backend": "gloo"}, OtherModes(RANK)),
+        ({}, {"digests": {"code": "c", "initial_weights": "x"}}, UnlikeRank("initial weights", RANK)),
+        ({}, {"final_weights": "x"}, UnlikeRank("weights at the end", RANK)),
     ],
 )
-def test_ranks_must_have_the_same_modes_backend_code_data_and_weights(one, other, said):
-    problem = said.format("in rank 1 (there) than in rank 0")
-    assert distributed.merged([document(0, **one), document(1, node="there", **other)]) == {"problem": problem}
+def test_ranks_must_have_the_same_modes_backend_code_data_and_weights(one, other, problem):
+    found = distributed.merged([document(0, **one), document(1, node="there", **other)])
+    assert found == {"problem": problem.to_json()}
 
 
 @pytest.mark.parametrize(

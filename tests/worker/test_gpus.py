@@ -64,6 +64,7 @@ def test_why_there_is_none(machine, monkeypatch, given, setting, problem):
     found = gpus.look()
     assert (found["usable"], found["problem"]) == (0, problem)
     assert found["fix"]
+    assert found["by_setting"] is problem.startswith("CUDA_VISIBLE_DEVICES=")
 
 
 @pytest.mark.parametrize(

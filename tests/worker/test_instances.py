@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from envkit.engines.base import PROJECT
 from envkit.worker import instances
+from envkit.worker.messages import ProcessKilled, UnlikeRank
 
 from tests.processes import gone, until
 from tests.trainings import training
@@ -71,8 +72,8 @@ def test_when_one_dies_the_others_end_and_so_does_what_they_started(launch, tmp_
     pids = [int(pid) for pid in until(lambda: Path(seen).exists() and Path(seen).read_text()).split()]
     stdout, stderr = launcher.communicate(timeout=DEATH_S)
     assert launcher.returncode == 1
-    said = {"problem": "lost instance {}, which was killed by signal SIGKILL"}
-    assert json.loads(stdout) in [{"problem": said["problem"].format(number)} for number in range(2)]
+    lost = [ProcessKilled(f"instance {number}", "SIGKILL").to_json() for number in range(2)]
+    assert json.loads(stdout)["problem"] in lost
     assert "last words" in stderr
     assert [gone(pid) for pid in pids] == [True, True]
 
@@ -81,7 +82,7 @@ def test_one_that_fails_before_the_others_can_meet_it(launch):
     launcher = launch(before="if first(): raise ValueError('planted trouble')")
     stdout, stderr = launcher.communicate(timeout=DEATH_S)
     assert launcher.returncode == 1
-    assert json.loads(stdout)["problem"].endswith(", which ended with exit status 1")
+    assert json.loads(stdout)["problem"]["status"] == 1
     assert "ValueError: planted trouble" in stderr
 
 
@@ -119,4 +120,5 @@ def test_what_they_used_adds_up_and_what_was_for_others_sake_is_left_out():
 
 
 def test_trainings_of_other_code_are_no_sample():
-    assert "had other code in " in instances.merged([one([0]), one([1], digests={"code": "d"})])["problem"]
+    problem = instances.merged([one([0]), one([1], digests={"code": "d"})])["problem"]
+    assert (problem["code"], problem["what"]) == (UnlikeRank.code, "code")

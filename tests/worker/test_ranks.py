@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 
 import pytest
 from envkit.worker import ranks
+from envkit.worker.messages import NoRendezvous, ProcessEnded, ProcessKilled
 
 from tests.worker.made_up import write
 
@@ -88,9 +90,9 @@ def test_a_rank_is_given_nothing_of_torchruns_that_could_change_the_outcome():
 @pytest.mark.parametrize(
     ("status", "who", "said"),
     [
-        (-signal.SIGKILL, "rank 1", "lost rank 1, which was killed by signal SIGKILL"),
-        (3, "rank 1", "lost rank 1, which ended with exit status 3"),
-        (-signal.SIGSEGV, "rank 1 on node2", "lost rank 1 on node2, which was killed by signal SIGSEGV"),
+        (-signal.SIGKILL, "rank 1", ProcessKilled("rank 1", "SIGKILL")),
+        (3, "rank 1", ProcessEnded("rank 1", 3)),
+        (-signal.SIGSEGV, "rank 1 on node2", ProcessKilled("rank 1 on node2", "SIGSEGV")),
     ],
 )
 def test_what_is_said_of_a_rank_that_died(status, who, said):
@@ -134,4 +136,4 @@ def test_complaints_of_any_rank_come_last_and_each_line_once(tmp_path, capsys):
 
 def test_several_nodes_need_a_place_to_meet(capsys):
     assert ranks.launch(2, 1, 2, None, ["train"]) == 1
-    assert "was not told where nodes meet (--rendezvous HOST:PORT)" in capsys.readouterr().out
+    assert json.loads(capsys.readouterr().out) == {"problem": NoRendezvous().to_json()}

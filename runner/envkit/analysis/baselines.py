@@ -20,12 +20,13 @@ from typing import Any, NoReturn
 
 from envkit import __version__
 from envkit.analysis.load import NEARLY_ALL
+from envkit.analysis.messages import DamagedBaseline
 from envkit.analysis.summary import finite, summarise
 from envkit.bench import measure, record
 from envkit.bench.blocks import first_event, skipped_steps
 from envkit.bench.plan import Plan, UserCommand
 from envkit.bench.record import FILE_NAME, Event
-from envkit.common import atomic
+from envkit.common import atomic, schema
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema
 from envkit.common.suggestion import suggestion
@@ -304,7 +305,7 @@ def _validate(path: Path, document: dict[str, Any]) -> None:
     """Raise InputError for the first thing that the published schema, or its references among themselves, forbid."""
     error = next(iter(sorted(_validator().iter_errors(document), key=lambda error: list(map(str, error.path)))), None)
     if error is not None:
-        raise InputError(f"{path}: {_short(_key(error.absolute_path))}: {_short(error.message)}; {_RESTORE}")
+        raise InputError(DamagedBaseline(str(path), schema.violation(error)[1], _RESTORE))
     blocks = len(document["reference_kernel"]["seconds"])
     for index, arm in enumerate(document["plan"]["arms"]):
         for key, known in (("name", document["arms"]), ("engine", document["engines"])):
@@ -321,12 +322,6 @@ def _validator() -> Any:
     from jsonschema import Draft202012Validator  # takes as long to import as all else together
 
     return Draft202012Validator(json.loads(_SCHEMA_FILE.read_text()))
-
-
-def _key(path: Sequence[str | int]) -> str:
-    """``arms.baseline.step_s[3]``."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return "".join(parts).lstrip(".") or "the top level"
 
 
 def _short(message: str) -> str:

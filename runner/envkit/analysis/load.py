@@ -5,21 +5,20 @@ Such a result says more about the load than about a profile, so that nothing is 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from envkit.analysis.noise import KINDS
+from envkit.analysis.noise import commonest
 from envkit.bench.plan import Arm
 from envkit.bench.record import Event
-from envkit.checks.interference import interference_in, others_cpus
+from envkit.checks.interference import HOT, KINDS, OTHERS, STOLEN, SWAPPED, interference_in, others_cpus
 
 # With as large a share of blocks disturbed from outside, a result says more about the disturbance than about a profile.
 NEARLY_ALL = 0.8
 # How the kinds of interference are called here.
-OTHERS, STOLEN, SWAPPED, HOT = CODES = ("other-programs", "stolen", "swapping", "hot-cores")
+CODES = KINDS
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Load:
         }[self.kind]
 
 
-def load(events: Sequence[Event], arms: Sequence[Arm], hit: Mapping[int, Sequence[str]]) -> Load | None:
+def load(events: Sequence[Event], arms: Sequence[Arm], hit: Mapping[int, Iterable[str]]) -> Load | None:
     """Return what disturbed the samples of ``arms`` in the blocks in ``hit``; None where these are not nearly all."""
     blocks = {event["block"] for event in events if event["event"] == "sample"}
     if not hit or len(hit) < NEARLY_ALL * len(blocks):
@@ -58,8 +57,7 @@ def load(events: Sequence[Event], arms: Sequence[Arm], hit: Mapping[int, Sequenc
         event for event in events
         if event["event"] == "sample" and event["arm"] in names and event["block"] in hit and interference_in(event)
     ]  # fmt: skip
-    kinds = Counter(kind for texts in hit.values() for kind in KINDS if any(kind in text for text in texts))
-    kind = dict(zip(KINDS, CODES, strict=True))[kinds.most_common(1)[0][0]]
+    kind = commonest(hit)
     used = [one for event in disturbed if (one := _cpus(event, kind)) is not None]
     usable = [float(event["usage"]["worker_cpus"]) for event in disturbed if event["usage"].get("worker_cpus")]
     return Load(

@@ -7,22 +7,23 @@ profile touches.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from envkit.bench.plan import Arm
 from envkit.bench.record import Event
-from envkit.checks.interference import interference_in
+from envkit.checks.interference import HOT, OTHERS, STOLEN, SWAPPED, disturbances, interference_in
 
 # The reference kernel's times are called uneven from here on, and with at least so many. On a shared host, of whose
 # neighbours nothing showed in any counter, it took 1.29 to 1.58 times as long in its slowest of 4 to 17 blocks as in
 # its fastest.
 UNEVEN, FEWEST_TIMES = 1.25, 4
-# What each kind of interference is, by the words in its reason.
+# What each kind of interference is, as a clause with the machine as "it".
 KINDS = {
-    "others used": "other programs used its CPUs",
-    "stolen": "the hypervisor withheld CPU time",
-    "swapped": "it swapped",
-    "too hot": "its cores were too hot",
+    OTHERS: "other programs used its CPUs",
+    STOLEN: "the hypervisor withheld CPU time",
+    SWAPPED: "it swapped",
+    HOT: "its cores were too hot",
 }
 
 
@@ -36,9 +37,9 @@ def interference_by_block(events: Sequence[Event]) -> dict[int, list[str]]:
 
 
 def interference_with(both: Sequence[Arm], interference: dict[int, list[str]]) -> dict[int, list[str]]:
-    """The blocks in which one of the two arms was hit, and by what: these do not count without noise.
+    """Return the blocks in which one of the two arms was hit, by the texts of ``interference_by_block``.
 
-    Of many arms nearly every block has one that was.
+    Only the report calls it: use ``disturbed_blocks``, which compares arms and reads no text.
     """
     arms = tuple(f"{one.name}: " for one in both)
     hit = {block: [text for text in texts if text.startswith(arms)] for block, texts in interference.items()}
@@ -63,7 +64,19 @@ def reference_kernel_range(
     return (least, most) if most >= UNEVEN * least else None
 
 
-def commonest(interference: Mapping[int, Sequence[str]]) -> str:
-    """What disturbed most of these blocks (at least one), as a clause with the machine as "it"."""
-    kinds = Counter(kind for texts in interference.values() for kind in KINDS if any(kind in text for text in texts))
-    return KINDS[kinds.most_common(1)[0][0]]
+def disturbed_blocks(events: Sequence[Event], both: Sequence[Arm]) -> dict[int, set[str]]:
+    """Return the blocks in which a sample of one of these arms was disturbed, with the kinds of interference.
+
+    Of many arms nearly every block has one that was, so a comparison asks for its own two arms.
+    """
+    names = {arm.name for arm in both}
+    found: dict[int, set[str]] = {}
+    for event in events:
+        if event["event"] == "sample" and event["arm"] in names and (kinds := disturbances(event)):
+            found.setdefault(event["block"], set()).update(kinds)
+    return found
+
+
+def commonest(disturbed: Mapping[Any, Iterable[str]]) -> str:
+    """Return the kind of interference that most of these blocks, or samples, have. At least one must be there."""
+    return Counter(kind for kinds in disturbed.values() for kind in {*kinds}).most_common(1)[0][0]

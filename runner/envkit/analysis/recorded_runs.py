@@ -12,10 +12,11 @@ from typing import Any
 
 from envkit.analysis.summary import Comparison, Summary, summarise
 from envkit.bench import record
+from envkit.bench.messages import UnusableRecord
 from envkit.bench.plan import Plan
 from envkit.bench.record import FILE_NAME
 from envkit.common.errors import InputError
-from envkit.rendering import text_of
+from envkit.rendering import text
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def beginnings(found: list[Path]) -> tuple[list[Beginning], list[Unread]]:
             with record.reading(folder):
                 begun.append(Beginning(folder, datetime.fromtimestamp(event["time"]), Plan.from_json(event["plan"])))
         except InputError as error:
-            unread.append(Unread(folder, _reason(folder, error)))
+            unread.append(Unread(folder, reason(error)))
     return sorted(begun, key=lambda one: one.started, reverse=True), unread
 
 
@@ -124,7 +125,7 @@ def runs(begun: list[Beginning], unread: list[Unread], wanted: Callable[[Run], b
                 blocks = sum(len(names) == len(one.plan.arms) for names in arms.values())
                 run = Run(one.folder, one.started, summarise(events), blocks)
         except InputError as error:
-            unread.append(Unread(one.folder, _reason(one.folder, error)))
+            unread.append(Unread(one.folder, reason(error)))
             continue
         if wanted(run):
             yield run
@@ -162,5 +163,9 @@ def comparisons(run: Run, profile: str | None) -> list[Comparison]:
     return [one for one in run.summary.comparisons if profile is None or profiles[one.arm] == profile]
 
 
-def _reason(folder: Path, error: InputError) -> str:
-    return text_of(error).removeprefix(f"{folder}/")
+def reason(error: InputError) -> str:
+    """Return why a run can't be read. Its record is named without its folder, which the reader knows."""
+    found = error.message
+    if isinstance(found, UnusableRecord):
+        found = found.replace(file=Path(found.file).name)
+    return text(found)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from envkit.bench.blocks import skipped_steps
 from envkit.bench.plan import Plan
 from envkit.bench.record import Event
-from envkit.checks.interference import interference_in
+from envkit.checks.interference import disturbances
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Sample:
     block: int
     began_s: float  # in seconds of all workers before it
     step_s: list[float]  # of each timed step that counts
-    interference: list[str]  # what disturbed it
+    interference: dict[str, float]  # what disturbed it, as ``disturbances`` returns it
     warmup_steps: int = 0  # that came before these
     epoch_steps: int = 0  # of each epoch, where its end was measured
 
@@ -45,7 +45,7 @@ def sample_times(events: Sequence[Event], plan: Plan) -> list[Sample]:
                     block=event["block"],
                     began_s=passed,
                     step_s=event["step_s"][skipped:],
-                    interference=interference_in(event),
+                    interference=disturbances(event),
                     warmup_steps=len(event["warmup_step_s"]) + skipped,
                     epoch_steps=event.get("loader", {}).get("steps_per_epoch", 0),
                 )

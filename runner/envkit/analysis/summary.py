@@ -17,7 +17,7 @@ from envkit.analysis.image_differences import Difference, of_run
 from envkit.analysis.learning_curves import LearningCurve, learning_curves, reached
 from envkit.analysis.load import Load, load
 from envkit.analysis.losses import Losses, between
-from envkit.analysis.noise import interference_by_block, interference_with, reference_kernel_range
+from envkit.analysis.noise import disturbed_blocks, interference_by_block, reference_kernel_range
 from envkit.analysis.sample_times import Sample, sample_times
 from envkit.analysis.scaling import Scaled, scaled
 from envkit.bench.blocks import (
@@ -235,7 +235,7 @@ def summarise(events: Sequence[Event]) -> Summary:
         specification=run["specification"],
         commands=fixed["commands"] if fixed else run["commands"],
         measured=list(measured.values()),
-        comparisons=[_comparison(events, plan, arm, measured, interference, ended) for arm in plan.compared],
+        comparisons=[_comparison(events, plan, arm, measured, ended) for arm in plan.compared],
         samples=sample_times(events, plan),
         interference=interference,
         reference_kernel_range_s=reference_kernel_range(events, interference),
@@ -295,7 +295,6 @@ def _comparison(
     plan: Plan,
     arm: Arm,
     measured: dict[str, Measured],
-    interference: dict[int, list[str]],
     ended: str | None,
 ) -> Comparison:
     reference = plan.reference_of(arm)
@@ -314,7 +313,7 @@ def _comparison(
     if ended not in ENDED:
         return Comparison(arm.name, Verdict.NOT_ENDED, losses=losses)
     found = at_end(planned, ratios, plan.stopping.margin, stopped_early=ended == PRECISE)
-    hit = interference_with((reference, arm), interference)
+    hit = disturbed_blocks(events, (reference, arm))
     quiet = block_ratios(events, plan, arm, without=set(hit))
     blocks = set(complete_blocks(events, plan, arm))
     rest = at_end(planned, quiet, plan.stopping.margin, stopped_early=False) if blocks & hit.keys() else None

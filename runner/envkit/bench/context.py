@@ -146,7 +146,7 @@ def recorded(seen: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]
     for name, one in seen.items():
         inspection = {key: value for key, value in one["inspection"].items() if key not in OF_PYTHON_PATH}
         accelerator = inspection.get("accelerator") or {}
-        if f"{VISIBLE}=" in (accelerator.get("problem") or ""):
+        if accelerator.get("by_setting"):
             inspection["accelerator"] = {**accelerator, "problem": f"{VISIBLE} leaves no GPU that is there"}
         found[name] = {**one, "inspection": inspection}
     return found

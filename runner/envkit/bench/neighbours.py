@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any
 
 from envkit.bench.record import Event
-from envkit.checks.interference import interference_in, others_cpus
+from envkit.checks.interference import OTHERS, disturbances, interference_in, others_cpus
 
 # The event that names the programs beside which the first blocks were measured.
 LOAD = "load"
@@ -109,12 +109,12 @@ def _is_ours(pid: int, all_of_them: Mapping[int, Process]) -> bool:
 def _words(hit: Sequence[Event], programs: Sequence[Mapping[str, Any]]) -> str:
     """Return the line that says what disturbs the run, and what to do about it."""
     used = [one for event in hit if (one := others_cpus(event["usage"], event["seconds"])) is not None]
-    reasons = interference_in(hit[-1])
-    if used and any("others used" in reason for reason in reasons):
+    if used and OTHERS in disturbances(hit[-1]):
         cpus = f"{median(used):.2g} of {hit[-1]['usage']['worker_cpus']:g} CPUs"
         named = ", ".join(f"{one['name']} ({one['pid']}) {one['cpus']:.2g}" for one in programs)
         return (
             f"other programs use {cpus} beside this run{f': {named}' if named else ''}; "
             "stop them, or the result holds only beside them"
         )
-    return f"blocks are disturbed from outside ({'; '.join(reasons)}); the result holds only under that load"
+    reasons = "; ".join(interference_in(hit[-1]))
+    return f"blocks are disturbed from outside ({reasons}); the result holds only under that load"

@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from envkit.bench.blocks import INITIAL_WEIGHTS
 from envkit.bench.events import SampleEvent
+from envkit.bench.messages import WorkerEnded, WorkerReported
 from envkit.bench.plan import Arm, Plan
 from envkit.checks import process_limit
 from envkit.engines.base import Outcome
+from envkit.engines.messages import ExitStatus, Killed
+from envkit.messages import Message, from_json
+from envkit.rendering import text
+from envkit.worker import messages as _of_workers  # noqa: F401  from_json knows those that were imported
 from envkit.worker.modes import Options
 from envkit.worker.workloads import loader_epochs
 
@@ -23,8 +26,6 @@ SAMPLE_KEYS = {"seconds", "step_s", "losses", "digests", "usage", "evidence"}
 KERNEL_KEYS = {"seconds", "digest"}
 # The digest of a workload's code, and of how it is trained.
 CODE = "code"
-# What an engine says of a worker of which it knows no more than the exit status.
-STATUS = re.compile(r"ended with exit status \d+|was killed by signal \w+")
 
 
 def held_against(event: SampleEvent, plan: Plan, arm: Arm) -> SampleEvent:
@@ -47,25 +48,28 @@ def _without(event: SampleEvent, digest: str) -> SampleEvent:
     return {**event, "digests": {name: found for name, found in event["digests"].items() if name != digest}}
 
 
-def with_worker_error(outcome: Outcome) -> Outcome:
-    """With what a worker said of its failure itself, in the document that it printed, in the exit status' place.
+def worker_problem(outcome: Outcome) -> Message | None:
+    """Return why a worker failed, or None if it did not.
 
-    What an engine knows beyond that status, such as a limit of memory that was reached, is said too.
+    The worker's own report, in the document that it printed, takes the place of an exit status. What an engine knows
+    beyond that status, such as a memory limit that was reached, stands beside the report.
     """
-    if outcome.failure is None:
-        return outcome
+    failure = outcome.failure
+    if failure is None:
+        return None
     for line in outcome.stdout.splitlines():  # of several nodes each may have one
         with contextlib.suppress(ValueError, KeyError, TypeError):
-            problem = str(json.loads(line)["problem"])
-            known = "" if STATUS.fullmatch(outcome.failure) else f"; it {outcome.failure}"
-            return replace(outcome, failure=f"{problem}{known}")
-    return replace(outcome, failure=f"{outcome.failure}{process_limit.explained(outcome.stderr_tail)}")
+            told = json.loads(line)["problem"]
+            problem = from_json(told) if isinstance(told, dict) else str(told)
+            of_status = isinstance(failure, ExitStatus) or (isinstance(failure, Killed) and failure.limit is None)
+            return WorkerReported(problem, None if of_status else failure)
+    return WorkerEnded(failure, process_limit.cause_of(outcome.stderr_tail))
 
 
 def parse_document(outcome: Outcome, keys: set[str]) -> tuple[dict[str, Any] | None, str | None]:
     """What a worker printed, or what is wrong with it."""
-    if outcome.failure is not None:
-        return None, with_worker_error(outcome).failure
+    if (failed := worker_problem(outcome)) is not None:
+        return None, text(failed)
     try:
         document: dict[str, Any] = json.loads(outcome.stdout)
     except ValueError:

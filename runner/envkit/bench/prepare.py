@@ -19,6 +19,7 @@ from envkit.bench.record import Event, Record
 from envkit.bench.specification import EVERY, Specification
 from envkit.checks.preflight import preflight
 from envkit.common.errors import InputError
+from envkit.common.messages import About
 from envkit.profiles import catalogue, profile
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import of_rank, resolve
@@ -77,7 +78,7 @@ def _naming_image(arm: Arm) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{arm.image}: {error}" if arm.image else str(error)) from None
+        raise InputError(About(arm.image, error.message) if arm.image else error.message) from None
 
 
 def plan_of(asked: Specification, data: str) -> Plan:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.bench import seal
+from envkit.bench.messages import UnusableRecord
 from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema
@@ -197,11 +198,11 @@ def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], Any]) -
         raise InputError(f"{path}: can't be read: {error.strerror}; give the folder of a run") from None
     lines = content.split(b"\n")[:-1]  # what follows the last newline is empty or cut short
     if not lines:
-        raise InputError(f"{path}: is not the record of a run: it has no whole line; start the run again")
+        raise _unusable(path, "is not the record of a run: it has no whole line; start the run again")
     first = _parsed(path, 1, lines[0], parse)
     _require_kind(path, first, kind)
     if type(first.get("schema")) is not int:
-        raise InputError(f"{path}: is not the record of a run (its first line has no number as its schema)")
+        raise _unusable(path, "is not the record of a run (its first line has no number as its schema)")
     if first["schema"] != SCHEMA:
         raise InputError(OtherSchema(str(path), "record", first["schema"], SCHEMA))
     events = [first, *(_parsed(path, number, line, parse) for number, line in enumerate(lines[1:], start=2))]
@@ -215,21 +216,19 @@ def _parsed(path: Path, number: int, line: bytes, parse: Callable[[bytes], Any])
     except (ValueError, RecursionError):
         event = None
     if not isinstance(event, dict) or (number > 1 and not isinstance(event.get("event"), str)):
-        raise InputError(f"{path}:{number}: damaged line; remove it to read the rest")
+        raise InputError(UnusableRecord(str(path), "damaged line; remove it to read the rest", number))
     return event
 
 
 def _require_kind(path: Path, first: Event, kind: str) -> None:
     """Raise InputError unless the ``first`` event of a record is of this ``kind``."""
     if first.get("event") == "tune" and kind == "run":
-        raise InputError(
-            f"{path}: is the record of a search by envkit tune; what it found was measured in "
-            f"{path.parent / CONFIRMATION}"
-        )
+        measured = path.parent / CONFIRMATION
+        raise _unusable(path, f"is the record of a search by envkit tune; what it found was measured in {measured}")
     if first.get("event") == "submit" and kind == "run":
-        raise InputError(f"{path}: is the record of a submission; give the folder of a node's run, beside it")
+        raise _unusable(path, "is the record of a submission; give the folder of a node's run, beside it")
     if first.get("event") != kind:
-        raise InputError(f"{path}: is not the record of a {kind} (its first line must be the event '{kind}')")
+        raise _unusable(path, f"is not the record of a {kind} (its first line must be the event '{kind}')")
 
 
 def _as_written(path: Path, lines: Sequence[bytes], events: Sequence[Event]) -> list[Event]:
@@ -263,12 +262,16 @@ def _require_order(path: Path, numbered: Sequence[tuple[int, Event]]) -> None:
         elif kind in MEASURED and (ended or (isinstance(at, int) and at < block)):
             after = "the end of the run" if ended else f"those of block {block + 1}"
             wrong = f"a {kind} stands after {after}: lines are not in the order in which they were written"
-            raise InputError(f"{path}:{number}: {wrong}; sort them by their times")
+            raise InputError(UnusableRecord(str(path), f"{wrong}; sort them by their times", number))
         elif kind == "sample" and isinstance(at, int) and isinstance(arm, str):
             block, first = at, places.setdefault((at, arm), number)
             if first != number:
                 wrong = f"another sample of '{arm}' in block {at + 1} than that on line {first}"
-                raise InputError(f"{path}:{number}: {wrong}; remove one of them")
+                raise InputError(UnusableRecord(str(path), f"{wrong}; remove one of them", number))
+
+
+def _unusable(path: Path, problem: str) -> InputError:
+    return InputError(UnusableRecord(str(path), problem))
 
 
 @contextlib.contextmanager
@@ -277,6 +280,6 @@ def reading(folder: Path) -> Iterator[None]:
     try:
         yield
     except KeyError as error:
-        raise InputError(f"{folder / FILE_NAME}: an event lacks {error}; the record can't be used") from error
+        raise _unusable(folder / FILE_NAME, f"an event lacks {error}; the record can't be used") from error
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, StopIteration) as error:
-        raise InputError(f"{folder / FILE_NAME}: is not understood ({error}); the record can't be used") from error
+        raise _unusable(folder / FILE_NAME, f"is not understood ({error}); the record can't be used") from error

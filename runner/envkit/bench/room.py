@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from envkit.bench import costs, pace
 from envkit.bench.blocks import recorded_lengths
+from envkit.bench.messages import BudgetBelowLeast, BudgetTooShort
 from envkit.bench.plan import Plan
 from envkit.bench.record import Event
 from envkit.common.errors import InputError
@@ -36,6 +37,10 @@ LONGER = "longer"
 
 class TooShort(InputError):
     """The budget has no room for a verdict."""
+
+    def __init__(self, message: BudgetTooShort | BudgetBelowLeast) -> None:
+        super().__init__(message)
+        self.too_short = message
 
 
 @dataclass(frozen=True)
@@ -93,8 +98,8 @@ def length(seconds: float) -> str:
 
 
 def budget(seconds: float) -> str:
-    """Return the option that gives so many seconds, rounded up as in ``length``."""
-    return f"--budget {f'{_fives(seconds)}s' if seconds < IN_SECONDS else f'{_halves(seconds):g}m'}"
+    """Return the value of --budget for so many seconds, rounded up as in ``length``."""
+    return f"{_fives(seconds)}s" if seconds < IN_SECONDS else f"{_halves(seconds):g}m"
 
 
 def _fives(seconds: float) -> int:
@@ -133,12 +138,11 @@ def _job_end() -> float | None:
         return None
 
 
-def refusal(found: Need, plan: Plan) -> str:
-    """Return the line that says how much a verdict takes, and the budget to give."""
+def refusal(found: Need, plan: Plan, again: str | None = None) -> BudgetTooShort:
+    """Return how much a verdict takes, and the budget to give. ``again`` is the command that goes on with the run."""
     given, total_s = plan.stopping.budget_s, found.total_s()
-    needs = f"a verdict needs {found.fewest} blocks, about {length(total_s)} on this machine"
-    job = "" if total_s > LONGEST * given else ", in a job of Slurm's that is as long"
-    return f"--budget {given:g}s is too short: {needs}; give {budget(total_s)}{job}"
+    job = None if total_s > LONGEST * given else "Slurm"
+    return BudgetTooShort("--budget", given, found.fewest, length(total_s), budget(total_s), job, again)
 
 
 def going_on(found: Need) -> str:
@@ -168,9 +172,5 @@ def require(plan: Plan, worker_s: Sequence[float] = (), arms: int | None = None)
     found = Need(0, plan.fewest_blocks, 0.0, least_s * len(plan.arms), first_s)
     if found.total_s() > LONGEST * stopping.budget_s:
         what = "worker" if plan.user_command is None else "command"
-        takes = f"a verdict needs {found.fewest} blocks, and each {what} takes {least_s:g} s or more"
-        raise TooShort(f"--budget {stopping.budget_s:g}s is too short: {takes}; give --budget {_least(found)} or more")
-
-
-def _least(found: Need) -> str:
-    return f"{math.ceil(found.total_s())}s"
+        give = f"{math.ceil(found.total_s())}s"
+        raise TooShort(BudgetBelowLeast("--budget", stopping.budget_s, found.fewest, what, least_s, give))

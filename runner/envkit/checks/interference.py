@@ -26,29 +26,49 @@ SWAPPED_BYTES = 2**20
 TICK_S = 0.01
 
 
-def interference_in(sample: Mapping[str, Any]) -> list[str]:
-    """Why a sample counts as disturbed, in short texts; nothing for one that is not.
+# What disturbs a sample: other programs used its CPUs, the hypervisor withheld CPU time, the machine swapped, or cores
+# were too hot.
+OTHERS, STOLEN, SWAPPED, HOT = KINDS = ("other-programs", "stolen", "swapping", "hot-cores")
 
-    A counter that the kernel does not have (None) counts as no interference.
+
+def disturbances(sample: Mapping[str, Any]) -> dict[str, float]:
+    """Return what disturbed a sample: the amount of each of KINDS that exceeds its limit.
+
+    The amounts are CPUs for OTHERS and STOLEN, bytes for SWAPPED and events for HOT. A kind that the sample does not
+    tell, because the kernel does not count it, is left out.
     """
     usage, seconds = sample["usage"], sample["seconds"]
     cpus = usage.get("worker_cpus")
-    found = []
+    found: dict[str, float] = {}
     if cpus:
         uncertain = 2 * TICK_S * cpus / seconds
         others = others_cpus(usage, seconds)
         if others is not None and others > max(OTHERS_SHARE * cpus, OTHERS_CPUS) + uncertain:
-            found.append(f"others used {others:.2f} CPUs")
+            found[OTHERS] = others
         steal = usage.get("worker_cpus_steal_s")
         if steal is not None and steal / seconds > max(STEAL_SHARE * cpus, STEAL_CPUS) + uncertain:
-            found.append(f"{steal / seconds:.2f} CPUs stolen")
+            found[STOLEN] = steal / seconds
     swapped = usage.get("machine_swapped_bytes")
     if swapped is not None and swapped > SWAPPED_BYTES:
-        found.append(f"{swapped / 2**20:.0f} MiB swapped")
+        found[SWAPPED] = swapped
     throttled = usage.get("throttle_events")
     if throttled:
-        found.append(f"cores too hot {throttled} times")
+        found[HOT] = throttled
     return found
+
+
+def interference_in(sample: Mapping[str, Any]) -> list[str]:
+    """Return why a sample counts as disturbed, in short texts; nothing for one that does not."""
+    return [_said(kind, amount) for kind, amount in disturbances(sample).items()]
+
+
+def _said(kind: str, amount: float) -> str:
+    return {
+        OTHERS: f"others used {amount:.2f} CPUs",
+        STOLEN: f"{amount:.2f} CPUs stolen",
+        SWAPPED: f"{amount / 2**20:.0f} MiB swapped",
+        HOT: f"cores too hot {amount:.0f} times",
+    }[kind]
 
 
 def others_cpus(usage: Mapping[str, Any], seconds: float) -> float | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from envkit.checks.doctor import diagnose
 from envkit.checks.doctor.finding import Finding, Situation
+from envkit.checks.messages import Spoils, Worthless
 from envkit.common.errors import InputError
 from envkit.profiles.environment import Environment
 
@@ -27,9 +28,6 @@ def preflight(environments: Sequence[tuple[Environment, Mapping[str, Any]]], for
         )  # fmt: skip
         for finding in diagnose(situation):
             if finding.severity == "stop" and not force:
-                raise InputError(
-                    f"profile '{environment.profile}': {finding.seen}: {finding.why}; "
-                    f"fix: {finding.fix}; or measure it all the same with --force"
-                )
+                raise InputError(Worthless(environment.profile, Spoils(finding.seen, finding.why), finding.fix))
             found[finding.code, finding.seen] = finding
     return [asdict(finding) for finding in found.values()]

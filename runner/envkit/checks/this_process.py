@@ -21,6 +21,7 @@ from envkit.profiles.formats.python import BEFORE_TORCH, read_at_start
 from envkit.profiles.preload_links import linked
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import resolve
+from envkit.rendering import text_of
 from envkit.worker import initial_environment
 from envkit.worker.evidence import collect, openmp, threads
 from envkit.worker.host import expand_cpu_list
@@ -54,7 +55,7 @@ def check(name: str) -> bool:
         initial_environment.AT_TORCH = _at_torch(initial_environment.own(), os.environ)
         holds, lines = judge(environment, collect(), initial_environment.own(), os.environ)
     except InputError as error:
-        holds, lines = False, [f"envkit: {error}"]
+        holds, lines = False, [f"envkit: {text_of(error)}"]
     print(*lines, sep="\n")
     return holds
 

@@ -88,7 +88,7 @@ def main(argv: list[str] | None = None) -> int:
         if error.errno == errno.EAGAIN:
             from envkit.checks.process_limit import reached
 
-            said = f"no more processes or threads can be started: {reached()}"
+            said = text_of(InputError(reached()))
         print(f"envkit: {_in_one_line(said)}", file=sys.stderr)
         return BAD_INPUT
 

@@ -243,8 +243,8 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
     if reason == measure.TOO_SHORT:
         found = room.need(events, job.plan)
         assert found is not None, "a worker ended"
-        again = "" if how.resumed_by is None else f", or go on with: {_go_on_with(how, folder)}"
-        raise TooShort(f"{room.refusal(found, job.plan)}{again}")
+        again = None if how.resumed_by is None else _go_on_with(how, folder)
+        raise TooShort(room.refusal(found, job.plan, again))
     if reason == measure.INTERRUPTED:
         # a run that nothing goes on with is so short that it is begun anew
         again = "start it again" if how.resumed_by is None else f"go on with: {_go_on_with(how, folder)}"

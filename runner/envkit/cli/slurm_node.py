@@ -33,7 +33,9 @@ from envkit.cluster.slurm.settings import FILE_NAME, TOGETHER, Settings
 from envkit.common import atomic
 from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.engines import apptainer
+from envkit.engines.messages import ImageUnreadable
 from envkit.profiles import needs, profile
+from envkit.profiles.messages import DoesNotApply
 from envkit.rendering import text_of
 from envkit.worker.host import cpu_facts
 
@@ -169,8 +171,10 @@ def _require(settings: Settings, folder: Path, node: str, job: str) -> None:
         try:
             digest = apptainer.digest(Path(image))
         except InputError as error:
-            why = text_of(error).partition(";")[0]
-            raise InputError(f"{why}; copy it here, or put it on a file system that all nodes share") from None
+            if isinstance(error.message, ImageUnreadable):
+                fix = "copy it here, or put it on a file system that all nodes share"
+                raise InputError(error.message.replace(fix=fix)) from None
+            raise
         if digest != settings.digest:
             raise InputError(
                 f"{image}: is another image here ({digest[:19]}…) than where it was submitted "
@@ -185,7 +189,7 @@ def _require_kind(settings: Settings) -> None:
     for one in map(profile.load, sorted(named)):
         found = needs.unmet(needs.of_kind(one.needs), facts)
         if found is not None:
-            raise InputError(f"profile '{one.name}' {found[1]}: it does not apply to this node; name other nodes")
+            raise InputError(DoesNotApply(one.name, found[1], "name other nodes", "this node"))
 
 
 def _require_same_nodes(folder: Path, here: str) -> None:

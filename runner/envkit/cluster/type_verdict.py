@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.analysis.load import Load, load
+from envkit.analysis.noise import disturbed_blocks
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record
 from envkit.bench.blocks import block_ratios
@@ -137,7 +138,7 @@ def _load(place: Path) -> Load | None:
         summary = summarise(events)
         if any(one.without_interference for one in summary.comparisons):
             return None
-        return load(events, summary.plan.arms, summary.interference)
+        return load(events, summary.plan.arms, disturbed_blocks(events, summary.plan.arms))
 
 
 def _node(name: str, place: Path) -> Node | LeftOut:

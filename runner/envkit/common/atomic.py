@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from envkit.common.errors import InputError
+from envkit.common.messages import Unwritable
 
 
 def write(path: Path, content: bytes, private: bool = False) -> None:
@@ -24,8 +25,8 @@ def write(path: Path, content: bytes, private: bool = False) -> None:
         else:
             _replace(target, content, private)
     except OSError as error:
-        kept = "; what it held before is unchanged" if path.is_file() else ""
-        raise InputError(f"{path}: can't be written: {error.strerror}{kept}") from None
+        kept = path.name if path.is_file() else None
+        raise InputError(Unwritable(str(path), str(error.strerror), kept)) from None
 
 
 def require(path: Path) -> None:
@@ -39,7 +40,7 @@ def require(path: Path) -> None:
         reason = errno.EACCES
     else:
         return
-    raise InputError(f"{path}: can't be written: {os.strerror(reason)}")
+    raise InputError(Unwritable(str(path), os.strerror(reason)))
 
 
 def make_private(folder: Path) -> None:

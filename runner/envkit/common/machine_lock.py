@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envkit.common.errors import InputError
+from envkit.common.messages import Locked, LockUnopenable, NoLocks, NotALock
 
 
 @contextlib.contextmanager
@@ -28,7 +29,7 @@ def machine_lock() -> Iterator[None]:
         # file (sysctl fs.protected_regular).
         descriptor = os.open(path, flags) if os.path.lexists(path) else os.open(path, flags | os.O_CREAT, 0o666)
     except OSError as error:
-        raise InputError(f"{path}: can't be opened: {error.strerror}; remove it, or set TMPDIR") from None
+        raise InputError(LockUnopenable(str(path), str(error.strerror))) from None
     try:
         _lock(descriptor, path)
         yield
@@ -39,19 +40,15 @@ def machine_lock() -> Iterator[None]:
 def _lock(descriptor: int, path: Path) -> None:
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
-        raise InputError(f"{path}: is not a lock file; remove it, or set TMPDIR")
+        raise InputError(NotALock(str(path)))
     with contextlib.suppress(PermissionError):
         os.fchmod(descriptor, 0o666)  # other users measure here too, whatever this one's umask
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
-        raise InputError(
-            f"another measurement runs on this machine (process {holder}); both would be spoilt: wait for it"
-        ) from None
+        holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or None
+        raise InputError(Locked(holder)) from None
     except OSError as error:  # a file system without locks
-        raise InputError(
-            f"{path}: can't be locked: {error.strerror}; set TMPDIR to a folder on this machine's own disk"
-        ) from None
+        raise InputError(NoLocks(str(path), str(error.strerror))) from None
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, str(os.getpid()).encode(), 0)

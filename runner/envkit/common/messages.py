@@ -1,4 +1,4 @@
-"""Messages that several packages raise."""
+"""Messages about files, folders, locks and YAML, which all packages share."""
 
 from __future__ import annotations
 
@@ -19,3 +19,322 @@ class OtherSchema(Message):
     found: int
     readable: int
     anew: tuple[str, ...] = ()  # the command that writes the file from other files, if they are there
+
+
+class InFile(Message):
+    """A problem at one line of a file."""
+
+    code = "common.in-file"
+    template = "{file}:{line:d}: {problem}"
+
+    file: str
+    line: int
+    problem: Message | str
+
+
+class About(Message):
+    """A problem of one subject: a file, an image, an option."""
+
+    code = "common.about"
+    template = "{subject}: {problem}"
+
+    subject: str
+    problem: Message | str
+
+
+class Unreadable(Message):
+    """The system does not let the kit read a file."""
+
+    code = "common.unreadable"
+    template = "{file}: can't be read: {reason}[; {fix}]"
+
+    file: str
+    reason: str
+    fix: str | None = None
+
+
+class Unwritable(Message):
+    """The system does not let the kit write a file. ``kept`` is the file if it still has its former content."""
+
+    code = "common.unwritable"
+    template = "{file}: can't be written: {reason}[; {kept} is unchanged]"
+
+    file: str
+    reason: str
+    kept: str | None = None
+
+
+class NotUtf8(Message):
+    """A text file has bytes of another encoding."""
+
+    code = "common.not-utf8"
+    template = "{file}: not UTF-8 (byte {position:d} is {byte}); save the file as UTF-8"
+
+    file: str
+    position: int
+    byte: str  # as 0xe9
+
+
+class TooLarge(Message):
+    """A YAML file is larger than any that the kit needs."""
+
+    code = "common.too-large"
+    template = "{file}: larger than {most_bytes:size}, the most for a YAML file; shorten it, or name another file"
+
+    file: str
+    most_bytes: int
+
+
+class NotAMapping(Message):
+    """The top level of a YAML file is no mapping."""
+
+    code = "common.not-a-mapping"
+    template = "{kind} is a mapping of keys to values, for example 'name: {example}'"
+
+    kind: str  # as "a profile"
+    example: str
+
+
+class InvalidYaml(Message):
+    """The YAML parser refused a file, with ``reason``."""
+
+    code = "common.invalid-yaml"
+    template = "not valid YAML[: {reason}]"
+
+    reason: str | None
+
+
+class InvalidScalar(Message):
+    """A value looks like a date or a number, and is none."""
+
+    code = "common.invalid-scalar"
+    template = "not valid YAML: '{value}': {reason}; quote it"
+
+    value: str
+    reason: str
+
+
+class UnfitCharacter(Message):
+    """A value has a character that no process can receive."""
+
+    code = "common.unfit-character"
+    template = "'{key}' has {character}, which no process can receive; remove it"
+
+    key: str
+    character: str
+
+
+class ComplexKey(Message):
+    """A key is a list or a mapping."""
+
+    code = "common.complex-key"
+    template = "a key must be a plain word"
+
+
+class DuplicateKey(Message):
+    """A key stands twice in one mapping."""
+
+    code = "common.duplicate-key"
+    template = "the key '{key}' stands twice (first on line {first:d}); remove one"
+
+    key: str
+    first: int
+
+
+class RecursiveAnchor(Message):
+    """An anchor contains an alias of itself."""
+
+    code = "common.recursive-anchor"
+    template = "not valid YAML: the anchor '{anchor}' contains itself; write the value out"
+
+    anchor: str
+
+
+class TooManyValues(Message):
+    """A file, with its aliases resolved, has too many values or characters."""
+
+    code = "common.too-many-values"
+    template = (
+        "not valid YAML: with its aliases resolved it has more than {most_values} values, "
+        "or {most_characters} characters; remove some"
+    )
+
+    most_values: int
+    most_characters: int
+
+
+class TooDeep(Message):
+    """Brackets or indentation of a file are nested too deep."""
+
+    code = "common.too-deep"
+    template = "not valid YAML: more than {levels} levels; remove some brackets or indentation"
+
+    levels: int
+
+
+class UnknownKey(Message):
+    """A mapping has a key that its schema does not know."""
+
+    code = "common.unknown-key"
+    template = "unknown key '{key}'[ (did you mean '{suggestion}'?)]; the keys are: {known:list}"
+
+    key: str
+    known: tuple[str, ...]
+    suggestion: str | None = None
+
+
+class MissingKey(Message):
+    """A mapping lacks a key that its schema requires."""
+
+    code = "common.missing-key"
+    template = "'{key}' is missing; {fix}"
+
+    key: str
+    fix: str = "add it"
+
+
+class DependentKey(Message):
+    """A key has no effect without another one."""
+
+    code = "common.dependent-key"
+    template = "'{key}' has no effect without '{other}'; add '{other}', or remove '{key}'"
+
+    key: str
+    other: str
+
+
+class WrongType(Message):
+    """A value has another type than its schema allows."""
+
+    code = "common.wrong-type"
+    template = "{key} must be {wanted:or}, not {found}[; {fix}]"
+
+    key: str  # quoted, or "the file"
+    wanted: tuple[str, ...]
+    found: str
+    fix: str | None = None
+
+
+class NotAChoice(Message):
+    """A value is none of those that its schema lists."""
+
+    code = "common.not-a-choice"
+    template = "{key} can't be {found}[ (did you mean '{suggestion}'?)]; the choices are: {choices:list}"
+
+    key: str
+    found: str
+    choices: tuple[str, ...]
+    suggestion: str | None = None
+
+
+class BelowMinimum(Message):
+    """A number is less than its schema allows."""
+
+    code = "common.below-minimum"
+    template = "{key} must be {least} or more, not {found}[; {fix}]"
+
+    key: str
+    least: float
+    found: str
+    fix: str | None = None
+
+
+class NotAbove(Message):
+    """A number is not more than the limit of its schema."""
+
+    code = "common.not-above"
+    template = "{key} must be more than {limit}, not {found}[; {fix}]"
+
+    key: str
+    limit: float
+    found: str
+    fix: str | None = None
+
+
+class Empty(Message):
+    """A list or a mapping has no items."""
+
+    code = "common.empty"
+    template = "{key} is empty[; {fix}]"
+
+    key: str
+    fix: str | None = None
+
+
+class BadName(Message):
+    """A key's own text is not of the form that its schema requires."""
+
+    code = "common.bad-name"
+    template = "{key} is not a valid name[; {fix}]"
+
+    key: str
+    fix: str | None = None
+
+
+class BadCombination(Message):
+    """A mapping has keys that exclude each other, or lacks one of several that it needs."""
+
+    code = "common.bad-combination"
+    template = "{key} does not have the keys that it needs[; {fix}]"
+
+    key: str
+    fix: str | None = None
+
+
+class BadValue(Message):
+    """A value breaks another rule of its schema, which ``rule`` names by its JSON Schema keyword."""
+
+    code = "common.bad-value"
+    template = "{key} can't be {found}[; {fix}]"
+
+    key: str
+    found: str
+    rule: str
+    fix: str | None = None
+
+
+class NoValidator(Message):
+    """The package that checks files against schemas is missing."""
+
+    code = "common.no-validator"
+    template = "{file}: can't be checked without the package jsonschema; install it: pip install jsonschema"
+
+    file: str
+
+
+class LockUnopenable(Message):
+    """The lock of this machine can't be opened."""
+
+    code = "common.lock-unopenable"
+    template = "{file}: can't be opened: {reason}; remove it, or set TMPDIR"
+
+    file: str
+    reason: str
+
+
+class NotALock(Message):
+    """Something else stands in the place of this machine's lock."""
+
+    code = "common.not-a-lock"
+    template = "{file}: not a lock file; remove it, or set TMPDIR"
+
+    file: str
+
+
+class Locked(Message):
+    """Another measurement holds this machine."""
+
+    code = "common.locked"
+    template = "another measurement runs on this machine[ (process {process})]; wait for it, or it spoils both"
+
+    process: str | None  # its number
+
+
+class NoLocks(Message):
+    """A file system does not know locks."""
+
+    code = "common.no-locks"
+    template = "{file}: can't be locked: {reason}; set TMPDIR to a folder on this machine's own disk"
+
+    file: str
+    reason: str

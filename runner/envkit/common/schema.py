@@ -11,14 +11,30 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from envkit import __version__
 from envkit.common import user_folders
 from envkit.common.errors import InputError
-from envkit.common.suggestion import suggestion
+from envkit.common.messages import (
+    BadCombination,
+    BadName,
+    BadValue,
+    BelowMinimum,
+    DependentKey,
+    Empty,
+    MissingKey,
+    NotAbove,
+    NotAChoice,
+    NoValidator,
+    UnknownKey,
+    WrongType,
+)
+from envkit.common.suggestion import nearest
 from envkit.common.yamlfile import Path_, YamlFile
+from envkit.messages import Message
 
 # The checkout, or site-packages.
 KIT = next((folder for folder in Path(__file__).resolve().parents[2:4] if (folder / "envprofiles").is_dir()),
@@ -50,9 +66,9 @@ def validate(file: YamlFile, *schemas: Path) -> None:
     except ImportError:
         if file.path.resolve().is_relative_to(KIT):
             return
-        raise InputError(f"{file.path}: can't be checked without the package jsonschema; install it") from None
+        raise InputError(NoValidator(str(file.path))) from None
     if errors:
-        raise file.error(*_wrong(file, min(errors, key=lambda error: _urgency(file, error))))
+        raise file.error(*violation(min(errors, key=lambda error: _urgency(file, error)), file.texts))
     if accepted is not None:
         with contextlib.suppress(OSError):
             accepted.parent.mkdir(parents=True, exist_ok=True)
@@ -76,41 +92,69 @@ def _urgency(file: YamlFile, error: Any) -> tuple[bool, int]:
     return error.validator != "additionalProperties", file.lines.get(tuple(error.absolute_path), 1)
 
 
-def _wrong(file: YamlFile, error: Any) -> tuple[Path_, str]:
-    """Where it is wrong, and what is."""
+def violation(error: Any, texts: Mapping[Path_, str] | None = None) -> tuple[Path_, Message]:
+    """Return where a document breaks its schema, and how, from the validator's keyword and values, never from its text.
+
+    ``error`` is a ValidationError of jsonschema; ``texts`` has scalars as they are written in the file.
+    """
     at: Path_ = tuple(error.absolute_path)
-    wanted, value, schema = error.validator_value, error.instance, error.schema
-    found, fix = _found(file, at, value), schema.get("x-fix", "")
-    problem = f"can't be {found}"
+    value, schema = error.instance, error.schema
+    fix = schema.get("x-fix")
     if "propertyNames" in error.absolute_schema_path:
-        at, problem = (*at, value), "can't be called so"
-    match error.validator:
-        case "additionalProperties":
-            at = (*at, next(key for key in value if not _is_known(key, schema)))
-            patterns = schema.get("patternProperties", {})
-            known = [*schema.get("properties", ()), *(one.get("title", key) for key, one in patterns.items())]
-            return at, f"unknown key {_name(at)}{suggestion(str(at[-1]), known)}; there are: {', '.join(known)}"
-        case "required":
-            missing = next(key for key in wanted if key not in value)
-            fix = schema.get("properties", {}).get(missing, {}).get("x-fix", "add it")
-            return at, f"{_name((*at, missing))} is missing; {fix}"
-        case "dependentRequired":
-            key = next(key for key, others in wanted.items() if key in value and not set(others) <= set(value))
-            at, other = (*at, key), next(other for other in wanted[key] if other not in value)
-            problem, fix = f"means nothing without '{other}'", "add that, or remove this"
+        return (*at, value), BadName(_quoted((*at, value)), fix)
+    if error.validator in _OF_KEYS:
+        key, message = _OF_KEYS[error.validator](at, error.validator_value, value, schema)
+        return (*at, *key), message
+    found = _found((texts or {}).get(at), value)
+    return at, _of_value(error.validator, _quoted(at), error.validator_value, found, value, fix)
+
+
+def _of_value(rule: str, key: str, wanted: Any, found: str, value: Any, fix: str | None) -> Message:
+    match rule:
         case "type":
-            *types, last = [TYPES[one] for one in ([wanted] if isinstance(wanted, str) else wanted) if one in TYPES]
-            problem = f"must be {', '.join(types)}{' or ' if types else ''}{last}, not {found}"
+            types = tuple(TYPES[one] for one in ([wanted] if isinstance(wanted, str) else wanted) if one in TYPES)
+            message: Message = WrongType(key, types, found, fix)
         case "enum":
-            problem += suggestion(value, wanted) if isinstance(value, str) else ""
-            fix = f"there are: {', '.join(map(str, wanted))}"
+            choices = tuple(map(str, wanted))
+            message = NotAChoice(key, found, choices, nearest(value, choices) if isinstance(value, str) else None)
         case "minimum":
-            problem = f"must be {wanted} or more, not {found}"
+            message = BelowMinimum(key, wanted, found, fix)
+        case "exclusiveMinimum":
+            message = NotAbove(key, wanted, found, fix)
         case "minItems" | "minProperties":
-            problem = "is empty"
-        case "oneOf":
-            problem = "is not right"
-    return at, f"{_name(at)} {problem}{'; ' if fix else ''}{fix}"
+            message = Empty(key, fix)
+        case "oneOf" | "anyOf":
+            message = BadCombination(key, fix)
+        case _:
+            message = BadValue(key, found, rule, fix)
+    return message
+
+
+def _unknown(at: Path_, wanted: Any, value: Any, schema: Any) -> tuple[Path_, Message]:
+    key = next(key for key in value if not _is_known(key, schema))
+    patterns = schema.get("patternProperties", {})
+    known = (*schema.get("properties", ()), *(one.get("title", key) for key, one in patterns.items()))
+    return (key,), UnknownKey(_name((*at, key)), known, nearest(str(key), known))
+
+
+def _missing(at: Path_, wanted: Any, value: Any, schema: Any) -> tuple[Path_, Message]:
+    key = next(key for key in wanted if key not in value)
+    known = schema.get("properties", {}).get(key, {})
+    return (), MissingKey(_name((*at, key)), known.get("x-fix", "add it"))
+
+
+def _dependent(at: Path_, wanted: Any, value: Any, schema: Any) -> tuple[Path_, Message]:
+    key = next(key for key, others in wanted.items() if key in value and not set(others) <= set(value))
+    other = next(other for other in wanted[key] if other not in value)
+    return (key,), DependentKey(_name((*at, key)), _name((*at, other)))
+
+
+# What keywords of JSON Schema say of a mapping's keys: at which key the mapping is wrong, and how.
+_OF_KEYS: dict[str, Callable[[Path_, Any, Any, Any], tuple[Path_, Message]]] = {
+    "additionalProperties": _unknown,
+    "required": _missing,
+    "dependentRequired": _dependent,
+}
 
 
 def _is_known(key: str, schema: Any) -> bool:
@@ -119,13 +163,17 @@ def _is_known(key: str, schema: Any) -> bool:
 
 
 def _name(at: Path_) -> str:
-    return f"'{_one_line('.'.join(map(str, at)))}'" if at else "the file"
+    return _one_line(".".join(map(str, at)))
 
 
-def _found(file: YamlFile, at: Path_, value: Any) -> str:
+def _quoted(at: Path_) -> str:
+    return f"'{_name(at)}'" if at else "the file"
+
+
+def _found(written: str | None, value: Any) -> str:
     if value is None or isinstance(value, (dict, list)):
         return "nothing" if value is None else "a mapping" if isinstance(value, dict) else "a list"
-    text = _one_line(file.texts.get(at, str(value)))
+    text = _one_line(str(value) if written is None else written)
     return f"'{text}'" if isinstance(value, str) else text
 
 

@@ -1,4 +1,4 @@
-"""What was probably meant by a word that is not known."""
+"""Find what was probably meant by a word that is not known."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import difflib
 from collections.abc import Iterable
 
 
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that ``word`` most likely stands for, or None if none is near."""
+    return next(iter(difflib.get_close_matches(word, list(known), n=1)), None)
+
+
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """`` (did you mean 'x'?)`` for the nearest known word, or nothing."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean '{near[0]}'?)" if near else ""
+    """Return `` (did you mean 'x'?)`` for the nearest known word, or nothing. A message has a field for it instead."""
+    near = nearest(word, known)
+    return f" (did you mean '{near}'?)" if near else ""

@@ -9,19 +9,33 @@ import contextlib
 import errno
 import os
 import secrets
-import shlex
 import stat
 from pathlib import Path
 
 from envkit.common import user_folders
 from envkit.common.errors import InputError
+from envkit.common.key_messages import (
+    BadKey,
+    ForeignFolder,
+    KeyIsLink,
+    KeyIsNoFile,
+    KeyLength,
+    KeyNotMade,
+    KeyOfOther,
+    KeyOpen,
+    KeyRemoved,
+    KeyUnreadable,
+    NoHome,
+    WritableByOthers,
+)
+from envkit.messages import Message, MessageError
 
 LENGTH = 32
 NAME = "record.key"
 
 
-class NoKey(Exception):
-    """Raised if this user has no key, and none can be made. The message says why, without a full stop."""
+class NoKey(MessageError):
+    """Raised if this user has no key, and none can be made."""
 
 
 def path() -> Path:
@@ -29,7 +43,7 @@ def path() -> Path:
     try:
         return user_folders.configuration() / NAME
     except RuntimeError:
-        raise NoKey("this user has no home folder; set XDG_CONFIG_HOME") from None
+        raise NoKey(NoHome()) from None
 
 
 def find() -> bytes | None:
@@ -57,10 +71,10 @@ def find_or_make() -> bytes:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _make(place)
     except OSError as error:
-        raise NoKey(f"{place}: can't be made: {error.strerror}") from None
+        raise NoKey(KeyNotMade(str(place), str(error.strerror))) from None
     made = _read(place)
     if made is None:
-        raise NoKey(f"{place}: was removed while it was made")
+        raise NoKey(KeyRemoved(str(place)))
     return made
 
 
@@ -72,9 +86,9 @@ def _require_place(place: Path) -> None:
     folder = next(one for one in place.parents if one.exists())
     found = folder.stat()
     if found.st_uid != os.geteuid():
-        raise NoKey(f"{folder} belongs to another user; set XDG_CONFIG_HOME to a folder of your own")
+        raise NoKey(ForeignFolder(str(folder)))
     if folder == place.parent and stat.S_IMODE(found.st_mode) & 0o022:
-        raise InputError(f"{folder}: others can write there, where your key is: chmod go-w {shlex.quote(str(folder))}")
+        raise InputError(WritableByOthers(str(folder), ("chmod", "go-w", str(folder))))
 
 
 def _read(place: Path) -> bytes | None:
@@ -84,29 +98,26 @@ def _read(place: Path) -> bytes | None:
         return None
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise _bad(place, "is a link") from None
-        raise _bad(place, f"can't be read ({error.strerror})") from None
+            raise _bad(place, KeyIsLink()) from None
+        raise _bad(place, KeyUnreadable(str(error.strerror))) from None
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise _bad(place, "is no file")
+            raise _bad(place, KeyIsNoFile())
         if found.st_uid != os.geteuid():
-            raise _bad(place, "belongs to another user")
+            raise _bad(place, KeyOfOther())
         if (mode := stat.S_IMODE(found.st_mode)) & 0o077:
-            raise _bad(place, f"is open to others (its mode is {mode:04o}), who may have read it")
+            raise _bad(place, KeyOpen(f"{mode:04o}"))
         content = os.read(descriptor, LENGTH + 1)
     finally:
         os.close(descriptor)
     if len(content) != LENGTH:
-        raise _bad(place, f"does not hold the {LENGTH} bytes of a key")
+        raise _bad(place, KeyLength(LENGTH))
     return content
 
 
-def _bad(place: Path, why: str) -> InputError:
-    """Return the error for a bad key. The mend is a new key: one that others know proves nothing."""
-    return InputError(
-        f"{place}: {why}, so it can't be your key; remove it, and a new one is made: rm {shlex.quote(str(place))}"
-    )
+def _bad(place: Path, fault: Message) -> InputError:
+    return InputError(BadKey(str(place), fault, ("rm", str(place))))
 
 
 def _make(place: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from envkit.common.errors import InputError
+from envkit.common.messages import InFile, RecursiveAnchor, TooDeep, TooLarge, TooManyValues
 
 # The largest files of the kit have 18 kB, 1,400 values and 7 levels.
 LARGEST = 128 * 1024  # bytes of a file, and characters of its values with what aliases stand for
@@ -35,8 +36,7 @@ def content(path: Path) -> bytes:
     with path.open("rb") as file:
         found = file.read(LARGEST + 1)
     if len(found) > LARGEST:
-        raise InputError(f"{path}: is larger than {LARGEST // 1024} KiB, which no YAML file of the kit needs to be; "
-                         "give another file, or leave out what is not needed")  # fmt: skip
+        raise InputError(TooLarge(str(path), LARGEST))
     return found
 
 
@@ -63,19 +63,17 @@ def _require(path: Path, events: Iterable[yaml.Event]) -> None:
         if not isinstance(event, yaml.NodeEvent):  # of a document, or of the stream
             continue
         line = event.start_mark.line + 1 if event.start_mark else 1
-        where = f"{path}:{line}: not valid YAML"
         size = _Size(characters=len(event.value)) if isinstance(event, yaml.ScalarEvent) else _Size()
         if isinstance(event, yaml.AliasEvent):
             if event.anchor in (anchor for anchor, _ in inside):
-                raise InputError(f"{where}: the anchor '{event.anchor}' holds itself; write out what is meant")
+                raise InputError(InFile(str(path), line, RecursiveAnchor(event.anchor or "")))
             size = anchored.get(event.anchor or "", size)  # whoever builds it says that there is no such anchor
         whole.values += size.values
         whole.characters += size.characters
         if whole.values > MOST_VALUES or whole.characters > LARGEST:
-            much = f"more than {MOST_VALUES:,} values, or {LARGEST:,} characters"
-            raise InputError(f"{where}: too much: with what its aliases stand for it has {much}; leave some out")
+            raise InputError(InFile(str(path), line, TooManyValues(MOST_VALUES, LARGEST)))
         if len(inside) + size.levels > DEEPEST:
-            raise InputError(f"{where}: too deep: nothing here has more than {DEEPEST} levels; take some brackets away")
+            raise InputError(InFile(str(path), line, TooDeep(DEEPEST)))
         if isinstance(event, yaml.CollectionStartEvent):
             inside.append((event.anchor, size))
         else:

@@ -11,6 +11,18 @@ import yaml
 
 from envkit.common import yaml_limits
 from envkit.common.errors import InputError
+from envkit.common.messages import (
+    ComplexKey,
+    DuplicateKey,
+    InFile,
+    InvalidScalar,
+    InvalidYaml,
+    NotAMapping,
+    NotUtf8,
+    UnfitCharacter,
+    Unreadable,
+)
+from envkit.messages import Message
 
 Path_ = tuple[str | int, ...]
 UNFIT = re.compile("[\0\ud800-\udfff]")  # YAML's escapes can write them
@@ -29,9 +41,9 @@ class YamlFile:
     lines: dict[Path_, int] = field(repr=False)
     texts: dict[Path_, str] = field(repr=False)
 
-    def error(self, at: Path_, problem: str) -> InputError:
-        """An InputError of one line that names this file and the line of the key at ``at``."""
-        return InputError(f"{self.path}:{self.lines.get(at, 1)}: {' '.join(problem.splitlines())}")
+    def error(self, at: Path_, problem: Message | str) -> InputError:
+        """Return an InputError that names this file and the line of the key at ``at``."""
+        return InputError(InFile(str(self.path), self.lines.get(at, 1), problem))
 
     def text(self, *at: str | int) -> str:
         """The scalar at ``at`` as it is written."""
@@ -49,18 +61,16 @@ def read(path: Path, what: str = "a profile", own: bool = False) -> YamlFile:
     try:
         text = yaml_limits.content(path).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path}: not UTF-8 (byte {error.start} is 0x{error.object[error.start]:02x}); save the file as UTF-8"
-        ) from None
+        raise InputError(NotUtf8(str(path), error.start, f"0x{error.object[error.start]:02x}")) from None
     except OSError as error:
-        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+        raise InputError(Unreadable(str(path), str(error.strerror))) from None
     loader = None
     try:
         yaml_limits.require(path, text)
         loader = parser(text)
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
-            raise InputError(f"{path}:1: {what} is a mapping of keys to values, for example 'name: {path.stem}'")
+            raise InputError(InFile(str(path), 1, NotAMapping(what, path.stem)))
         file = YamlFile(path, {}, {}, {})
         file.data.update(_convert(loader, root, (), file))
         return file
@@ -68,8 +78,8 @@ def read(path: Path, what: str = "a profile", own: bool = False) -> YamlFile:
         mark = getattr(error, "problem_mark", None)
         position = getattr(error, "position", 0)  # of a character that YAML does not allow
         line = mark.line + 1 if mark else text.count("\n", 0, position) + 1
-        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "can't be parsed"
-        raise InputError(f"{path}:{line}: not valid YAML: {problem}") from None
+        reason = getattr(error, "problem", None) or getattr(error, "reason", None)
+        raise InputError(InFile(str(path), line, InvalidYaml(reason))) from None
     finally:
         if loader is not None:
             loader.dispose()
@@ -83,13 +93,13 @@ def _convert(loader: Any, node: yaml.Node, at: Path_, file: YamlFile) -> Any:
     if isinstance(node, yaml.SequenceNode):
         return [_convert(loader, item, (*at, index), file) for index, item in enumerate(node.value)]
     if found := UNFIT.search(node.value):
-        what = "a NUL character" if found[0] == "\0" else f"half of a character (\\u{ord(found[0]):x})"
-        raise file.error(at, f"'{'.'.join(map(str, at))}' has {what}, which no process can be given; remove it")
+        character = "a NUL character" if found[0] == "\0" else f"half of a character (\\u{ord(found[0]):x})"
+        raise file.error(at, UnfitCharacter(".".join(map(str, at)), character))
     file.texts[at] = node.value
     try:
         return loader.construct_object(node)
     except ValueError as error:  # a date that does not exist, for example
-        raise InputError(f"{file.path}:{line}: not valid YAML: '{node.value}': {error}; quote it") from None
+        raise InputError(InFile(str(file.path), line, InvalidScalar(node.value, str(error)))) from None
 
 
 def _convert_mapping(loader: Any, node: yaml.MappingNode, at: Path_, file: YamlFile) -> dict[str, Any]:
@@ -97,12 +107,11 @@ def _convert_mapping(loader: Any, node: yaml.MappingNode, at: Path_, file: YamlF
     for key_node, value_node in node.value:
         line = key_node.start_mark.line + 1
         if not isinstance(key_node, yaml.ScalarNode):
-            raise InputError(f"{file.path}:{line}: a key must be a plain word")
+            raise InputError(InFile(str(file.path), line, ComplexKey()))
         key = str(key_node.value)
         inner = (*at, key)
         if key in mapping:
-            first = file.lines[inner]
-            raise InputError(f"{file.path}:{line}: key '{key}' stands twice (first on line {first}); remove one")
+            raise InputError(InFile(str(file.path), line, DuplicateKey(key, file.lines[inner])))
         file.lines[inner] = line
         mapping[key] = _convert(loader, value_node, inner, file)
     return mapping

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from envkit.common.errors import InputError
 from envkit.engines import apptainer, container, enroot, local, podman, process
 from envkit.engines.base import Engine, EngineOptions
+from envkit.engines.setup_messages import LimitOfSome, OptionWithoutEffect, PackageMissing, UnknownEngine
 
 
 def _docker(options: EngineOptions) -> Engine:
@@ -16,7 +17,7 @@ def _docker(options: EngineOptions) -> Engine:
     try:
         from envkit.engines.docker import DockerEngine
     except ModuleNotFoundError as error:
-        raise InputError(f"the package '{error.name}' is missing; 'make setup' installs all of them") from None
+        raise InputError(PackageMissing(str(error.name))) from None
     return DockerEngine(options)
 
 
@@ -54,15 +55,14 @@ def get_all(names: Sequence[str], options: EngineOptions) -> dict[str, Engine]:
     """
     for name in names:
         if name not in ENGINES:
-            raise InputError(f"no engine '{name}'; there are: {', '.join(ENGINES)}")
+            raise InputError(UnknownEngine(name, tuple(ENGINES)))
     engines = {name: ENGINES[name].make(options) for name in dict.fromkeys(names)}
     taken = frozenset(option for engine in engines.values() for option in engine.options)
     require_options(options, taken, [*engines])
     for limit in sorted(container.LIMITS & options.to_json().keys()):
         for name, engine in engines.items():
             if limit not in engine.options:
-                shown, why = limit.replace("_", "-"), f"the engine {name} has no limits, and would be held against them"
-                raise InputError(f"--{shown}: {why}; leave it out, or compare other engines")
+                raise InputError(LimitOfSome(f"--{limit.replace('_', '-')}", name))
     return engines
 
 
@@ -71,7 +71,7 @@ def require_options(options: EngineOptions, taken: frozenset[str], names: Sequen
     for option in options.to_json():
         if option not in taken:
             shown = option.replace("_", "-")
-            raise InputError(f"--{shown} means nothing to the engine {', '.join(names)}; leave it out")
+            raise InputError(OptionWithoutEffect(f"--{shown}", tuple(names)))
 
 
 def remove_leftovers() -> None:

@@ -15,7 +15,9 @@ from typing import Any
 from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus
 from envkit.engines.base import IMAGE_FILES, SOURCES, EngineOptions, Outcome, Task, ended
+from envkit.engines.messages import EngineFault, ImageUnreadable
 from envkit.engines.process import Process, Started
+from envkit.engines.setup_messages import EngineUnusable, NotInstalled
 
 # Before the name of a variable, in the caller's own: Apptainer puts it into the container.
 INSIDE = "APPTAINERENV_"
@@ -46,13 +48,13 @@ class ApptainerEngine:
 
     def __init__(self, options: EngineOptions) -> None:
         if shutil.which("apptainer") is None:
-            raise InputError("Apptainer is not installed: see https://apptainer.org/docs/admin/main/installation.html")
+            raise InputError(NotInstalled("Apptainer", "see https://apptainer.org/docs/admin/main/installation.html"))
         self.given = options
         self._sif = Path(options.sif or IMAGE_FILES["sif"]).resolve()
         sif_digest = digest(self._sif)
         version = subprocess.run(["apptainer", "version"], capture_output=True, text=True, timeout=60, check=False)
         if version.returncode != 0:
-            raise InputError(f"apptainer version: {version.stderr.strip()}")
+            raise InputError(EngineUnusable("Apptainer", version.stderr.strip()))
         self._described = {
             "name": self.name, "version": version.stdout.strip(), "image": str(self._sif), "digest": sif_digest,
         }  # fmt: skip
@@ -99,7 +101,7 @@ class ApptainerEngine:
         """With what to do about what Apptainer said."""
         fix = next((fix for words, fix in MENDS.items() if words in outcome.stderr_tail), None)
         if outcome.failure and fix:
-            return replace(outcome, failure=f"was not started ({fix})")
+            return replace(outcome, failure=EngineFault(fix))
         return container.explained(outcome, self.given)
 
 
@@ -137,5 +139,6 @@ def digest(image: Path, kind: str = "sif") -> str:
                 found.update(block)
     except OSError as error:
         build = container.made_by(image.stem, kind)
-        raise InputError(f"{image}: {error.strerror}; build it with: {build}, or name another") from None
+        fix = f"build it with: {build}, or name another"
+        raise InputError(ImageUnreadable(str(image), str(error.strerror), fix)) from None
     return f"sha256:{found.hexdigest()}"

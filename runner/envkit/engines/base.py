@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Protocol
 
+from envkit.messages import Message
 from envkit.worker.complaints import COMPLAINT
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -84,7 +85,7 @@ class Outcome:
     stdout: str
     stderr_tail: str
     seconds: float
-    failure: str | None  # one line that says what happened; None if it ended well
+    failure: Message | None  # how it failed, as a clause with the worker as its subject; None if it ended well
     # of the worker and of what the engine ran beside it, where an engine runs something: a server of the image's files
     cpu_s: float | None = None
 

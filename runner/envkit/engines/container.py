@@ -10,6 +10,8 @@ from pathlib import Path
 
 from envkit.common.errors import InputError
 from envkit.engines.base import PACKAGE, EngineOptions, Outcome, Task
+from envkit.engines.messages import Killed, OutOfMemory, OverMemoryLimit
+from envkit.engines.setup_messages import HidesImage, Unmountable, UnreadableInside
 from envkit.profiles.environment import capabilities
 
 INTERPRETER = "/opt/kit/bin/python"
@@ -20,7 +22,7 @@ DATA = "/data"
 TURNS = "/mnt"  # which images have: without an overlay Apptainer mounts only on what exists
 IMAGE = "envkit-cpu"
 SHM = "2g"  # /dev/shm, through which DataLoader workers hand over batches; the engines' default is 64 MiB
-KILLED = "was killed by signal SIGKILL"
+KILLED = Killed("SIGKILL")
 # Of a process whose user has none inside: any user may write there.
 HOME = "/tmp"
 # Folders of the image that a user's folder, which keeps its name inside, must not hide.
@@ -81,12 +83,12 @@ def mounts(task: Task) -> list[str]:
         found.append(f"{turns}:{TURNS}:ro")
     if task.folder:
         if any(one == task.folder or Path(task.folder) in Path(one).parents for one in IMAGES_OWN):
-            raise InputError(f"{task.folder}: would hide the image's own files; start from a folder of your own")
+            raise InputError(HidesImage(task.folder))
         found.append(f"{task.folder}:{task.folder}:rw")
     for folder in filter(None, (str(PACKAGE), task.data, task.folder, turns)):
         if any(letter in folder for letter in ":,"):
             fix = "set TMPDIR to another" if folder == turns else "rename it"
-            raise InputError(f"{folder}: a container engine can't mount a folder with ':' or ',' in its name; {fix}")
+            raise InputError(Unmountable(folder, "a container engine", "':' or ','", fix))
     return found
 
 
@@ -121,7 +123,7 @@ def user(task: Task, rootless: bool) -> str | None:
         return "0:0" if rootless else f"{os.getuid()}:{os.getgid()}"
     code = PACKAGE
     if code.stat().st_mode & 0o005 != 0o005:
-        raise InputError(f"{code}: a container's ordinary user can't read it: chmod -R go+rX {code}")
+        raise InputError(UnreadableInside(str(code), ("chmod", "-R", "go+rX", str(code))))
     return None
 
 
@@ -153,13 +155,13 @@ def run_options(task: Task, options: EngineOptions, rootless: bool, gpus: tuple[
     return [*fixed, *(gpus if task.gpus else ()), *as_user, *limits(options), *volumes, *given]
 
 
-def out_of_memory(options: EngineOptions) -> str:
-    limit = f"its limit of {options.memory} (--memory)" if options.memory else "the machine has"
-    return f"was killed because it needed more memory than {limit}"
+def out_of_memory(options: EngineOptions) -> OutOfMemory | OverMemoryLimit:
+    """Return the failure of a worker that the kernel killed for its memory."""
+    return OverMemoryLimit(options.memory) if options.memory else OutOfMemory()
 
 
 def explained(outcome: Outcome, options: EngineOptions) -> Outcome:
     """Say that a kill under a memory limit is most likely the kernel's, where an engine does not tell."""
     if options.memory and outcome.failure == KILLED:
-        return replace(outcome, failure=f"{KILLED}, most likely for its memory limit of {options.memory} (--memory)")
+        return replace(outcome, failure=Killed(KILLED.signal, options.memory))
     return outcome

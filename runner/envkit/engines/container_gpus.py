@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from envkit.common.errors import InputError
+from envkit.engines.messages import NoContainerToolkit
+from envkit.engines.setup_messages import NoDevice, NoDriver
+from envkit.messages import Message
 from envkit.worker import nvml
 
 TOOLKIT = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
-# What is refused: training on --device cuda, and a profile for it.
-FOR = "GPUs for a container"
 # Words of the engines' messages where their way to NVIDIA's GPUs is missing.
 NO_WAY = (
     "could not select device driver",  # Docker, without the toolkit's runtime
     "failed to discover GPU vendor from CDI",  # Docker 29 and later, without the toolkit's description of devices
     "unresolvable CDI devices",  # Podman, without that description
     "stat nvidia.com/gpu",  # Podman before 4.1, which knows no such descriptions
-)
-FIX = (
-    f"was not started: NVIDIA's container toolkit is missing, or not set up for this engine ({TOOLKIT}); "
-    "for Podman: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
 )
 
 
@@ -29,14 +26,11 @@ def require(library: nvml.Nvml | None = None) -> None:
     try:
         found = library or nvml.start()
     except nvml.Unavailable as error:
-        raise InputError(f"{FOR}: the driver is missing on this machine: {error}; install it") from None
+        raise InputError(NoDriver(str(error))) from None
     if not found.devices():
-        seen = f"the driver {found.driver()} shows no GPU on this machine"
-        raise InputError(f"{FOR}: the device is missing: {seen}; see nvidia-smi")
+        raise InputError(NoDevice(found.driver()))
 
 
-def explained(failure: str | None, printed: str = "") -> str | None:
-    """A worker's failure, in other words where it is that an engine could give it no GPU."""
-    if failure is not None and any(words in f"{failure}\n{printed}" for words in NO_WAY):
-        return FIX
-    return failure
+def explained(failure: Message | None, printed: str) -> Message | None:
+    """Return ``failure``, or NoContainerToolkit if the engine ``printed`` that it could give the worker no GPU."""
+    return NoContainerToolkit(TOOLKIT) if failure and any(words in printed for words in NO_WAY) else failure

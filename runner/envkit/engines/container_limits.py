@@ -8,6 +8,7 @@ from typing import Any
 
 from envkit.common.errors import InputError
 from envkit.engines.base import EngineOptions
+from envkit.engines.setup_messages import BadMemory, LimitNotInForce
 from envkit.worker.host import expand_cpu_list
 
 # Megabytes and the like as Docker's own command line reads them.
@@ -21,7 +22,7 @@ def memory_bytes(text: str) -> int:
     """Bytes of ``4g``. Raises InputError for a text that is none."""
     match = SIZE.fullmatch(text.lower())
     if match is None:
-        raise InputError(f"--memory {text}: give bytes or a number with k, m or g, for example 4g")
+        raise InputError(BadMemory(text))
     return int(match.group(1)) * UNITS[match.group(2)]
 
 
@@ -44,7 +45,4 @@ def require_in_force(given: EngineOptions, engine: str, inspection: Mapping[str,
         told = inspection["groups_seen"] or name == "cpuset_cpus"
         if text is not None and told and (seen is None or seen > most(text)):
             option = f"--{name.replace('_', '-')} {text}"
-            raise InputError(
-                f"{option}: {engine} takes it, but inside it is not in force, as with a user's own Podman where control"
-                " groups are of version 1 or not systemd's; leave it out, or use an engine that can limit"
-            )
+            raise InputError(LimitNotInForce(option, engine))

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import docker
 import requests
+import urllib3
 from docker.context.config import get_current_context_name
 from docker.errors import APIError, DockerException, ImageNotFound
 
@@ -23,7 +24,20 @@ from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus, owner
 from envkit.engines.base import EngineOptions, Outcome, Task, ended, tail
 from envkit.engines.container_limits import memory_bytes
-from envkit.engines.process import failure_of, timed_out
+from envkit.engines.messages import DaemonLost, NotStarted, TimedOut
+from envkit.engines.process import failure_of
+from envkit.engines.setup_messages import (
+    BadCpus,
+    ContextUnusable,
+    DaemonElsewhere,
+    DaemonNotRunning,
+    DaemonSilent,
+    ImageMissing,
+    ImageRefused,
+    NoPermission,
+    NotInstalled,
+)
+from envkit.messages import Message
 from envkit.profiles.environment import capabilities
 
 SOCKET = "/var/run/docker.sock"
@@ -46,11 +60,10 @@ class DockerEngine:
         try:
             self._image = self._client.images.get(image)
         except ImageNotFound:
-            raise InputError(f"Docker has no image '{image}'; build it with: {container.made_by(image)}") from None
+            raise InputError(ImageMissing("Docker", image, container.made_by(image))) from None
         except APIError as error:
-            raise InputError(
-                f"--image {image}: {error.explanation}; give a name that Docker has (docker images)"
-            ) from None
+            refused = ImageRefused(image, str(error.explanation), "Docker", "docker images")
+            raise InputError(refused) from None
         self._described = {
             "name": self.name, "version": self._client.version()["Version"], "image": image, "digest": self._image.id,
         }  # fmt: skip
@@ -95,7 +108,7 @@ class _Container:
         self._options, self._timeout_s = options, timeout_s
         self._begin = time.monotonic()
         self._container: Any = None
-        self._failure: str | None = None
+        self._failure: Message | None = None
         try:
             with self._lost():
                 self._container = create()
@@ -133,23 +146,30 @@ class _Container:
         try:
             yield
         except APIError as error:
-            self._failure = container_gpus.explained(f"was not started: {error.explanation or error}")
+            said = str(error.explanation or error)
+            self._failure = container_gpus.explained(NotStarted(said), said)
         except LOST as error:
-            self._failure = f"was lost: the Docker daemon does not answer any more ({_reason(error)})"
+            self._failure = DaemonLost(_reason(error))
 
-    def _status(self) -> str | None:
+    def _status(self) -> Message | None:
         """What was wrong with its end, which it is waited for; None for a good one."""
         try:
             status = self._container.wait(timeout=self._timeout_s)["StatusCode"]
         except (requests.exceptions.ReadTimeout, requests.exceptions.ConnectionError) as error:
-            if "timed out" not in str(error).lower():
+            if not _is_timeout(error):
                 raise
             self._container.kill()
-            return timed_out(self._timeout_s)
+            return TimedOut(self._timeout_s)
         self._container.reload()
         if self._container.attrs["State"]["OOMKilled"]:
             return container.out_of_memory(self._options)
         return failure_of(status)
+
+
+def _is_timeout(error: requests.exceptions.RequestException) -> bool:
+    """Say whether a request took too long. While requests reads an answer, it raises a ConnectionError for that too."""
+    causes = (error, *error.args)
+    return any(isinstance(one, requests.exceptions.Timeout | urllib3.exceptions.ReadTimeoutError) for one in causes)
 
 
 def _all_gpus(task: Task) -> list[Any] | None:
@@ -170,7 +190,7 @@ def _address() -> str:
     if given := os.environ.get("DOCKER_HOST"):
         address = given if "//" in given else f"//{given}"
         if not address.startswith("unix://") and urlsplit(address).hostname not in OWN_NAMES:
-            raise InputError(f"DOCKER_HOST={given} is not on this machine, whose folders it can't mount; unset it")
+            raise InputError(DaemonElsewhere(f"DOCKER_HOST={given}", "unset it"))
         return given
     name = os.environ.get("DOCKER_CONTEXT") or get_current_context_name()
     if name == "default":
@@ -180,12 +200,12 @@ def _address() -> str:
     try:
         asked = subprocess.run(command, capture_output=True, text=True, timeout=API_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"Docker's context '{name}' can't be used ({_reason(error)}); {fix}") from None
+        raise InputError(ContextUnusable(name, _reason(error), fix)) from None
     if asked.returncode != 0:
-        raise InputError(f"Docker's context '{name}' can't be used ({asked.stderr.strip()[:200]}); {fix}")
+        raise InputError(ContextUnusable(name, asked.stderr.strip()[:200], fix))
     host = asked.stdout.strip()
     if not host.startswith("unix://"):
-        raise InputError(f"Docker's context '{name}' is at {host}, not on this machine; {fix}")
+        raise InputError(DaemonElsewhere(f"Docker's context '{name}' ({host})", fix))
     return host
 
 
@@ -194,7 +214,7 @@ def _limits(options: EngineOptions) -> dict[str, Any]:
     limits: dict[str, Any] = {}
     if options.cpus is not None:
         if not re.fullmatch(r"\d+(\.\d+)?", options.cpus) or float(options.cpus) == 0:
-            raise InputError(f"--cpus {options.cpus}: give a number of CPUs above 0, for example 1.5")
+            raise InputError(BadCpus(options.cpus))
         limits["nano_cpus"] = round(float(options.cpus) * 1e9)
     if options.cpuset_cpus is not None:
         limits["cpuset_cpus"] = options.cpuset_cpus
@@ -213,22 +233,18 @@ def _connect() -> Any:
             with socket.socket(socket.AF_UNIX) as probe:
                 probe.connect(path)
         except PermissionError:
-            raise InputError(
-                f"no permission to use Docker ({path}): sudo usermod -aG docker $USER, then log in again"
-            ) from None
+            raise InputError(NoPermission(path)) from None
         except OSError as error:
             if shutil.which("dockerd") is None and shutil.which("docker") is None:
                 raise InputError(
-                    "Docker is not installed: apt-get install docker.io, or choose another ENGINE"
+                    NotInstalled("Docker", "apt-get install docker.io, or choose another ENGINE")
                 ) from None
-            raise InputError(
-                f"the Docker daemon is not running ({path}: {error.strerror}): sudo systemctl start docker"
-            ) from None
+            raise InputError(DaemonNotRunning(path, str(error.strerror))) from None
     try:
         client = docker.from_env(timeout=API_TIMEOUT_S, environment={**os.environ, "DOCKER_HOST": address})
         client.ping()
     except LOST as error:
-        raise InputError(f"the Docker daemon at {address} does not answer ({_reason(error)}): start it") from None
+        raise InputError(DaemonSilent(address, _reason(error))) from None
     return client
 
 

@@ -19,7 +19,16 @@ from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus
 from envkit.engines.apptainer import digest
 from envkit.engines.base import IMAGE_FILES, PACKAGE, SOURCES, EngineOptions, Outcome, Task, ended
+from envkit.engines.messages import EngineFault
 from envkit.engines.process import Process, Started
+from envkit.engines.setup_messages import (
+    EngineUnusable,
+    NoNamespaces,
+    NotInstalled,
+    NotSquashfs,
+    Unmountable,
+    UnpassableValue,
+)
 
 DOCUMENTATION = "https://github.com/NVIDIA/enroot/blob/master/doc"
 MAGIC = b"hsqs"  # a squashfs begins with it
@@ -74,7 +83,7 @@ class EnrootEngine:
 
     def __init__(self, options: EngineOptions) -> None:
         if shutil.which("enroot") is None:
-            raise InputError(f"Enroot is not installed: see {DOCUMENTATION}/installation.md")
+            raise InputError(NotInstalled("Enroot", f"see {DOCUMENTATION}/installation.md"))
         _require_namespaces()
         self.given = options
         self._sqsh = Path(options.sqsh or IMAGE_FILES["sqsh"]).resolve()
@@ -82,11 +91,12 @@ class EnrootEngine:
         with self._sqsh.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
                 make = container.made_by(self._sqsh.stem, "sqsh")
-                raise InputError(f"{self._sqsh}: is no squashfs, as Enroot's images are; make one with: {make}")
+                raise InputError(NotSquashfs(str(self._sqsh), make))
         version = subprocess.run(["enroot", "version"], capture_output=True, text=True, timeout=60, check=False)
         if version.returncode != 0:
-            said = (version.stderr or version.stdout).strip().splitlines() or ["it says nothing"]
-            raise InputError(f"enroot version: {said[-1]}; see its settings: {DOCUMENTATION}/configuration.md")
+            said = (version.stderr or version.stdout).strip().splitlines() or ["it printed nothing"]
+            settings = f"see its settings: {DOCUMENTATION}/configuration.md"
+            raise InputError(EngineUnusable("Enroot", said[-1], settings))
         self._described = {
             "name": self.name, "version": version.stdout.strip(), "image": str(self._sqsh), "digest": sqsh_digest,
         }  # fmt: skip
@@ -155,7 +165,7 @@ class EnrootEngine:
     def _explained(self, outcome: Outcome) -> Outcome:
         """With what to do about what Enroot said."""
         fix = next((fix for words, fix in MENDS.items() if words in outcome.stderr_tail), None)
-        return replace(outcome, failure=f"was not started ({fix})") if outcome.failure and fix else outcome
+        return replace(outcome, failure=EngineFault(fix)) if outcome.failure and fix else outcome
 
 
 def _require_namespaces() -> None:
@@ -168,10 +178,7 @@ def _require_namespaces() -> None:
         if value == "0" and not (name == NAMESPACES[1] and os.geteuid() == 0):
             switch = name.replace("/", ".")
             need = "1 or more" if name == NAMESPACES[1] else "2 or more, for example 10000"
-            raise InputError(
-                f"Enroot needs user namespaces, and this kernel makes none: {switch} is 0; have the administrator set "
-                f"it to {need} (sysctl): {DOCUMENTATION}/requirements.md"
-            )
+            raise InputError(NoNamespaces(str(switch), str(need), f"{DOCUMENTATION}/requirements.md"))
 
 
 def mounted(mount: str) -> str:
@@ -181,7 +188,7 @@ def mounted(mount: str) -> str:
     """
     host, inside, mode = mount.rsplit(":", 2)
     if NOT_MOUNTED.search(host):
-        raise InputError(f"{host}: Enroot can't mount a folder with a blank or one of \\ \" $ ` in its name; rename it")
+        raise InputError(Unmountable(host, "Enroot", 'a blank or one of \\ " $ `'))
     return f"{host}:{inside}:none:x-create=dir,rbind,{mode},nosuid,nodev"
 
 
@@ -198,10 +205,7 @@ def _passed_on(task: Task) -> list[str]:
     found = container.passed_on(task)
     for name, value in found.items():
         if not CARRIED.fullmatch(f"{name}={value}"):
-            raise InputError(
-                f"{name}: Enroot passes on no value with a line break or with quotes around it, and no ENROOT_*; "
-                "leave it out, or change it"
-            )
+            raise InputError(UnpassableValue(name))
     return [*found]
 
 

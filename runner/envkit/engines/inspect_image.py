@@ -9,6 +9,7 @@ from typing import Any
 from envkit.common.errors import InputError
 from envkit.engines.base import Engine, Task
 from envkit.engines.container_limits import require_in_force
+from envkit.engines.messages import InspectionFailed, NoTorch, NotPython
 from envkit.profiles.preload_links import linked
 from envkit.worker.gpus import CHOOSING
 
@@ -35,17 +36,16 @@ def inspect(
     outcome = engine.run(Task(("inspect", *looking), passed_on=chosen, inherited=dict(inherited), gpus=look))
     image = engine.describe()["image"]
     if outcome.failure is not None:
-        printed = outcome.stderr_tail.strip().splitlines()
-        said = f": {printed[-1]}" if printed else ""
-        needs = "; the worker needs Python 3.10 or later, with torch" if engine.name == "local" else ""
-        raise InputError(f"{image}: the worker {outcome.failure}{said}{needs}")
+        printed = next(reversed(outcome.stderr_tail.strip().splitlines()), None)
+        needs = "Python 3.10 or later, with torch" if engine.name == "local" else None
+        raise InputError(InspectionFailed(image, outcome.failure, printed, needs))
     try:
         inspection: dict[str, Any] = json.loads(outcome.stdout)
         torch = inspection["packages"]["torch"]
     except (ValueError, TypeError, KeyError):
-        raise InputError(f"{image}: printed no description of itself; is it a Python interpreter?") from None
+        raise InputError(NotPython(image)) from None
     if torch is None:
-        raise InputError(f"{image}: has no torch; install it there, or name another interpreter with --python")
+        raise InputError(NoTorch(image))
     require_in_force(engine.given, engine.name, inspection)
     # of a container the paths are its own, and so are the names of its folders
     return linked(inspection) if engine.name == "local" else inspection

@@ -11,6 +11,7 @@ from typing import Any
 from envkit.common.errors import InputError
 from envkit.engines.base import SOURCES, WORKER, EngineOptions, Outcome, Task, ended
 from envkit.engines.process import Process, Started
+from envkit.engines.setup_messages import CantBeStarted, NoInterpreter
 
 
 class LocalEngine:
@@ -24,7 +25,7 @@ class LocalEngine:
         self.given = EngineOptions(python=named)
         found = shutil.which(named) if named else sys.executable
         if found is None:
-            raise InputError(f"--python {named}: no such executable; give an interpreter, for example /usr/bin/python3")
+            raise InputError(NoInterpreter(named))
         self._python = found
 
     def describe(self) -> dict[str, Any]:
@@ -45,7 +46,7 @@ class LocalEngine:
         try:
             return Started(Process(argv, {**task.inherited, **task.variables}, SOURCES), task.timeout_s)
         except (FileNotFoundError, PermissionError) as error:
-            raise InputError(f"{argv[0]}: can't be started: {error.strerror}") from None
+            raise InputError(CantBeStarted(argv[0], str(error.strerror))) from None
 
     def run(self, task: Task) -> Outcome:
         if task.nodes > 1:

@@ -1,4 +1,4 @@
-"""The messages of engines."""
+"""Messages of the engines. How a worker ended is a clause whose subject is the worker."""
 
 from __future__ import annotations
 
@@ -15,3 +15,137 @@ class NoNodesToTrainOn(Message):
     )
 
     nodes: int
+
+
+class ExitStatus(Message):
+    """A worker ended with a status other than 0, and the engine knows no more."""
+
+    code = "engines.exit-status"
+    template = "ended with exit status {status}"
+
+    status: int
+
+
+class Killed(Message):
+    """A signal ended a worker, and the engine does not know who sent it."""
+
+    code = "engines.killed"
+    template = "was killed by signal {signal}[, most likely because it reached its memory limit of {limit} (--memory)]"
+
+    signal: str  # as SIGKILL
+    limit: str | None = None
+
+
+class TimedOut(Message):
+    """A worker took too long, and the kit ended it."""
+
+    code = "engines.timed-out"
+    template = "did not end within {seconds:g} s (--timeout) and was stopped[: {paused_by} had paused it]"
+
+    seconds: float
+    paused_by: str | None = None  # SIGSTOP, which another process sent
+
+
+class OutOfMemory(Message):
+    """The kernel killed a worker because memory ran out."""
+
+    code = "engines.out-of-memory"
+    template = "was killed because it needed more memory than the machine has"
+
+
+class OverMemoryLimit(Message):
+    """The kernel killed a worker because it reached the limit of its container."""
+
+    code = "engines.over-memory-limit"
+    template = "was killed because it needed more memory than its limit of {limit} (--memory)"
+
+    limit: str
+
+
+class NotStarted(Message):
+    """An engine did not start the worker. ``reason`` is what the engine printed."""
+
+    code = "engines.not-started"
+    template = "was not started: {reason}"
+
+    reason: str
+
+
+class EngineFault(Message):
+    """An engine did not start the worker, for a reason that the kit knows how to mend."""
+
+    code = "engines.engine-fault"
+    template = "was not started ({fix})"
+
+    fix: str
+
+
+class NoContainerToolkit(Message):
+    """A container engine has no way to NVIDIA's GPUs."""
+
+    code = "engines.no-container-toolkit"
+    template = (
+        "was not started: NVIDIA's container toolkit is missing, or not set up for this engine ({url}); "
+        "for Podman: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
+    )
+
+    url: str
+
+
+class DaemonLost(Message):
+    """The Docker daemon stopped answering while a worker ran."""
+
+    code = "engines.daemon-lost"
+    template = "was lost: the Docker daemon does not answer any more ({reason})"
+
+    reason: str
+
+
+class NodeLost(Message):
+    """A node of a training on several nodes is gone. ``lost`` names the node and the reason."""
+
+    code = "engines.node-lost"
+    template = "lost {lost}"
+
+    lost: str
+
+
+class InspectionFailed(Message):
+    """The worker that describes an image failed. ``printed`` is its last line, ``needs`` what it needs to start."""
+
+    code = "engines.inspection-failed"
+    template = "{image}: the worker {failure}[: {printed}][; the worker needs {needs}]"
+
+    image: str
+    failure: Message
+    printed: str | None = None
+    needs: str | None = None
+
+
+class ImageUnreadable(Message):
+    """The file of an image can't be read."""
+
+    code = "engines.image-unreadable"
+    template = "{image}: {reason}; {fix}"
+
+    image: str
+    reason: str
+    fix: str
+
+
+class NotPython(Message):
+    """The worker that describes an image printed something else."""
+
+    code = "engines.not-python"
+    template = "{image}: the worker printed no description of the image; name a Python interpreter with torch"
+
+    image: str
+
+
+class NoTorch(Message):
+    """The Python of an image has no torch."""
+
+    code = "engines.no-torch"
+    template = "{image}: torch is missing; install it there, or name another interpreter with --python"
+
+    image: str

@@ -13,6 +13,7 @@ from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus, owner
 from envkit.engines.base import SOURCES, EngineOptions, Outcome, Task, ended
 from envkit.engines.process import Process, Started
+from envkit.engines.setup_messages import EngineUnusable, ImageMissing, NotInstalled
 
 TIMEOUT_S = 60
 # GPUs as the toolkit names them (Container Device Interface)
@@ -27,15 +28,15 @@ class PodmanEngine:
 
     def __init__(self, options: EngineOptions) -> None:
         if shutil.which("podman") is None:
-            raise InputError("Podman is not installed: apt-get install podman, or choose another ENGINE")
+            raise InputError(NotInstalled("Podman", "apt-get install podman, or choose another ENGINE"))
         self.given = options
         version = _podman("version", "--format", "{{.Client.Version}}")
         if version.returncode != 0:
-            raise InputError(f"Podman can't be used here: {_last_line(version.stderr)}")
+            raise InputError(EngineUnusable("Podman", _last_line(version.stderr)))
         image = options.image or container.IMAGE
         inspected = _podman("image", "inspect", "--format", "{{.Id}}", image)
         if inspected.returncode != 0:
-            raise InputError(f"Podman has no image '{image}'; build it with: {container.made_by(image)} ENGINE=podman")
+            raise InputError(ImageMissing("Podman", image, f"{container.made_by(image)} ENGINE=podman"))
         digest = f"sha256:{inspected.stdout.strip()}"
         self._described = {"name": self.name, "version": version.stdout.strip(), "image": image, "digest": digest}
 

@@ -18,10 +18,11 @@ from typing import Any
 from envkit.common.errors import InputError
 from envkit.engines import owner
 from envkit.engines.base import Outcome, ended, tail
+from envkit.engines.messages import ExitStatus, Killed, TimedOut
+from envkit.engines.setup_messages import ForeignNotes
+from envkit.messages import Message
 
 GRACE_S = 5.0
-# What is said of a worker besides that somebody else has stopped.
-STOPPED = ": somebody had stopped it before (SIGSTOP)"
 # Slurm signals all processes of a job: the runner's own signal may come a moment after that of its worker, and on a
 # node whose CPUs are all busy that moment is longer.
 OWN_SIGNAL_S = 1.0
@@ -55,11 +56,12 @@ class Process:
 
     def wait(self, timeout_s: float) -> Outcome:
         """How it ended; after ``timeout_s`` seconds from now its whole session is ended."""
-        process, failure = self._process, None
+        process = self._process
+        failure: Message | None = None
         try:
             stdout, stderr = process.communicate(timeout=min(timeout_s, LONGEST_S))
         except subprocess.TimeoutExpired:
-            failure = f"{timed_out(timeout_s)}{STOPPED if _is_stopped(process.pid) else ''}"
+            failure = TimedOut(timeout_s, "SIGSTOP" if _is_stopped(process.pid) else None)
             end(process)
             stdout, stderr = process.communicate()
         failure = failure or failure_of(process.returncode)
@@ -136,18 +138,14 @@ def _is_stopped(session: int) -> bool:
     return fields is not None and fields[0] == "T"
 
 
-def timed_out(timeout_s: float) -> str:
-    return f"did not end within {timeout_s:g} s (--timeout) and was stopped"
-
-
-def failure_of(status: int) -> str | None:
-    """What an exit status means: below 0, or above 128 as shells and containers say it, a signal."""
+def failure_of(status: int) -> ExitStatus | Killed | None:
+    """Return what an exit status means: below 0, or above 128 as shells and containers report it, a signal."""
     if status == 0:
         return None
     number = -status if status < 0 else status - 128
     with contextlib.suppress(ValueError):
-        return f"was killed by signal {signal.Signals(number).name}"
-    return f"ended with exit status {status}"
+        return Killed(signal.Signals(number).name)
+    return ExitStatus(status)
 
 
 def end(process: subprocess.Popen[Any]) -> None:
@@ -184,7 +182,7 @@ def _write_down(session: int) -> Path:
     note = _notes() / str(session)
     note.parent.mkdir(mode=0o700, exist_ok=True)
     if not _is_mine(note.parent):
-        raise InputError(f"{note.parent}: belongs to another user; remove it, or set TMPDIR to another folder")
+        raise InputError(ForeignNotes(str(note.parent)))
     note.write_text(json.dumps({"owner": owner.me(), "started": owner.started(session)}))
     return note
 

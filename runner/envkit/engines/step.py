@@ -16,7 +16,7 @@ from envkit.common.errors import InputError
 from envkit.engines import start
 from envkit.engines.base import SOURCES, Outcome
 from envkit.engines.container import CODE, INTERPRETER
-from envkit.engines.messages import NoNodesToTrainOn
+from envkit.engines.messages import NodeLost, NoNodesToTrainOn
 from envkit.engines.process import run_process
 from envkit.engines.slurm import client
 from envkit.engines.slurm.client import Refused
@@ -86,8 +86,8 @@ def run(
     said = _without_slurms_words(f"{outcome.stderr_tail}{_log(printed)}")
     for name, state in client.out_of_service(names, client.DEAD).items():
         # what ranks on other nodes say of it is that a connection was closed
-        lost = f"lost {name}: Slurm says that the node is {state}"
-        return replace(outcome, stdout="", stderr_tail=said, failure=lost)
+        lost = f"{name}: Slurm says that the node is {state}"
+        return replace(outcome, stdout="", stderr_tail=said, failure=NodeLost(lost))
     return replace(outcome, stdout=printed, stderr_tail=said)
 
 

@@ -14,14 +14,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from envkit.engines.base import Engine, Outcome, Task, Worker
-from envkit.engines.process import failure_of, timed_out
+from envkit.engines.messages import ExitStatus, TimedOut
 from envkit.worker import scratch
 from envkit.worker.measure.turn import NOT_THERE
 
 POLL_S = 0.05
 PREFIX = "envkit-turns"
 # How a worker ended that can't see the FIFO where it runs.
-UNREACHABLE = failure_of(NOT_THERE)
+UNREACHABLE = ExitStatus(NOT_THERE)
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Waiting:
         if self.late:
             took = time.monotonic() - self.began - waited
             self.lap.since = time.monotonic()
-            return Outcome("", "", took, timed_out(self.task.timeout_s))
+            return Outcome("", "", took, TimedOut(self.task.timeout_s))
         if self.door is not None:
             with contextlib.suppress(BrokenPipeError):  # it has ended: how it did is said below
                 os.write(self.door, b"1")

@@ -20,6 +20,7 @@ from envkit.common.errors import InputError
 from envkit.common.suggestion import suggestion
 from envkit.common.yamlfile import YamlFile
 from envkit.profiles.environment import Environment
+from envkit.profiles.messages import CantBeUsed, SetsInVain
 from envkit.profiles.resolve import GET
 from envkit.profiles.values import TYPES, Kind, SettingsError, numbers, refusal
 from envkit.worker.performance_variables import is_performance_variable
@@ -280,6 +281,7 @@ def require(environment: Environment, inspection: Mapping[str, Any], allow_unkno
         if not (allow_unknown and problem.kind == "unknown")
     ]
     if problems:
-        option = ", or give --allow-unknown" if allow_unknown is False and problems[0].kind == "unknown" else ""
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise InputError(f"profile '{environment.profile}' sets {problems[0]}{option}{more}")
+        first = problems[0]
+        option = "--allow-unknown" if allow_unknown is False and first.kind == "unknown" else None
+        in_vain = SetsInVain(first.variable, first.wrong, first.fix, option, len(problems) - 1 or None)
+        raise InputError(CantBeUsed(environment.profile, in_vain))

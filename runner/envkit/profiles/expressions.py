@@ -7,6 +7,17 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 
+from envkit.messages import MessageError
+from envkit.profiles.messages import (
+    DividesByZero,
+    Fraction,
+    NotAllowed,
+    NotAnExpression,
+    TooFewArguments,
+    UnclosedReference,
+    UnknownFact,
+)
+
 REFERENCE = re.compile(r"\$\{([^}]*)\}")
 FACTS = ("physical_cores", "usable_cpus", "numa_nodes", "gpus")
 # Beside these, where they are a part of a machine's: how many NUMA nodes all of it has. No profile can refer to it.
@@ -21,8 +32,8 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 _FUNCTIONS: dict[str, Callable[..., int]] = {"min": min, "max": max}
 
 
-class ExpressionError(ValueError):
-    """What is wrong with an expression, and what could stand there instead."""
+class ExpressionError(MessageError):
+    """Raised for an expression that is wrong, or has no value here."""
 
 
 def expand(text: str, facts: Mapping[str, int]) -> str:
@@ -32,7 +43,7 @@ def expand(text: str, facts: Mapping[str, int]) -> str:
     Raises ExpressionError.
     """
     if "${" in REFERENCE.sub("", text):
-        raise ExpressionError(f"'{text}' has a '${{' without its '}}'")
+        raise ExpressionError(UnclosedReference(text))
     return REFERENCE.sub(lambda match: str(_evaluate(match.group(1), facts)), text)
 
 
@@ -40,11 +51,11 @@ def _evaluate(expression: str, facts: Mapping[str, int]) -> int:
     try:
         tree = ast.parse(expression.strip(), mode="eval")
     except SyntaxError:
-        raise ExpressionError(f"'${{{expression}}}' is not an expression; write for example ${{usable_cpus}}") from None
+        raise ExpressionError(NotAnExpression(expression)) from None
     try:
         return _value(tree.body, facts)
     except ZeroDivisionError:
-        raise ExpressionError(f"'${{{expression}}}' divides by zero on this machine") from None
+        raise ExpressionError(DividesByZero(expression)) from None
 
 
 def _value(node: ast.expr, facts: Mapping[str, int]) -> int:
@@ -52,14 +63,14 @@ def _value(node: ast.expr, facts: Mapping[str, int]) -> int:
         return node.value
     if isinstance(node, ast.Name):
         if node.id not in facts:
-            raise ExpressionError(f"unknown host fact '{node.id}'; known are {', '.join(sorted(facts))}")
+            raise ExpressionError(UnknownFact(node.id, tuple(sorted(facts))))
         return facts[node.id]
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         return _OPERATORS[type(node.op)](_value(node.left, facts), _value(node.right, facts))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        raise ExpressionError("'/' gives fractions; use '//' for whole-number division")
+        raise ExpressionError(Fraction())
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS:
         if len(node.args) < 2 or node.keywords:
-            raise ExpressionError(f"'{ast.unparse(node)}' is not allowed; {node.func.id} takes two or more numbers")
+            raise ExpressionError(TooFewArguments(ast.unparse(node), node.func.id))
         return int(_FUNCTIONS[node.func.id](*[_value(argument, facts) for argument in node.args]))
-    raise ExpressionError(f"'{ast.unparse(node)}' is not allowed; use host facts, whole numbers, + - * // %, min, max")
+    raise ExpressionError(NotAllowed(ast.unparse(node)))

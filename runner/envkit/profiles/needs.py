@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from envkit.messages import Message
 from envkit.profiles.expressions import FACTS, expand
+from envkit.profiles.messages import NeedsNumber, NeedsOther, NeedsText
 
 # Facts that are texts: a profile can need one, and no expression can refer to it.
 CPU_VENDOR = "cpu_vendor"
 TEXT_FACTS = (CPU_VENDOR,)
 # What there is to know of a fact's number.
-COUNTED = {"gpus": " (those that training on --device cuda could use)"}
+COUNTED = {"gpus": "those that training on --device cuda could use"}
 
 # As profiles have them: by fact the least number or an expression for it; of a text those that will do, one or a list,
 # or under ``not`` those that will not, with the reason under ``because``.
@@ -32,13 +34,14 @@ def of_kind(needs: Needs) -> dict[str, Any]:
     return {fact: wanted for fact, wanted in needs.items() if fact in TEXT_FACTS}
 
 
-def unmet(needs: Needs, facts: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the first fact that is not as needed, with what to say of it; None where all are as needed.
+def unmet(needs: Needs, facts: Mapping[str, Any]) -> tuple[str, Message] | None:
+    """Return the first fact that is not as needed, with the reason; None if all are as needed.
 
     ``facts`` are those that ``known`` returns. Raises ExpressionError for a number that has no value here.
     """
     for fact, wanted in needs.items():
-        problem = _of_text(fact, wanted, facts[fact]) if fact in TEXT_FACTS else _of_number(fact, wanted, facts)
+        in_words = fact in TEXT_FACTS
+        problem: Message | None = _of_text(fact, wanted, facts[fact]) if in_words else _of_number(fact, wanted, facts)
         if problem is not None:
             return fact, problem
     return None
@@ -65,23 +68,22 @@ def together(all_needs: Iterable[Needs]) -> dict[str, Any] | None:
     return found
 
 
-def _of_number(fact: str, wanted: Any, facts: Mapping[str, Any]) -> str | None:
-    """Say what is wrong with a number, or return None."""
+def _of_number(fact: str, wanted: Any, facts: Mapping[str, Any]) -> NeedsNumber | None:
+    """Return what is wrong with a number, or None."""
     least = int(expand(str(wanted), {name: facts[name] for name in FACTS}))
     if facts[fact] >= least:
         return None
-    return f"needs {fact} to be {least} or more, and here it is {facts[fact]}{COUNTED.get(fact, '')}"
+    return NeedsNumber(fact, least, facts[fact], COUNTED.get(fact))
 
 
-def _of_text(fact: str, wanted: Any, here: str | None) -> str | None:
-    """Say what is wrong with a text, or return None. One that is unknown is none of those that will do."""
+def _of_text(fact: str, wanted: Any, here: str | None) -> NeedsText | NeedsOther | None:
+    """Return what is wrong with a text, or None. One that is unknown is none of those that will do."""
     allowed, excluded, because = _texts(wanted)
     if here not in excluded and (allowed is None or here in allowed):
         return None
     if allowed is not None:
-        return f"needs {fact} to be {' or '.join(allowed)}, and here it is {here or 'unknown'}"
-    reason = f"; {because}" if because else ""
-    return f"needs a {fact} other than {' or '.join(excluded)}, and here it is {here}{reason}"
+        return NeedsText(fact, tuple(allowed), here or "unknown")
+    return NeedsOther(fact, tuple(excluded), here or "unknown", because or None)
 
 
 def _texts(wanted: Any) -> tuple[list[str] | None, list[str], str]:

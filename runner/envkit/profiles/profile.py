@@ -12,9 +12,18 @@ from typing import Any, Literal, cast
 
 from envkit.common import schema, user_folders, yamlfile
 from envkit.common.errors import InputError
-from envkit.common.suggestion import suggestion
+from envkit.common.suggestion import nearest
 from envkit.common.yamlfile import YamlFile
 from envkit.profiles.expressions import FACTS, ExpressionError, expand
+from envkit.profiles.messages import (
+    DividesByZero,
+    ExtendsCircle,
+    ExtendsUnknown,
+    NameIsNotFile,
+    NoProfile,
+    NoProfileFile,
+    NotTuned,
+)
 
 # In a checkout the package has a link to its envprofiles/, and in a wheel a copy of the files.
 SHIPPED = Path(__file__).resolve().parents[1] / "envprofiles"
@@ -98,12 +107,11 @@ def load(name: str, folder: Path = PROFILE_FOLDER) -> Profile:
     if path.is_file():
         return _load(path, folder, chain=())
     if name.endswith((".yaml", ".yml")):
-        raise InputError(f"{path}: no such profile file")
+        raise InputError(NoProfileFile(str(path)))
     if name == TUNED:
-        raise InputError(f"{path}: this machine has no tuned profile yet; make one with: envkit tune")
+        raise InputError(NotTuned(str(path)))
     near = difflib.get_close_matches(name, [*names(folder), *local_names(folder)], cutoff=0.7)
-    meant = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
-    raise InputError(f"no profile '{name}' in {folder}{meant}; envkit profiles lists all")
+    raise InputError(NoProfile(name, str(folder), tuple(map(repr, near))))
 
 
 def looked_for(name: str, folder: Path = PROFILE_FOLDER) -> list[Path]:
@@ -150,10 +158,9 @@ def _load(path: Path, folder: Path, chain: tuple[Path, ...]) -> Profile:
         parent_path = _first(_parents(path, data["extends"], folder))
         if parent_path.resolve() in (*(link.resolve() for link in chain), path.resolve()):
             circle = " -> ".join([*(link.stem for link in chain), path.stem, parent_path.stem])
-            raise file.error(("extends",), f"'extends' goes in a circle ({circle}); remove one link")
+            raise file.error(("extends",), ExtendsCircle(circle))
         if not parent_path.is_file():
-            near = suggestion(data["extends"], names(folder))
-            raise file.error(("extends",), f"extends '{data['extends']}', which is not a profile{near}")
+            raise file.error(("extends",), ExtendsUnknown(data["extends"], nearest(data["extends"], names(folder))))
         parent = _load(parent_path, folder, (*chain, path))
     return Profile(
         name=data["name"],
@@ -188,11 +195,11 @@ def _env_texts(file: YamlFile) -> dict[str, str | None]:
 def _check(file: YamlFile) -> None:
     """Raise InputError for what the schema can't say: the file's name, and which expressions there are."""
     if file.data["name"] != file.path.stem:
-        raise file.error(("name",), f"name '{file.data['name']}' must be the file's name, '{file.path.stem}'")
+        raise file.error(("name",), NameIsNotFile(file.data["name"], file.path.stem))
     for at, text in file.texts.items():
         if at[0] in WITH_EXPRESSIONS:
             try:
                 expand(text, _SAMPLE_FACTS)
             except ExpressionError as error:
-                if "divides by zero" not in str(error):
-                    raise file.error(at, str(error)) from None
+                if not isinstance(error.message, DividesByZero):
+                    raise file.error(at, error.message) from None

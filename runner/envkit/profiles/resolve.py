@@ -8,9 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from envkit.common.errors import InputError
+from envkit.common.messages import About
 from envkit.profiles import needs
 from envkit.profiles.environment import Environment
 from envkit.profiles.expressions import FACTS, MACHINE_NODES, ExpressionError, expand
+from envkit.profiles.messages import (
+    BindsProcesses,
+    CantBeUsed,
+    CommandMissing,
+    DoesNotApply,
+    GpusUnusable,
+    HasRanks,
+    LibraryMissing,
+    NeedsCores,
+    PathUnpreloadable,
+    TunedForOther,
+)
 from envkit.profiles.preload_links import ENDS_A_NAME
 from envkit.profiles.profile import Profile
 from envkit.worker.performance_variables import PRELOAD
@@ -69,35 +82,24 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
     _require(profile, machine, inspection)
     _require_cpu(profile, inspection)
     if whole and binds(profile.prefix):
-        raise InputError(
-            f"profile '{profile.name}' says where to run ('{' '.join(profile.prefix)}'), and each process gets CPUs of "
-            "its own; leave one of them out"
-        )
+        raise InputError(CantBeUsed(profile.name, BindsProcesses(" ".join(profile.prefix))))
     preload = {}
     for library in profile.preload:
         found = inspection["libraries"].get(library)
         if found is None:
-            folders = ", ".join(inspection["library_folders"])
-            raise InputError(
-                f"profile '{profile.name}' preloads {library}, which is not installed "
-                f"(looked in {folders}); get it with: {GET[library]}"
-            )
+            missing = LibraryMissing(library, tuple(inspection["library_folders"]), GET[library])
+            raise InputError(CantBeUsed(profile.name, missing))
         if ENDS_A_NAME.search(found["path"]):
-            raise InputError(
-                f"{found['path']}: can't be preloaded, as the loader splits LD_PRELOAD at blanks and colons; "
-                "move the project to a folder without them, or name one for links with XDG_CACHE_HOME"
-            )
+            raise InputError(PathUnpreloadable(found["path"]))
         preload[library] = found["path"]
     try:
         variables = {name: expand(value, facts) for name, value in profile.env.items()}
         prefix = tuple(expand(item, facts) for item in profile.prefix)
         expect = {key: _expected(value, facts) for key, value in profile.expect.items()}
     except ExpressionError as error:
-        raise InputError(f"{profile.path}: {error}") from None
+        raise InputError(About(str(profile.path), error.message)) from None
     if prefix and inspection["commands"].get(prefix[0]) is None:
-        raise InputError(
-            f"profile '{profile.name}' starts workers with '{prefix[0]}', which is not installed; install it"
-        )
+        raise InputError(CantBeUsed(profile.name, CommandMissing(prefix[0])))
     if whole and THREADS not in variables:
         variables[THREADS] = str(facts["physical_cores"])
         expect = {"openmp.max_threads": facts["physical_cores"], **expect}
@@ -119,40 +121,33 @@ def binds(prefix: Sequence[str]) -> bool:
 def _of_its_rank(profile: Profile, inspection: Mapping[str, Any]) -> Mapping[str, Any]:
     """What one of the profile's ranks has. Raises InputError where there are too few cores, or it is one of others."""
     if "whole" in inspection:
-        raise InputError(f"profile '{profile.name}' has {profile.ranks} ranks of its own; leave --nproc out")
+        raise InputError(CantBeUsed(profile.name, HasRanks(profile.ranks)))
     cores = inspection["facts"]["physical_cores"]
     if cores < profile.ranks:
-        there = "1 core is" if cores == 1 else f"{cores} cores are"
-        raise InputError(
-            f"profile '{profile.name}' trains on {profile.ranks} ranks, and here {there} usable: "
-            "it does not apply to this machine; choose another"
-        )
+        raise InputError(DoesNotApply(profile.name, NeedsCores(profile.ranks, cores)))
     return of_rank(inspection, profile.ranks)
 
 
 def _require_cpu(profile: Profile, inspection: Mapping[str, Any]) -> None:
     """Raise InputError for a profile that was tuned for another processor."""
     if profile.cpu is not None and (here := inspection["fingerprint"]["cpu_model"]) != profile.cpu:
-        raise InputError(
-            f"profile '{profile.name}' was tuned for {profile.cpu}, and this is {here}: it does not apply to this "
-            "machine; tune for this one with: envkit tune"
-        )
+        fix = "tune for this one with: envkit tune"
+        raise InputError(DoesNotApply(profile.name, TunedForOther(profile.cpu, here), fix))
 
 
 def _require(profile: Profile, facts: Mapping[str, Any], inspection: Mapping[str, Any]) -> None:
     try:
         found = needs.unmet(profile.needs, facts)
     except ExpressionError as error:
-        raise InputError(f"{profile.path}: {error}") from None
+        raise InputError(About(str(profile.path), error.message)) from None
     if found is None:
         return
-    fact, lacks = found
+    fact, reason = found
     seen = inspection.get("accelerator") or {}
     if fact == "gpus" and seen.get("problem"):  # the machine may have some that can't be used
-        why = f"{inspection['python']['executable']} can't use one: {seen['problem']}; {seen['fix']}"
-    else:
-        why = "it does not apply to this machine; choose another"
-    raise InputError(f"profile '{profile.name}' {lacks}: {why}")
+        unusable = GpusUnusable(reason, inspection["python"]["executable"], seen["problem"], seen["fix"])
+        raise InputError(CantBeUsed(profile.name, unusable))
+    raise InputError(DoesNotApply(profile.name, reason))
 
 
 def _expected(value: str | int | bool, facts: Mapping[str, int]) -> str | int | bool:

@@ -142,7 +142,7 @@ def _importance_table(found: Sequence[Importance]) -> Table:
     table = plain_table(("parameter", "share of it all", "best level", "worth"), fold=True)
     for one in found[:RANKED]:
         share = f"{one.share:.0%} ({one.low:.0%} to {one.high:.0%})"
-        if share.startswith("0% "):
+        if one.share <= 0.005:  # it rounds to 0%
             share = f"none (at most {one.high:.0%})"
         same = one.best == one.first
         worth = "" if same else f"{one.worth:.3f} ({one.worth_low:.3f} to {one.worth_high:.3f}) over {one.first}"

@@ -8,12 +8,15 @@ from typing import Any
 
 from envkit.checks.doctor.finding import Situation
 from envkit.checks.doctor.profile_findings import PROFILE_CHECKS
+from envkit.checks.messages import Spoils, Worthless
 from envkit.common.errors import InputError
 from envkit.profiles import catalogue
 from envkit.profiles.environment import Environment
+from envkit.profiles.messages import CantBeUsed, DoesNotApply
 from envkit.profiles.profile import Numerics, Profile
 from envkit.profiles.resolve import of_rank, resolve
 from envkit.profiles.values import Kind
+from envkit.rendering import text
 from envkit.tuning.space import Constraint, Fragment, Parameter, Space, profile
 
 NotTried = Callable[[int], str | None]
@@ -77,13 +80,14 @@ def require(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
     for check in PROFILE_CHECKS:
         finding = check(situation)
         if finding is not None and finding.severity in ("stop", "warn"):
-            raise InputError(f"{finding.seen}: {finding.why}")
+            raise InputError(Spoils(finding.seen, finding.why))
     return environment
 
 
-def why(name: str, error: InputError) -> str:
-    """The reason alone, without the name of the profile and what else could be chosen."""
-    return str(error).removeprefix(f"profile '{name}'").lstrip(":, ").partition(": it does not apply")[0]
+def why(error: InputError) -> str:
+    """Return the reason alone, without the name of the profile and what else could be chosen."""
+    message = error.message
+    return text(message.reason if isinstance(message, CantBeUsed | DoesNotApply | Worthless) else message)
 
 
 def differs(numerics: Numerics, wanted: str) -> str | None:
@@ -125,4 +129,4 @@ def _applies(
     try:
         return require(made, inspection)
     except InputError as error:
-        return why("level", error)
+        return why(error)

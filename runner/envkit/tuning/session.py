@@ -269,7 +269,7 @@ def shipped(
                 environment = require(loaded, inspection)
                 reason = differs(loaded.numerics, numerics)
             except InputError as error:
-                reason = why(name, error)
+                reason = why(error)
         if reason is None:
             found.append(Candidate(loaded, environment))
         else:

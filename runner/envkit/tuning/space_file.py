@@ -202,4 +202,4 @@ def _expanded(file: YamlFile, at: Path_, text: str) -> str:
     try:
         return expand(text, _SAMPLE_FACTS)
     except ExpressionError as error:
-        raise file.error(at, str(error)) from None
+        raise file.error(at, error.message) from None

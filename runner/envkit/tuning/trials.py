@@ -16,8 +16,9 @@ from envkit.bench.plan import REFERENCE_PROFILE, Arm, Plan, own_ranks
 from envkit.bench.record import Event
 from envkit.checks.sample_effect import check_sample
 from envkit.engines.base import Outcome
-from envkit.engines.process import timed_out
+from envkit.engines.messages import TimedOut
 from envkit.profiles.environment import Environment
+from envkit.tuning.messages import Hopeless
 from envkit.tuning.trial_store import BASELINE
 from envkit.worker.workloads import get
 
@@ -105,9 +106,8 @@ class Trials:
         timeout_s = plan.stopping.timeout_s if number == BASELINE else self._timeout_s
         task = replace(job.task(arm, plan.worker_arguments(arm), plan.padding(in_round, arm)), timeout_s=timeout_s)
         outcome = job.engines[arm.engine].run(task)
-        if outcome.failure == timed_out(task.timeout_s) and task.timeout_s < plan.stopping.timeout_s:
-            hopeless = f"was stopped after {task.timeout_s:.0f} s, at least {HOPELESS:g} times what the baseline's took"
-            outcome = replace(outcome, failure=hopeless)
+        if outcome.failure == TimedOut(task.timeout_s) and task.timeout_s < plan.stopping.timeout_s:
+            outcome = replace(outcome, failure=Hopeless(task.timeout_s, HOPELESS))
         reference = self._reference
         document, problem = parse_sample(outcome, [] if reference is None else [reference], plan.options)
         if document is not None:

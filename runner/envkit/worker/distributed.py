@@ -15,6 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from envkit.worker import nvml
+from envkit.worker.messages import OtherModes, UnlikeRank
 
 # Steps under the profiler, after those that are timed.
 PROFILED_STEPS = 10
@@ -170,12 +171,12 @@ def merged(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """
     first = documents[0]
     for one in documents[1:]:
-        where = f"in rank {one['rank']} ({one['node']}) than in rank 0"
+        rank = f"rank {one['rank']} ({one['node']})"
         for name, digest in _digests(first).items():
             if _digests(one).get(name) != digest:
-                return {"problem": f"had other {name.replace('_', ' ')} {where} (by their digests)"}
+                return {"problem": UnlikeRank(name.replace("_", " "), rank).to_json()}
         if one["modes"] != first["modes"] or one.get("backend") != first.get("backend"):
-            return {"problem": f"trained in other modes {where}"}
+            return {"problem": OtherModes(rank).to_json()}
     usage = {**first["usage"], **{name: _sum(one["usage"].get(name) for one in documents) for name in SUMMED}}
     usage["throttled_s"] = max(one["usage"]["throttled_s"] for one in documents)
     told = [one["communication"] for one in documents if "communication" in one]

@@ -25,7 +25,8 @@ def look() -> dict[str, Any]:
     ``torch_cuda`` is the CUDA that torch was built for, None for a build without; ``driver`` and ``driver_cuda`` are
     the driver's version and the newest CUDA it is for, and ``devices`` the machine's GPUs. ``usable`` counts those that
     torch could use and CUDA_VISIBLE_DEVICES leaves to it; where there is none, ``problem`` says why, and ``fix`` what
-    to do. ``interfaces`` are the network's, from which NCCL chooses.
+    to do; ``by_setting`` says that the reason is CUDA_VISIBLE_DEVICES, whose value the problem quotes. ``interfaces``
+    are the network's, from which NCCL chooses.
     """
     built_for, setting = torch_cuda(), os.environ.get(VISIBLE)
     found: dict[str, Any] = {"torch_cuda": built_for, "driver": None, "driver_cuda": None, "devices": []}
@@ -36,16 +37,19 @@ def look() -> dict[str, Any]:
     except nvml.Unavailable as error:
         silent = str(error)
     uuids = [one["uuid"] or "" for one in found["devices"]]
-    problem, fix = why_none(found, silent, setting) or (None, None)
+    unusable = why_none(found, silent)
+    hides = None if unusable else hidden(setting, uuids)
+    problem, fix = unusable or (hides, f"correct {VISIBLE}, or unset it" if hides else None)
     usable = 0 if problem else visible(setting, uuids)
     interfaces = sorted(entry.name for entry in INTERFACES.iterdir()) if INTERFACES.is_dir() else []
-    return {**found, "usable": usable, "problem": problem, "fix": fix, "interfaces": interfaces}
+    return {**found, "usable": usable, "problem": problem, "fix": fix, "by_setting": hides is not None,
+            "interfaces": interfaces}  # fmt: skip
 
 
-def why_none(found: dict[str, Any], silent: str | None, setting: str | None) -> tuple[str, str] | None:
-    """Why torch can use no GPU, and the fix, by what was ``found``; None where it can.
+def why_none(found: dict[str, Any], silent: str | None) -> tuple[str, str] | None:
+    """Return why torch can use no GPU, and the fix, by what was ``found``; None if it can.
 
-    ``silent`` is why the driver says nothing, if it does not; ``setting`` is CUDA_VISIBLE_DEVICES.
+    ``silent`` is why the driver says nothing, if it does not.
     """
     built_for, driver = found["torch_cuda"], found["driver"]
     if built_for is None:
@@ -57,8 +61,7 @@ def why_none(found: dict[str, Any], silent: str | None, setting: str | None) -> 
         return old, f"install a newer driver, or a torch that is built for CUDA {found['driver_cuda']}"
     if not found["devices"]:
         return f"NVIDIA's driver {driver} has no GPU to show", "see nvidia-smi: a batch job may have been given none"
-    wrong = hidden(setting, [one["uuid"] or "" for one in found["devices"]])
-    return (wrong, f"correct {VISIBLE}, or unset it") if wrong else None
+    return None
 
 
 def torch_cuda() -> str | None:

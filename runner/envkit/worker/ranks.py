@@ -16,11 +16,13 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from envkit.messages import Message
 from envkit.worker import scratch
 from envkit.worker.child import die_with, signal_name
 from envkit.worker.complaints import COMPLAINT
 from envkit.worker.host import core_of, expand_cpu_list
 from envkit.worker.initial_environment import own
+from envkit.worker.messages import NoRendezvous, ProcessEnded, ProcessKilled, TorchrunFailed
 from envkit.worker.performance_variables import is_performance_variable
 from envkit.worker.readings import text_of
 
@@ -98,7 +100,7 @@ def launch(nproc: int, of: int, nodes: int, rendezvous: str | None, argv: Sequen
     where = ["--standalone", "--local-addr", LOOPBACK]
     if nodes > 1:
         if rendezvous is None:
-            return problem("was not told where nodes meet (--rendezvous HOST:PORT)")
+            return problem(NoRendezvous())
         # static: nodes are numbered as they were told, not by addresses and process numbers, which may be equal
         where = ["--nnodes", str(nodes), "--node-rank", str(node), "--rdzv-backend", "static"]
         where += ["--rdzv-endpoint", rendezvous, "--rdzv-id", "envkit"]
@@ -140,14 +142,14 @@ def _torchrun(arguments: Sequence[str], logs: Path, nodes: int) -> int:
         return problem(lost(f"rank {rank} on {platform.node()}", failure.exitcode), **told_of)  # each node may have one
     except Exception as error:  # torchrun's own, such as nodes that don't meet
         pass_on(logs)
-        return problem(f"could not be run by torchrun ({type(error).__name__}: {str(error).partition(chr(10))[0]})")
+        return problem(TorchrunFailed(type(error).__name__, next(iter(str(error).splitlines()), None)))
     pass_on(logs)
     return 0
 
 
-def problem(text: str, **more: Any) -> int:
-    """Say in the document's place what is wrong, as a clause after "the worker"; the exit status."""
-    print(json.dumps({"problem": text, **more}), flush=True)
+def problem(message: Message, **more: Any) -> int:
+    """Print what is wrong in place of the sample, and return the exit status."""
+    print(json.dumps({"problem": message.to_json(), **more}), flush=True)
     return 1
 
 
@@ -158,11 +160,9 @@ def pass_on(logs: Path) -> None:
         print(line, file=sys.stderr)
 
 
-def lost(who: str, status: int) -> str:
-    """A clause after "the worker": how one of its processes ended, by its ``status`` (a signal's number below 0)."""
-    killed = f"was killed by signal {signal_name(-status)}"
-    how = killed if status < 0 else f"ended with exit status {status}"
-    return f"lost {who}, which {how}"
+def lost(process: str, status: int) -> ProcessKilled | ProcessEnded:
+    """Return how one of the worker's processes ended, by its ``status`` (a signal's number below 0)."""
+    return ProcessKilled(process, signal_name(-status)) if status < 0 else ProcessEnded(process, status)
 
 
 def _folder(logs: Path, failure: Any) -> Path:

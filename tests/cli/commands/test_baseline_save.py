@@ -61,7 +61,7 @@ def test_a_full_disk_leaves_the_old_baseline(save, save_refused, folder, tmp_pat
     before = path.read_bytes()
     monkeypatch.setattr(os, "fsync", full)
     said = save_refused(session(tmp_path / "again", seed=9), "--replace")
-    assert said == f"envkit: {path}: can't be written: No space left on device; what it held before is unchanged"
+    assert said == f"envkit: {path}: can't be written: No space left on device; {path.name} is unchanged"
     assert (path.read_bytes(), len(list(folder.iterdir()))) == (before, 1)
 
 

@@ -31,7 +31,7 @@ def test_limits_that_one_of_them_has_not(refused, images_of, run_folder):
     images_of("docker").add("mine")
     options = ("--engines", "local,docker", "--image", "mine", "--cpus", "1", "--data", "synthetic")
     assert refused("compare-engines", "baseline", *options, "--output", run_folder) == (
-        "envkit: --cpus: the engine local has no limits, and would be held against them; leave it out, or compare "
+        "envkit: --cpus: the engine local has no limits, so the comparison would be unfair; leave it out, or compare "
         "other engines"
     )
 

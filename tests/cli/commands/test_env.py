@@ -160,7 +160,7 @@ def test_a_value_that_the_locale_cannot_write(cli_process, simulation, write_pro
 
 def test_a_value_that_no_process_can_have(env_refused, write_profile):
     path = write_profile("mine", 'env:\n  HALF: "\\ud800"\n')
-    problem = "'env.HALF' has half of a character (\\ud800), which no process can be given; remove it"
+    problem = "'env.HALF' has half of a character (\\ud800), which no process can receive; remove it"
     assert env_refused(path) == f"envkit: {path}:7: {problem}"
 
 

@@ -9,6 +9,8 @@ import pytest
 from envkit.bench import quality
 from envkit.bench.plan import Plan
 from envkit.engines import step
+from envkit.engines.messages import ExitStatus, Killed, OverMemoryLimit
+from envkit.rendering import text
 from envkit.worker.workloads import WORKLOADS
 
 from tests.cli.commands.conftest import FACTS, words
@@ -190,16 +192,16 @@ def test_a_rank_that_died_is_named_and_its_last_lines_are_shown(bench, workers, 
 @pytest.mark.parametrize(
     ("failure", "more"),
     [
-        ("was killed because it needed more memory than its limit of 1g (--memory)", True),
-        ("was killed by signal SIGKILL, most likely for its memory limit of 1g (--memory)", True),
-        ("was killed by signal SIGKILL", False),
-        ("ended with exit status 137", False),
+        (OverMemoryLimit("1g"), True),
+        (Killed("SIGKILL", "1g"), True),
+        (Killed("SIGKILL"), False),
+        (ExitStatus(137), False),
     ],
 )
 def test_what_an_engine_knows_of_a_failure_is_said_beside_the_rank(bench, workers, failure, more):
     problem = "lost rank 1, which was killed by signal SIGKILL"
-    workers(does="problem", text=json.dumps({"problem": problem}), failure=failure)
-    said = f"mine: the worker {problem}{f'; it {failure}' if more else ''} "
+    workers(does="problem", text=json.dumps({"problem": problem}), failure=failure.to_json())
+    said = f"mine: the worker {problem}{f'; it {text(failure)}' if more else ''} "
     assert said in f"{words(bench('mine', '--nproc', 2).stdout)} "
 
 
@@ -237,10 +239,10 @@ STAGES = ("--workload", "model-parallel")
         ("", (*STAGES, "--compile"),
          "model-parallel is trained on CPUs in fp32, not compiled and not channels-last; "),
         ("prefix: [taskset, -c, '0']\n", ("--nproc", 2),
-         "profile 'mine' says where to run ('taskset -c 0'), and each process gets CPUs of its own; leave one of "),
+         "profile 'mine' chooses CPUs ('taskset -c 0'), and each process gets CPUs of its own; leave one of "),
         (OWN_RANKS, ("--nproc", 2), "profile 'mine' has 2 ranks of its own; leave --nproc out"),
         ("ranks: 4\n", (),
-         "profile 'mine' trains on 4 ranks, and here 2 cores are usable: it does not apply to this "),
+         "profile 'mine' trains on 4 ranks, and this process can use 2 cores: it does not apply to this "),
         ("ranks: 3\n", (), "profile 'mine', ranks: 3: a batch of cnn has 64 images, which 3 ranks can't share "),
     ],
 )  # fmt: skip

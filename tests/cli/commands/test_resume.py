@@ -169,7 +169,7 @@ def test_a_second_measurement_on_the_machine_is_refused(started, refused, simula
     begun = len(simulation.starts(all=True))
     message = refused("bench", "baseline", "--output", tmp_path / "other")
     assert message == (
-        f"envkit: another measurement runs on this machine (process {process.pid}); both would be spoilt: wait for it"
+        f"envkit: another measurement runs on this machine (process {process.pid}); wait for it, or it spoils both"
     )
     assert not (tmp_path / "other").exists()
     assert len(simulation.starts(all=True)) == begun

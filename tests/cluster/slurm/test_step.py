@@ -12,7 +12,7 @@ import pytest
 from envkit.common.errors import InputError
 from envkit.engines import step
 from envkit.engines.base import Outcome
-from envkit.engines.messages import NoNodesToTrainOn
+from envkit.engines.messages import ExitStatus, NodeLost, NoNodesToTrainOn
 from envkit.engines.slurm import client
 from envkit.engines.start import GIVEN
 
@@ -86,16 +86,16 @@ def test_a_port_that_is_taken_is_passed_over(asked):
 def test_a_node_that_was_lost_is_named(asked, monkeypatch):
     """The ranks on other nodes only say that a connection was closed."""
     _, outcomes = asked
-    outcomes.append(Outcome('{"problem": "lost rank 0"}\n', "reset by peer", 9.0, "ended with exit status 1"))
+    outcomes.append(Outcome('{"problem": "lost rank 0"}\n', "reset by peer", 9.0, ExitStatus(1)))
     monkeypatch.setattr(client, "out_of_service", lambda names, states: {"node3": "down (Not responding)"})
     found = step.run(["x"], {}, 3, 60.0)
-    assert (found.stdout, found.failure) == ("", "lost node3: Slurm says that the node is down (Not responding)")
+    assert (found.stdout, found.failure) == ("", NodeLost("node3: Slurm says that the node is down (Not responding)"))
     assert found.stderr_tail == "reset by peer"
 
 
 def test_a_worker_that_failed_on_nodes_that_are_well(asked):
     _, outcomes = asked
-    failed = Outcome('{"problem": "lost rank 1"}\n', "", 9.0, "ended with exit status 1")
+    failed = Outcome('{"problem": "lost rank 1"}\n', "", 9.0, ExitStatus(1))
     outcomes.append(failed)
     assert step.run(["x"], {}, 2, 60.0) == failed
 
@@ -146,7 +146,7 @@ def test_of_what_nodes_say_the_cause_comes_first_and_its_log_last(asked):
     consequence = '{"problem": "lost rank 0", "order": [1, 99.5], "log": "connection closed"}\n'
     cause = '{"problem": "lost rank 1", "order": [0, 0], "log": "RuntimeError: planted"}\n'
     said = "Sending a signal\nsrun: error: oh\n"
-    outcomes.append(Outcome(f"noise\n{consequence}{cause}", said, 9.0, "ended with exit status 1"))
+    outcomes.append(Outcome(f"noise\n{consequence}{cause}", said, 9.0, ExitStatus(1)))
     found = step.run(["x"], {}, 2, 60.0)
     assert found.stdout == f"{cause}{consequence}noise\n"
     assert found.stderr_tail == "Sending a signal\nRuntimeError: planted"
@@ -156,9 +156,9 @@ def test_what_slurm_says_does_not_hide_what_a_rank_said(asked):
     _, outcomes = asked
     ends = "srun: error: node1: task 0: Killed\nslurmstepd: error: *** STEP CANCELLED\npyxis: creating container\n"
     said = f"RuntimeError: planted\n{ends}"
-    outcomes.append(Outcome("", said, 9.0, "ended with exit status 1"))
+    outcomes.append(Outcome("", said, 9.0, ExitStatus(1)))
     assert step.run(["x"], {}, 2, 60.0).stderr_tail == "RuntimeError: planted\n"
-    outcomes.append(Outcome("", "srun: error: oh\n", 9.0, "ended with exit status 1"))
+    outcomes.append(Outcome("", "srun: error: oh\n", 9.0, ExitStatus(1)))
     assert step.run(["x"], {}, 2, 60.0).stderr_tail == "srun: error: oh\n"
 
 

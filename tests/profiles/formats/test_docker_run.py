@@ -3,11 +3,12 @@ from __future__ import annotations
 import shlex
 
 import pytest
-from envkit.common.errors import InputError
 from envkit.profiles.formats.docker_run import dockerfile, options
+from envkit.profiles.messages import NotExpressible
 from hypothesis import given
 
 from tests.profiles.formats.resolving import VALUES, resolved
+from tests.refusals import refusal
 
 
 @given(VALUES)
@@ -53,5 +54,6 @@ def test_instructions():
 
 @pytest.mark.parametrize("value", ["a\nb", "a\rb", "\x07"])
 def test_an_instruction_is_one_line(value):
-    with pytest.raises(InputError, match=r"dockerfile can't express X: it has a line break .*; use --format docker"):
-        dockerfile(resolved({"X": value}))
+    found = refusal(dockerfile, resolved({"X": value}))
+    assert isinstance(found, NotExpressible)
+    assert (found.format, found.name, found.fix) == ("dockerfile", "X", "use --format docker")

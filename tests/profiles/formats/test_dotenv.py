@@ -6,9 +6,11 @@ import string
 import pytest
 from envkit.common.errors import InputError
 from envkit.profiles.formats.dotenv import dotenv
+from envkit.profiles.messages import NotExpressible
 from hypothesis import given
 
 from tests.profiles.formats.resolving import VALUES, resolved
+from tests.refusals import refusal
 
 PLAIN_CHARACTERS = set(string.ascii_letters + string.digits + string.punctuation + " ") - set("$#'\"`")
 
@@ -60,9 +62,7 @@ def test_plain_values_are_not_refused(value):
     ],
 )  # fmt: skip
 def test_what_readers_do_not_agree_on_is_refused(value, what):
-    with pytest.raises(InputError) as refusal:
-        dotenv(resolved({"GOOD": "1", "X": value}))
-    message = str(refusal.value)
-    assert message.startswith(f"profile 'mine': --format dotenv can't express X: {what}")
-    assert message.endswith("use --format docker or shell")
-    assert "\n" not in message
+    found = refusal(dotenv, resolved({"GOOD": "1", "X": value}))
+    assert isinstance(found, NotExpressible)
+    assert (found.profile, found.format, found.name) == ("mine", "dotenv", "X")
+    assert found.problem.startswith(what)

@@ -5,11 +5,12 @@ from string import Template
 
 import jsonschema
 import pytest
-from envkit.common.errors import InputError
 from envkit.profiles.formats.jupyter import jupyter, missing
+from envkit.profiles.messages import NotExpressible
 from hypothesis import given
 
 from tests.profiles.formats.resolving import VALUES, resolved
+from tests.refusals import refusal
 
 # Of what a kernelspec may have, what is used here.
 KERNEL = {
@@ -28,8 +29,9 @@ HERE = "/opt/my python/bin/python"
 @given(VALUES)
 def test_a_kernel_has_every_value_whole_or_it_is_refused(variables):
     if any("$" in value for value in variables.values()):
-        with pytest.raises(InputError, match=r"can't express V[0-9]+: Jupyter may replace what begins with '\$'"):
-            jupyter(resolved(variables))
+        found = refusal(jupyter, resolved(variables))
+        assert isinstance(found, NotExpressible)
+        assert (found.format, found.name in variables) == ("jupyter", True)
         return
     kernel = json.loads(jupyter(resolved(variables)))
     jsonschema.validate(kernel, KERNEL)
@@ -47,10 +49,10 @@ def test_the_interpreter_starts_behind_the_prefix():
 
 @pytest.mark.parametrize("word", ["{prefix}", "--x={resource_dir}", "{a_1}"])
 def test_a_name_in_braces_is_no_word_of_a_command(word):
-    said = r"--format jupyter can't express its command: Jupyter may replace a name in braces; take it out"
     for where in ({"prefix": ["env", word]}, {"python": f"/opt/{word}/python"}):
-        with pytest.raises(InputError, match=said):
-            jupyter(resolved(**where))
+        found = refusal(jupyter, resolved(**where))
+        assert isinstance(found, NotExpressible)
+        assert (found.format, found.name) == ("jupyter", "its command")
     assert "{0},{1}-{}" in jupyter(resolved({"OMP_PLACES": word + "{0},{1}-{}"}))
 
 

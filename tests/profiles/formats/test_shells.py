@@ -7,9 +7,11 @@ import subprocess
 import pytest
 from envkit.common.errors import InputError
 from envkit.profiles.formats import shells
+from envkit.profiles.messages import NotExpressible
 from hypothesis import given, settings
 
 from tests.profiles.formats.resolving import TEXTS, VALUES, environment_of, resolved
+from tests.refusals import refusal
 
 SHELLS = [
     pytest.param(name, marks=pytest.mark.skipif(shutil.which(name) is None, reason=f"{name} is not installed"))
@@ -171,8 +173,9 @@ def test_a_definition_sets_any_value_that_is_not_refused(variables):
 
 @pytest.mark.parametrize("value", ["a\rb", "\x07", "\x80", "\x81", "\x7f"])
 def test_a_definition_refuses_what_apptainers_shell_changes(value):
-    with pytest.raises(InputError, match="profile 'mine': --format apptainer can't express X: it has a control char"):
-        shells.apptainer(resolved({"X": value}))
+    found = refusal(shells.apptainer, resolved({"X": value}))
+    assert isinstance(found, NotExpressible)
+    assert (found.profile, found.format, found.name) == ("mine", "apptainer", "X")
 
 
 def test_a_definition_has_no_run_script_where_no_prefix_is_needed():

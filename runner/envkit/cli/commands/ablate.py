@@ -56,7 +56,7 @@ class Parts:
         try:
             found = self.environment(one)
         except InputError as error:
-            self.left_out[name] = why(one.name, error)
+            self.left_out[name] = why(error)
             return
         alike = (other for other, known in self.environments.items() if identity(known) == identity(found))
         self.arms[name] = next(alike, name)

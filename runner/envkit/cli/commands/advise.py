@@ -96,7 +96,7 @@ def _naming_prove() -> Iterator[None]:
     try:
         yield
     except TooShort as error:
-        raise TooShort(str(error).replace("--budget", "--prove")) from None
+        raise TooShort(error.too_short.replace(option="--prove")) from None
 
 
 def _specification(arguments: argparse.Namespace) -> Specification:
@@ -142,7 +142,7 @@ def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, str]]:
             require(profile.load(name), inspection)
             applying.append(name)
         except InputError as error:
-            left_out[name] = why(name, error)
+            left_out[name] = why(error)
     return applying, left_out
 
 

@@ -30,6 +30,7 @@ from envkit.engines.process import end
 from envkit.profiles import catalogue, profile
 from envkit.profiles.environment import Environment, clean
 from envkit.profiles.resolve import resolve
+from envkit.rendering import text
 from envkit.report import terminal
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.measure.machine_load import watch as watch_machine
@@ -107,7 +108,7 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     )  # fmt: skip
     if outcome.failure is not None:
         last = (outcome.stderr_tail.strip().splitlines() or ["it printed nothing"])[-1]
-        failed = Finding("worker-failed", "stop", f"a worker {outcome.failure}", last, "see the message")
+        failed = Finding("worker-failed", "stop", f"a worker {text(outcome.failure)}", last, "see the message")
         return [failed, *diagnose(situation)]
     evidence = json.loads(outcome.stdout)["evidence"]
     expect = {key: value for key, value in environment.expect.items() if not key.startswith(OF_RANKS)}

@@ -18,6 +18,7 @@ from envkit.cli.execution.executables import NOT_EXECUTABLE, NOT_FOUND, Unusable
 from envkit.cli.execution.launch import launch
 from envkit.cli.execution.on_machine import Start, evidence_folder, local
 from envkit.common.errors import FAILED, InputError
+from envkit.rendering import text_of
 from envkit.worker.performance_variables import PRELOAD, is_performance_variable, is_unlisted, preloading
 
 TYPE_CHECKING = False  # see environment_cache.py
@@ -184,7 +185,7 @@ def _write(path: Path, document: Mapping[str, Any]) -> None:
     try:
         atomic.write(path, json.dumps(document, indent=1).encode())
     except InputError as error:  # the command has ended, and how it did counts
-        _say(f"--evidence {error}")
+        _say(f"--evidence {text_of(error)}")
 
 
 def _replaces_nothing(name: str, value: str) -> bool:

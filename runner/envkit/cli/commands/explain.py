@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.text import Text
 
-from envkit import engines
+from envkit import engines, rendering
 from envkit.checks.effect import look_up
 from envkit.cli import engine_options
 from envkit.common.errors import MEASURED, InputError
@@ -95,9 +95,9 @@ def _here(
         with machine_lock():  # a worker more would spoil a measurement that runs
             outcome = engine.run(Task(LOOK, variables=variables, inherited=inherited, timeout_s=LOOK_TIMEOUT_S))
     except InputError as error:
-        return None, f"not looked at: {error}"
+        return None, f"not looked at: {rendering.text_of(error)}"
     if outcome.failure is not None:
-        return None, f"not known: the worker {outcome.failure}"
+        return None, f"not known: the worker {rendering.text(outcome.failure)}"
     evidence = json.loads(outcome.stdout)["evidence"]
     how = f"a worker's own answer, with {library} preloaded" if found else "a worker's own answer, with nothing set"
     if variable.verified_by.endswith("."):
@@ -123,10 +123,11 @@ def _not_here(names: Iterable[str], inspection: Mapping[str, Any]) -> dict[str, 
         wanted = {fact: one for fact, one in profile.load(name).needs.items() if fact in inspection["facts"]}
         try:
             lacks = needs.unmet(wanted, facts)
+            reason = None if lacks is None else rendering.text(lacks[1])
         except ExpressionError as error:
-            lacks = "", str(error)
-        if lacks is not None:
-            found[name] = lacks[1]
+            reason = rendering.text_of(error)
+        if reason is not None:
+            found[name] = reason
     return found
 
 

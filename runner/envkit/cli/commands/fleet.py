@@ -143,7 +143,7 @@ def _show(
     try:
         kept.write(folder, [one.node for one in fleet.results], fleet.left_out)
     except InputError as error:  # somebody else's folder may only be read
-        print(f"envkit: {error}; this report can't be held against later ones", file=sys.stderr)
+        print(f"envkit: {text_of(error)}; this report can't be held against later ones", file=sys.stderr)
     written = {}
     if arguments.html:
         from envkit.cluster.fleet import page  # drawing takes a second to load

@@ -172,7 +172,7 @@ def choose(
             preflight([(environment, inside)], asked.force)
             require(environment)
         except InputError as error:
-            choice.left_out[one.name] = why(one.name, error)
+            choice.left_out[one.name] = why(error)
             continue
         if not environment.variables and not environment.prefix:
             choice.left_out[one.name] = f"it sets nothing here, and so is the same as {REFERENCE_PROFILE}"

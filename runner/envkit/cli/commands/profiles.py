@@ -12,6 +12,7 @@ from envkit.common.plain_table import plain_table
 from envkit.profiles import needs, profile
 from envkit.profiles.expressions import ExpressionError
 from envkit.profiles.profile import Profile
+from envkit.rendering import text, text_of
 from envkit.report import terminal
 from envkit.worker import gpus
 from envkit.worker.host import cpu_facts
@@ -46,5 +47,5 @@ def _lacks(one: Profile, facts: Mapping[str, Any]) -> str | None:
     try:
         found = needs.unmet(one.needs, facts)
     except ExpressionError as error:
-        return str(error)
-    return found and found[1]
+        return text_of(error)
+    return found and text(found[1])

@@ -26,6 +26,7 @@ from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted, short
 from envkit.common.machine_lock import machine_lock
 from envkit.profiles import profile
+from envkit.rendering import text_of
 from envkit.report import scaling_wording, terminal, wording
 from envkit.report.reproduce import digest
 from envkit.tuning import conclusion, confirm, destination, profile_file, session
@@ -120,7 +121,7 @@ def _go_on(
                 return _ranked(tuning, as_json)
             reason, summary, decision = tuning.confirm(chosen)
         except InputError as error:  # it could all be written when the tuning began
-            raise InputError(f"{error}; then {_go_on_with(tuning)}") from None
+            raise InputError(f"{text_of(error)}; then {_go_on_with(tuning)}") from None
     except KeyboardInterrupt:
         return _interrupted(tuning)
     except BaselineFailed as error:
@@ -229,7 +230,7 @@ def _write(
     try:
         return destination.write(path, content, evidence, replaces)
     except InputError as error:  # it could be written when the tuning began
-        raise InputError(f"{error}; {_go_on_with(tuning)} --profile FILE.yaml") from None
+        raise InputError(f"{text_of(error)}; {_go_on_with(tuning)} --profile FILE.yaml") from None
 
 
 def _ranked(tuning: Session, as_json: bool) -> int:

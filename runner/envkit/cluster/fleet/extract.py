@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from envkit.analysis.engine_facts import cpu_name, engine_facts, gpu_names
-from envkit.analysis.noise import commonest
+from envkit.analysis.noise import KINDS, commonest
+from envkit.analysis.recorded_runs import reason
 from envkit.bench import record
 from envkit.bench.blocks import INITIAL_WEIGHTS, skipped_steps
 from envkit.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
 from envkit.bench.plan import Arm, Plan
 from envkit.bench.record import FILE_NAME, Event
-from envkit.checks.interference import interference_in
+from envkit.checks.interference import disturbances
 from envkit.checks.sample_effect import checks_of
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.cluster.fleet.parsing import shortened, whole
 from envkit.common.errors import InputError
 from envkit.profiles.environment import Environment
-from envkit.rendering import text_of
 from envkit.worker.modes import CUDA, FP32
 
 SHOWN_OF_DIGEST = 12
@@ -41,7 +41,7 @@ def read_node(folder: Path, profile: str | None = None) -> Node | LeftOut:
         with record.reading(folder):
             return _node(name_of(folder), events, profile)
     except InputError as error:
-        return LeftOut(name_of(folder), text_of(error).removeprefix(f"{folder}/"))
+        return LeftOut(name_of(folder), reason(error))
     except OSError as error:
         return LeftOut(name_of(folder), f"{FILE_NAME}: can't be read: {error.strerror}")
 
@@ -70,7 +70,7 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
     driver = (seen["inspection"].get("accelerator") or {}).get("driver")
     known = {**engine_facts(seen), "GPU driver": driver}
     facts = {what: value for what, value in known.items() if value is not None}
-    interference = {number: texts for number, event in enumerate(samples) if (texts := interference_in(event))}
+    disturbed = {number: kinds for number, event in enumerate(samples) if (kinds := disturbances(event))}
     kernels = [event for event in events if event["event"] == "reference-kernel"]
     clocks = [mhz for event in samples if (mhz := event["usage"].get("frequency_mhz")) is not None]
     return Node(
@@ -84,8 +84,8 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
         began=began,
         finished=_last(events).get("reason") in ENDED,
         step_s=step_s,
-        samples_with_interference=len(interference),
-        interference=commonest(interference) if interference else "",
+        samples_with_interference=len(disturbed),
+        interference=KINDS[commonest(disturbed)] if disturbed else "",
         reference_kernel_s=statistics.median(event["seconds"] for event in kernels) if kernels else None,
         reference_kernel_digest=kernels[0]["digest"] if kernels else None,
         clock_mhz=statistics.median(clocks) if clocks else None,

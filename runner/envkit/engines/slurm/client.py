@@ -64,7 +64,11 @@ class NoAnswer(InputError):
 
 
 class Refused(Exception):
-    """Slurm understood and said no; the message is the last line that it said."""
+    """Slurm understood the request and refused it. ``said`` is the last line that Slurm printed."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(said)
+        self.said = said
 
 
 @dataclass(frozen=True)
@@ -163,7 +167,7 @@ def jobs(numbers: str, one_node: bool = False) -> list[Job]:
     try:
         text = _ask("squeue", "--noheader", "--states", "all", "--jobs", numbers, "--format", form)
     except Refused as error:
-        if "invalid job id" in str(error).lower():
+        if "invalid job id" in error.said.lower():
             return _remembered(numbers)
         raise NoAnswer(f"squeue: {error}") from None
     return [_job(line, one_node) for line in text.strip().splitlines()] or _remembered(numbers)
@@ -205,7 +209,7 @@ def cancel(numbers: str) -> None:
     try:
         _ask("scancel", *numbers.split(","))
     except Refused as error:
-        if not any(words in str(error).lower() for words in OVER):
+        if not any(words in error.said.lower() for words in OVER):
             raise
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from envkit.common.errors import InputError
 from envkit.profiles.environment import Environment, capabilities
+from envkit.profiles.messages import NotExpressible
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # the characters of Unicode's category Cc
 
@@ -88,4 +89,4 @@ def refuse(
     for name, text in texts:
         if pattern.search(text):
             profile = resolved.environment.profile
-            raise InputError(f"profile '{profile}': --format {form} can't express {name}: {what}; {fix}")
+            raise InputError(NotExpressible(profile, form, name, what, fix))

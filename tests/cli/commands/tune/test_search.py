@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from envkit.bench import record
 from envkit.engines.base import Outcome
-from envkit.engines.process import timed_out
+from envkit.engines.messages import TimedOut
 from envkit.profiles import profile
 from envkit.worker.workloads import get
 
@@ -375,7 +375,7 @@ def test_a_candidate_that_is_stopped_for_being_hopeless_is_said_so(tuned, engine
 
     def stopped(task):
         slow = "OMP_DYNAMIC" in task.variables and task.timeout_s < 60
-        return Outcome("", "", task.timeout_s, timed_out(task.timeout_s)) if slow else run(task)
+        return Outcome("", "", task.timeout_s, TimedOut(task.timeout_s)) if slow else run(task)
 
     engine.run = stopped
     said = words(tuned("--exhaustive", "--blocks", 1, budget=None).stdout)

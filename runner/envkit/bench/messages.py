@@ -1,0 +1,71 @@
+"""Messages of measuring. What is wrong with a worker is a clause whose subject is the worker."""
+
+from __future__ import annotations
+
+from envkit.messages import Message
+
+
+class WorkerEnded(Message):
+    """A worker failed without a word of its own. ``cause`` says what stopped it, if that is known."""
+
+    code = "bench.worker-ended"
+    template = "{failure}[; {cause}]"
+
+    failure: Message
+    cause: Message | None = None
+
+
+class WorkerReported(Message):
+    """A worker failed and reported the problem. ``failure`` is what the engine knows beyond that."""
+
+    code = "bench.worker-reported"
+    template = "{problem}[; it {failure}]"
+
+    problem: Message | str
+    failure: Message | None = None
+
+
+class UnusableRecord(Message):
+    """A record of a run can't be read."""
+
+    code = "bench.unusable-record"
+    template = "{file}[:{line:d}]: {problem}"
+
+    file: str
+    problem: str
+    line: int | None = None
+
+
+class BudgetTooShort(Message):
+    """A verdict needs far more time than the budget. ``option`` is the one that gives the budget."""
+
+    code = "bench.budget-too-short"
+    template = (
+        "{option} {budget_s:g}s is too short: a verdict needs {blocks:count block}, about {takes} on this machine; "
+        "give {option} {give}[, in a {job} job that is as long][, or go on with: {again}]"
+    )
+
+    option: str
+    budget_s: float
+    blocks: int
+    takes: str  # as "2.5 minutes"
+    give: str  # a value for the option
+    job: str | None = None  # the scheduler whose job would end too early
+    again: str | None = None  # a command
+
+
+class BudgetBelowLeast(Message):
+    """No machine could give a verdict within the budget."""
+
+    code = "bench.budget-below-least"
+    template = (
+        "{option} {budget_s:g}s is too short: a verdict needs {blocks:count block}, and each {worker} takes "
+        "{least_s:g} s or more; give {option} {give} or more"
+    )
+
+    option: str
+    budget_s: float
+    blocks: int
+    worker: str  # or the command
+    least_s: float
+    give: str

@@ -1,0 +1,45 @@
+"""Messages of the checks."""
+
+from __future__ import annotations
+
+from envkit.messages import Message
+
+_RAISE = "raise it (ulimit -u, TasksMax of systemd, --pids-limit of a container)"
+
+
+class ProcessLimitNear(Message):
+    """The limit that is nearly reached on this machine. ``limit`` names it and the present use."""
+
+    code = "checks.process-limit-near"
+    template = "no more processes or threads could be started: {limit}; training needs about {needed:,} more; " + _RAISE
+
+    limit: str
+    needed: int
+
+
+class Spoils(Message):
+    """A finding of doctor's: what was seen, and why it spoils a measurement."""
+
+    code = "checks.spoils"
+    template = "{seen}: {why}"
+
+    seen: str
+    why: str
+
+
+class Worthless(Message):
+    """A finding of doctor's makes the measurement of a profile worthless."""
+
+    code = "checks.worthless"
+    template = "profile '{profile}': {reason}; fix: {fix}; or measure it anyway with --force"
+
+    profile: str
+    reason: Spoils
+    fix: str
+
+
+class ProcessLimitElsewhere(Message):
+    """A limit of a container, which can't be read from outside."""
+
+    code = "checks.process-limit-elsewhere"
+    template = "no more processes or threads could be started: a limit where the worker ran is reached; " + _RAISE

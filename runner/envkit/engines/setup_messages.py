@@ -1,0 +1,288 @@
+"""Messages about engines that can't start workers here: options, images, daemons, folders."""
+
+from __future__ import annotations
+
+from envkit.messages import Message
+
+
+class UnknownEngine(Message):
+    """No engine has the name that the user gave."""
+
+    code = "engines.unknown-engine"
+    template = "no engine '{name}'; there are: {known:list}"
+
+    name: str
+    known: tuple[str, ...]
+
+
+class PackageMissing(Message):
+    """A Python package that an engine needs is missing."""
+
+    code = "engines.package-missing"
+    template = "the package '{package}' is missing; 'make setup' installs all of them"
+
+    package: str
+
+
+class OptionWithoutEffect(Message):
+    """An option has no effect on the engines that the user named."""
+
+    code = "engines.option-without-effect"
+    template = "{option} means nothing to the engine {engines:list}; leave it out"
+
+    option: str
+    engines: tuple[str, ...]
+
+
+class LimitOfSome(Message):
+    """A limit would hold for some of the compared engines alone."""
+
+    code = "engines.limit-of-some"
+    template = (
+        "{option}: the engine {engine} has no limits, so the comparison would be unfair; "
+        "leave it out, or compare other engines"
+    )
+
+    option: str
+    engine: str
+
+
+class BadMemory(Message):
+    """The value of --memory is no number of bytes."""
+
+    code = "engines.bad-memory"
+    template = "--memory {value}: give bytes, or a number with k, m or g, for example 4g"
+
+    value: str
+
+
+class BadCpus(Message):
+    """The value of --cpus is no number of CPUs."""
+
+    code = "engines.bad-cpus"
+    template = "--cpus {value}: give a number of CPUs above 0, for example 1.5"
+
+    value: str
+
+
+class LimitNotInForce(Message):
+    """An engine accepts a limit and does not enforce it, as a user's own Podman on control groups of version 1."""
+
+    code = "engines.limit-not-in-force"
+    template = (
+        "{option}: {engine} accepts this limit, but does not enforce it, because the user may not set control groups; "
+        "leave it out, or use another engine"
+    )
+
+    option: str
+    engine: str
+
+
+class NoDriver(Message):
+    """The machine has no driver for GPUs, which a container needs."""
+
+    code = "engines.no-driver"
+    template = "GPUs for a container: the driver is missing on this machine: {reason}; install it"
+
+    reason: str
+
+
+class NoDevice(Message):
+    """The driver shows no GPU."""
+
+    code = "engines.no-device"
+    template = (
+        "GPUs for a container: the device is missing: the driver[ {driver}] shows no GPU on this machine; "
+        "see nvidia-smi"
+    )
+
+    driver: str | None
+
+
+class HidesImage(Message):
+    """The folder of a user's command would cover files of the image."""
+
+    code = "engines.hides-image"
+    template = "{folder}: would hide the image's own files; start from a folder of your own"
+
+    folder: str
+
+
+class Unmountable(Message):
+    """A container engine can't mount a folder because of a character in its name."""
+
+    code = "engines.unmountable"
+    template = "{folder}: {engine} can't mount a folder with {characters} in its name; {fix}"
+
+    folder: str
+    engine: str
+    characters: str
+    fix: str = "rename it"
+
+
+class UnreadableInside(Message):
+    """The ordinary user of a container can't read the kit's code."""
+
+    code = "engines.unreadable-inside"
+    template = "{folder}: a container's ordinary user can't read it; run {fix:command}"
+
+    folder: str
+    fix: tuple[str, ...]
+
+
+class NotInstalled(Message):
+    """An engine is not installed."""
+
+    code = "engines.not-installed"
+    template = "{engine} is not installed: {fix}"
+
+    engine: str
+    fix: str
+
+
+class ImageMissing(Message):
+    """An engine does not have an image."""
+
+    code = "engines.image-missing"
+    template = "{engine} has no image '{image}'; build it with: {build}"
+
+    engine: str
+    image: str
+    build: str
+
+
+class ImageRefused(Message):
+    """An engine refuses the name of an image."""
+
+    code = "engines.image-refused"
+    template = "--image {image}: {reason}; give a name that {engine} has ({fix})"
+
+    image: str
+    reason: str
+    engine: str
+    fix: str
+
+
+class DaemonElsewhere(Message):
+    """Docker's daemon runs on another machine, whose folders are not this machine's."""
+
+    code = "engines.daemon-elsewhere"
+    template = "{setting} is not on this machine, whose folders it can't mount; {fix}"
+
+    setting: str
+    fix: str
+
+
+class ContextUnusable(Message):
+    """Docker can't use the context that the user chose."""
+
+    code = "engines.context-unusable"
+    template = "Docker's context '{name}' can't be used ({reason}); {fix}"
+
+    name: str
+    reason: str
+    fix: str
+
+
+class NoPermission(Message):
+    """The user may not connect to the daemon."""
+
+    code = "engines.no-permission"
+    template = "no permission to use Docker ({path}): sudo usermod -aG docker $USER, then log in again"
+
+    path: str
+
+
+class DaemonNotRunning(Message):
+    """Nothing answers at the daemon's socket."""
+
+    code = "engines.daemon-not-running"
+    template = "the Docker daemon is not running ({path}: {reason}): sudo systemctl start docker"
+
+    path: str
+    reason: str
+
+
+class DaemonSilent(Message):
+    """The daemon accepts connections and does not answer."""
+
+    code = "engines.daemon-silent"
+    template = "the Docker daemon at {address} does not answer ({reason}): start it"
+
+    address: str
+    reason: str
+
+
+class EngineUnusable(Message):
+    """An engine is installed, and its own command fails."""
+
+    code = "engines.engine-unusable"
+    template = "{engine} can't be used here: {reason}[; {fix}]"
+
+    engine: str
+    reason: str
+    fix: str | None = None
+
+
+class NotSquashfs(Message):
+    """The file of an image is of another kind."""
+
+    code = "engines.not-squashfs"
+    template = "{image}: not a squashfs, as Enroot's images are; make one with: {build}"
+
+    image: str
+    build: str
+
+
+class NoNamespaces(Message):
+    """The kernel makes no user namespaces."""
+
+    code = "engines.no-namespaces"
+    template = (
+        "Enroot needs user namespaces, and this kernel makes none: {switch} is 0; have the administrator set it to "
+        "{need} (sysctl): {url}"
+    )
+
+    switch: str
+    need: str
+    url: str
+
+
+class UnpassableValue(Message):
+    """Enroot can't pass on a variable."""
+
+    code = "engines.unpassable-value"
+    template = (
+        "{name}: Enroot passes on no value with a line break or with quotes around it, and no ENROOT_*; "
+        "leave it out, or change it"
+    )
+
+    name: str
+
+
+class NoInterpreter(Message):
+    """The value of --python is no executable."""
+
+    code = "engines.no-interpreter"
+    template = "--python[ {value}]: no such executable; give an interpreter, for example /usr/bin/python3"
+
+    value: str | None
+
+
+class CantBeStarted(Message):
+    """The system refuses to start a program."""
+
+    code = "engines.cant-be-started"
+    template = "{program}: can't be started: {reason}"
+
+    program: str
+    reason: str
+
+
+class ForeignNotes(Message):
+    """The folder for notes about workers belongs to another user."""
+
+    code = "engines.foreign-notes"
+    template = "{folder}: belongs to another user; remove it, or set TMPDIR to another folder"
+
+    folder: str

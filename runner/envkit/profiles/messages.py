@@ -1,0 +1,299 @@
+"""Messages of profiles: what is wrong with a file, and why a profile can't be used here."""
+
+from __future__ import annotations
+
+from envkit.messages import Message
+
+# Expressions.
+
+
+class UnclosedReference(Message):
+    """A ``${`` has no end."""
+
+    code = "profiles.unclosed-reference"
+    template = "'{text}' has a '${{' without its '}}'"
+
+    text: str
+
+
+class NotAnExpression(Message):
+    """Python can't parse what stands in ``${...}``."""
+
+    code = "profiles.not-an-expression"
+    template = "'${{{expression}}}' is not an expression; write for example ${{usable_cpus}}"
+
+    expression: str
+
+
+class DividesByZero(Message):
+    """An expression divides by a number that is zero on this machine."""
+
+    code = "profiles.divides-by-zero"
+    template = "'${{{expression}}}' divides by zero on this machine"
+
+    expression: str
+
+
+class UnknownFact(Message):
+    """An expression names a fact of the machine that does not exist."""
+
+    code = "profiles.unknown-fact"
+    template = "unknown host fact '{name}'; the facts are: {known:list}"
+
+    name: str
+    known: tuple[str, ...]
+
+
+class Fraction(Message):
+    """An expression divides with ``/``."""
+
+    code = "profiles.fraction"
+    template = "'/' gives fractions; use '//' for whole-number division"
+
+
+class TooFewArguments(Message):
+    """An expression calls ``min`` or ``max`` with less than two numbers."""
+
+    code = "profiles.too-few-arguments"
+    template = "'{expression}' is not allowed; {function} takes two or more numbers"
+
+    expression: str
+    function: str
+
+
+class NotAllowed(Message):
+    """An expression has something other than arithmetic of whole numbers and facts."""
+
+    code = "profiles.not-allowed"
+    template = "'{expression}' is not allowed; use host facts, whole numbers, + - * // %, min, max"
+
+    expression: str
+
+
+# Files.
+
+
+class NoProfileFile(Message):
+    """The user named a file of a profile that does not exist."""
+
+    code = "profiles.no-profile-file"
+    template = "{file}: no such profile file"
+
+    file: str
+
+
+class NotTuned(Message):
+    """The user named the tuned profile of this machine before tuning."""
+
+    code = "profiles.not-tuned"
+    template = "{file}: this machine has no tuned profile yet; make one with: envkit tune"
+
+    file: str
+
+
+class NoProfile(Message):
+    """No profile has the name that the user gave."""
+
+    code = "profiles.no-profile"
+    template = "no profile '{name}' in {folder}[ (did you mean {near:or}?)]; envkit profiles lists all"
+
+    name: str
+    folder: str
+    near: tuple[str, ...] = ()  # quoted names
+
+
+class ExtendsCircle(Message):
+    """Profiles extend each other."""
+
+    code = "profiles.extends-circle"
+    template = "'extends' goes in a circle ({circle}); remove one link"
+
+    circle: str
+
+
+class ExtendsUnknown(Message):
+    """A profile extends one that does not exist."""
+
+    code = "profiles.extends-unknown"
+    template = "extends '{parent}', which is not a profile[ (did you mean '{suggestion}'?)]"
+
+    parent: str
+    suggestion: str | None = None
+
+
+class NameIsNotFile(Message):
+    """A profile's name differs from the name of its file."""
+
+    code = "profiles.name-is-not-file"
+    template = "the name '{name}' must be the name of the file, '{file}'"
+
+    name: str
+    file: str
+
+
+# Machines. A reason is a clause with the profile as its subject.
+
+
+class DoesNotApply(Message):
+    """A profile is for other machines."""
+
+    code = "profiles.does-not-apply"
+    template = "profile '{profile}' {reason}: it does not apply to {where}; {fix}"
+
+    profile: str
+    reason: Message
+    fix: str = "choose another"
+    where: str = "this machine"
+
+
+class NeedsNumber(Message):
+    """The reason of a profile that needs more of something than the machine has."""
+
+    code = "profiles.needs-number"
+    template = "needs {fact} to be {least:d} or more, and here it is {here:d}[ ({counted})]"
+
+    fact: str
+    least: int
+    here: int
+    counted: str | None = None  # what the fact counts
+
+
+class NeedsText(Message):
+    """The reason of a profile that needs a certain kind of machine."""
+
+    code = "profiles.needs-text"
+    template = "needs {fact} to be {wanted:or}, and here it is {here}"
+
+    fact: str
+    wanted: tuple[str, ...]
+    here: str
+
+
+class NeedsOther(Message):
+    """The reason of a profile that a certain kind of machine excludes."""
+
+    code = "profiles.needs-other"
+    template = "needs a {fact} other than {excluded:or}, and here it is {here}[; {because}]"
+
+    fact: str
+    excluded: tuple[str, ...]
+    here: str
+    because: str | None = None
+
+
+class NeedsCores(Message):
+    """The reason of a profile whose ranks need more cores than the machine has."""
+
+    code = "profiles.needs-cores"
+    template = "trains on {ranks:count rank}, and this process can use {cores:count core}"
+
+    ranks: int
+    cores: int
+
+
+class TunedForOther(Message):
+    """The reason of a profile that was tuned on another processor."""
+
+    code = "profiles.tuned-for-other"
+    template = "was tuned for {cpu}, and this is {here}"
+
+    cpu: str
+    here: str
+
+
+class CantBeUsed(Message):
+    """A profile would have no effect here, or can't start. ``reason`` is a clause with the profile as its subject."""
+
+    code = "profiles.cant-be-used"
+    template = "profile '{profile}' {reason}"
+
+    profile: str
+    reason: Message
+
+
+class GpusUnusable(Message):
+    """The reason of a profile for GPUs that torch can't use."""
+
+    code = "profiles.gpus-unusable"
+    template = "{needs}: {python} can't use one: {problem}; {fix}"
+
+    needs: Message
+    python: str
+    problem: str
+    fix: str
+
+
+class HasRanks(Message):
+    """The reason of a profile whose own ranks exclude --nproc."""
+
+    code = "profiles.has-ranks"
+    template = "has {ranks:count rank} of its own; leave --nproc out"
+
+    ranks: int
+
+
+class BindsProcesses(Message):
+    """The reason of a profile that chooses CPUs, which the kit does for each of several processes."""
+
+    code = "profiles.binds-processes"
+    template = "chooses CPUs ('{prefix}'), and each process gets CPUs of its own; leave one of them out"
+
+    prefix: str
+
+
+class LibraryMissing(Message):
+    """The reason of a profile that preloads a library which no folder has."""
+
+    code = "profiles.library-missing"
+    template = "preloads {library}, which is not installed (looked in {folders:list}); get it with: {get}"
+
+    library: str
+    folders: tuple[str, ...]
+    get: str
+
+
+class CommandMissing(Message):
+    """The reason of a profile that starts workers with a program which is missing."""
+
+    code = "profiles.command-missing"
+    template = "starts workers with '{command}', which is not installed; install it"
+
+    command: str
+
+
+class PathUnpreloadable(Message):
+    """The path of a library has a character at which the loader splits LD_PRELOAD."""
+
+    code = "profiles.path-unpreloadable"
+    template = (
+        "{path}: can't be preloaded, because the loader splits LD_PRELOAD at blanks and colons; "
+        "move the project to a folder without them, or name one for links with XDG_CACHE_HOME"
+    )
+
+    path: str
+
+
+class SetsInVain(Message):
+    """The reason of a profile that sets what no library here reads, or would take."""
+
+    code = "profiles.sets-in-vain"
+    template = "sets {variable}: {wrong}; {fix}[, or give {option}][ (and {more} more)]"
+
+    variable: str
+    wrong: str
+    fix: str
+    option: str | None = None  # which lets the setting pass
+    more: int | None = None  # other settings like it
+
+
+class NotExpressible(Message):
+    """A format of ``envkit env`` can't express a value."""
+
+    code = "profiles.not-expressible"
+    template = "profile '{profile}': --format {format} can't express {name}: {problem}; {fix}"
+
+    profile: str
+    format: str
+    name: str
+    problem: str
+    fix: str

@@ -1,0 +1,56 @@
+"""Refusals: what is typed, the code of the message, and what its text names. The table grows with each package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from envkit import cli
+from envkit.common.errors import InputError
+from envkit.common.messages import InFile
+from envkit.messages import Message
+from envkit.rendering import text_of
+
+HEAD = "name: mine\ntitle: x\nwhy: {reason: r}\n"
+FILE = "mine.yaml"
+TABLE = [
+    # command, content of mine.yaml, code of the innermost message, what the text names
+    (("show", "inetl-omp"), None, "profiles.no-profile", "'intel-omp'"),
+    (("show", FILE), None, "profiles.no-profile-file", FILE),
+    (("show", "tuned"), None, "profiles.not-tuned", "envkit tune"),
+    (("show", FILE), "- a\n", "common.not-a-mapping", f"{FILE}:1: "),
+    (("show", FILE), "a: [\n", "common.invalid-yaml", f"{FILE}:2: "),
+    (("show", FILE), f"{HEAD}evn: {{}}\n", "common.unknown-key", f"{FILE}:4: unknown key 'evn'"),
+    (("show", FILE), "title: x\nwhy: {reason: r}\n", "common.missing-key", f"{FILE}:1: 'name'"),
+    (("show", FILE), f"{HEAD}ranks: two\n", "common.wrong-type", f"{FILE}:4: 'ranks'"),
+    (("show", FILE), f"{HEAD}ranks: 0\n", "common.below-minimum", f"{FILE}:4: 'ranks'"),
+    (("show", FILE), f"{HEAD}numerics: maybe\n", "common.not-a-choice", f"{FILE}:4: 'numerics'"),
+    (("show", FILE), f"{HEAD}name: mine\n", "common.duplicate-key", f"{FILE}:4: the key 'name'"),
+    (("show", FILE), HEAD.replace("mine", "other"), "profiles.name-is-not-file", f"{FILE}:1: the name 'other'"),
+    (("show", FILE), f"{HEAD}extends: intel-opm\n", "profiles.extends-unknown", "'intel-omp'"),
+    (("show", FILE), f"{HEAD}extends: mine\n", "profiles.extends-circle", "mine -> mine"),
+    (("show", FILE), f"{HEAD}env: {{A: '${{cores}}'}}\n", "profiles.unknown-fact", f"{FILE}:4: unknown"),
+    (("show", "baseline", "--engine", "lokal"), None, "engines.unknown-engine", "'lokal'"),
+    (("show", "baseline", "--python", "/none"), None, "engines.no-interpreter", "--python /none"),
+    (("show", "baseline", "--memory", "4g"), None, "engines.option-without-effect", "--memory"),
+]  # fmt: skip
+
+
+def innermost(message: Message | str) -> Message:
+    """Return what is wrong with a file, without the place."""
+    assert isinstance(message, Message)
+    return innermost(message.problem) if isinstance(message, InFile) else message
+
+
+@pytest.mark.parametrize(("command", "content", "code", "named"), TABLE)
+def test_refusal(tmp_path, monkeypatch, command, content, code, named):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    if content is not None:
+        Path(FILE).write_text(content)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(InputError) as caught:
+        cli._run(command)
+    assert innermost(caught.value.message).code == code
+    assert named in text_of(caught.value)
+    assert sorted(tmp_path.rglob("*")) == before, "nothing is left behind"

@@ -1,0 +1,296 @@
+"""Messages: what each class must be, who makes text of them, and a ratchet for sentences that are not messages yet."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import re
+import string
+import types
+import typing
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from envkit.messages import Message, MessageError, from_json
+from envkit.rendering import text
+
+from tests.test_structure import imported, modules, package, tree
+
+# Modules that print, or write a page or a file for people. Only these may import the renderer.
+OUTPUT = ("envkit.cli", "envkit.report", "envkit.checks.this_process", "envkit.engines.start")
+# Modules that make text of a message to hand it on, because what they call holds text still. The aim is none.
+RENDERS_TO_HAND_ON = {
+    "envkit.analysis.recorded_runs",
+    "envkit.bench.parse_sample",
+    "envkit.cluster.slurm.collect",
+    "envkit.cluster.type_verdict",
+    "envkit.tuning.narrow",
+}
+
+# For each package: exceptions raised with text, prints of text, other literals that read like a sentence.
+# The test fails if a number is higher, because text must be a message (envkit/messages.py), and if it is lower,
+# because the table must follow. It prints the table to paste.
+FREE_TEXT: dict[str, tuple[int, int, int]] = {
+    "advice": (0, 0, 11),
+    "analysis": (28, 0, 74),
+    "bench": (73, 0, 93),
+    "checks": (4, 0, 124),
+    "cli": (179, 20, 225),
+    "cluster": (26, 0, 162),
+    "common": (0, 1, 4),
+    "engines": (24, 2, 71),
+    "envkit": (0, 1, 0),
+    "profiles": (22, 0, 102),
+    "report": (0, 0, 365),
+    "stats": (2, 0, 11),
+    "tuning": (29, 2, 59),
+    "worker": (51, 1, 122),
+}
+
+# Functions that decide by a sentence, or take one apart, as far as names show it. The aim is none. By its texts
+# analysis.noise.interference_with decides too: the report alone calls it, and disturbed_blocks takes its place.
+READS_SENTENCES: set[str] = {
+    "envkit.cli.error",
+    "envkit.cli.trying._found",
+    "envkit.report.wording.verdicts",
+}
+
+PROGRAMMERS = {"AssertionError", "AttributeError", "NotImplementedError", "TypeError"}  # no user sees them
+PROSE = {"failure", "message", "problem", "why"}  # names of variables, attributes and keys that hold sentences
+CUTS = {
+    "endswith", "find", "index", "partition", "removeprefix", "removesuffix", "replace", "rpartition", "rsplit",
+    "split", "startswith",
+}  # fmt: skip
+MATCHES = {"findall", "finditer", "fullmatch", "match", "search", "sub"}
+HELP = {"ArgumentParser", "add_argument", "add_argument_group", "add_parser"}
+KEEPS = {"lower", "lstrip", "rstrip", "strip"}
+SENTENCE = re.compile(r"[A-Za-z',:;]+ [a-z',]+ [A-Za-z'({]")  # three words in a row
+
+
+def message_classes() -> list[type[Message]]:
+    for name in modules():
+        if name.endswith("messages"):
+            importlib.import_module(name)
+    return [one for one in _below(Message) if one.__module__.startswith("envkit.")]
+
+
+def _below(base: type) -> Iterator[type]:
+    for one in base.__subclasses__():
+        yield one
+        yield from _below(one)
+
+
+CLASSES: list = message_classes()
+
+
+class Inner(Message):
+    """A message for fields that hold one."""
+
+    code = "test.inner"
+    template = "an inner message"
+
+
+class Numbers(Message):
+    """A message with a field of each plain kind."""
+
+    code = "test.numbers"
+    template = "{count:count process|processes} in {seconds:duration}[, {names:or}][ because {cause}][[x]]"
+
+    count: int
+    seconds: float
+    names: tuple[str, ...] = ()
+    cause: Message | None = None
+
+
+def sample(hint: Any, full: bool) -> Any:
+    """Return a value of the annotated type; the emptiest one unless ``full``."""
+    if hint is Any:
+        return "anything"
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        options = typing.get_args(hint)
+        if types.NoneType in options and not full:
+            return None
+        return sample(next(one for one in options if one is not types.NoneType), full)
+    if typing.get_origin(hint) is tuple:
+        inner = typing.get_args(hint)[0]
+        return (sample(inner, True), sample(inner, True)) if full else ()
+    if isinstance(hint, type) and issubclass(hint, Message):
+        return Inner()
+    return {str: "word", int: 2, float: 1.5, bool: True}[hint]
+
+
+def samples(one: type[Message]) -> list[Message]:
+    hints = typing.get_type_hints(one)
+    return [one(**{name: sample(hints[name], full) for name in one.FIELDS}) for full in (True, False)]
+
+
+def test_template_forms():
+    assert text(Numbers(1, 200.0)) == "1 process in 3 min 20 s[x]"
+    full = Numbers(1200, 0.25, ("a", "b", "c"), Inner())
+    assert text(full) == "1,200 processes in 0.2 s, a, b or c because an inner message[x]"
+    assert from_json(json.loads(json.dumps(full.to_json()))) == full
+
+
+def test_a_message_is_immutable_data():
+    one = Numbers(1, 2.0)
+    assert one == Numbers(seconds=2.0, count=1) != Numbers(1, 3.0)
+    assert len({one, Numbers(1, 2.0), one.replace(count=2)}) == 2
+    assert repr(one) == "Numbers(count=1, seconds=2.0, names=(), cause=None)"
+    with pytest.raises(AttributeError):
+        one.count = 2
+    for values, named in [
+        ((), {}),
+        ((1,), {}),
+        ((1, 2.0, (), None, 5), {}),
+        ((1, 2.0), {"count": 1}),
+        ((1, 2.0), {"x": 1}),
+    ]:
+        with pytest.raises(TypeError):
+            Numbers(*values, **named)
+
+
+def test_two_classes_with_one_code_are_refused():
+    with pytest.raises(TypeError):
+        type("Another", (Message,), {"code": "test.inner", "template": "x"})
+    with pytest.raises(TypeError):
+        type("Nothing", (Message,), {})
+
+
+def test_str_of_an_error_is_its_code():
+    assert str(MessageError(Inner())) == "test.inner"
+
+
+def test_codes_are_unique():
+    codes = Counter(one.code for one in CLASSES)
+    assert not [code for code, times in codes.items() if times > 1]
+
+
+@pytest.mark.parametrize("one", CLASSES, ids=lambda one: one.code)
+def test_message(one):
+    root = one.__module__.split(".")[1]
+    assert re.fullmatch(r"[a-z-]+\.[a-z0-9-]+", one.code), "a code is PACKAGE.WHAT-IS-WRONG"
+    assert root in (one.code.partition(".")[0], "messages"), "a code begins with the package that declares it"
+    names = {*one.FIELDS}
+    assert not names & {*dir(Message)}
+    in_template = {name for _, name, _, _ in string.Formatter().parse(one.template) if name is not None}
+    assert in_template <= names, "all names in a template are fields"
+    for message in samples(one):
+        said = text(message)
+        assert said
+        assert "\n" not in said
+        assert not said.endswith("."), "a message has no full stop, because others can hold it"
+        assert not re.search(r"\bNone\b|\(\)|  ", said), said
+        assert from_json(json.loads(json.dumps(message.to_json()))) == message
+
+
+def test_only_output_makes_text_of_messages():
+    users = {name for name in modules() if "envkit.rendering" in {*imported(name)}}
+    assert {
+        name for name in users if not f"{name}.".startswith(tuple(f"{one}." for one in OUTPUT))
+    } == RENDERS_TO_HAND_ON
+
+
+def literal(node: ast.AST | None) -> str:
+    """Return the text of a literal with ``{}`` for what is filled in, or nothing for other expressions."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(literal(one) if isinstance(one, ast.Constant) else "{}" for one in node.values)
+    if isinstance(node, ast.BinOp):
+        return literal(node.left) + literal(node.right)
+    return ""
+
+
+def exempt(node: ast.AST) -> bool:
+    """Say whether the texts in a node are for programmers, or are argparse's help."""
+    if isinstance(node, ast.Raise):
+        return isinstance(node.exc, ast.Call) and ast.unparse(node.exc.func) in PROGRAMMERS
+    called = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+    return isinstance(node, ast.Assert) or called in HELP
+
+
+def prose(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the literals in a node that read like a sentence, but for docstrings, templates and what is exempt."""
+    if exempt(node):
+        return
+    if SENTENCE.search(literal(node)):
+        yield node
+        return
+    skipped: set[ast.AST] = set()
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+        skipped.add(node.body[0])
+    if isinstance(node, ast.ClassDef):
+        assigned = (one for one in node.body if isinstance(one, ast.Assign))
+        skipped |= {one for one in assigned if ast.unparse(one.targets[0]) == "template"}
+    for child in ast.iter_child_nodes(node):
+        if child not in skipped:
+            yield from prose(child)
+
+
+def free_text(module: str) -> tuple[int, int, int]:
+    """Count exceptions raised with text, prints of text, and other literals that read like a sentence."""
+    nodes = [*ast.walk(tree(module))]
+    raised = [one for one in nodes if isinstance(one, ast.Raise) and isinstance(one.exc, ast.Call) and not exempt(one)]
+    raises = [one for one in raised if any(" " in literal(x) for x in one.exc.args) or any(True for _ in prose(one))]
+    calls = [one for one in nodes if isinstance(one, ast.Call) and ast.unparse(one.func) == "print"]
+    prints = [one for one in calls if any(True for _ in prose(one))]
+    inside = {one for outer in (*raises, *prints) for one in prose(outer)}
+    return len(raises), len(prints), sum(one not in inside for one in prose(tree(module)))
+
+
+def test_free_text_becomes_less():
+    found: dict[str, tuple[int, int, int]] = {}
+    for module in modules():
+        name = package(module) or "envkit"
+        counts = free_text(module)
+        found[name] = typing.cast(Any, tuple(map(sum, zip(found.get(name, (0, 0, 0)), counts, strict=True))))
+    table = "\n".join(f'    "{name}": {counts},' for name, counts in sorted(found.items()))
+    assert found == FREE_TEXT, f"if a number went down, paste this table:\n{table}"
+
+
+def is_prose(node: ast.AST, errors: set[str]) -> bool:
+    """Say whether an expression is a sentence: an error's text, or of a name that holds one."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr=attr)) if attr in KEEPS | CUTS:
+            return is_prose(inner, errors)
+        case ast.Call(func=ast.Name(id="str"), args=[inner]):
+            return is_prose(inner, errors | {"error"}) or (
+                isinstance(inner, ast.Name) and inner.id in errors | {"error"}
+            )
+        case ast.BoolOp(values=values):
+            return any(is_prose(one, errors) for one in values)
+        case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="args")):
+            return name in errors
+        case ast.Subscript(slice=ast.Constant(value=name)) | ast.Attribute(attr=name) | ast.Name(id=name):
+            return name in PROSE
+    return False
+
+
+def reads_sentence(node: ast.AST, errors: set[str]) -> bool:
+    """Say whether an expression decides by a sentence, or takes one apart."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        cuts = node.func.attr in CUTS and node.args and is_prose(node.func.value, errors)
+        return bool(cuts) or (node.func.attr in MATCHES and any(is_prose(one, errors) for one in node.args))
+    if isinstance(node, ast.Compare):
+        for operator, left, right in zip(node.ops, [node.left, *node.comparators], node.comparators, strict=False):
+            if isinstance(operator, ast.In | ast.NotIn) and is_prose(right, errors):
+                return True
+            sides = (left, right)
+            literal_ = any(literal(one) for one in sides)
+            if isinstance(operator, ast.Eq | ast.NotEq) and literal_ and any(is_prose(one, errors) for one in sides):
+                return True
+    return False
+
+
+def test_no_code_reads_sentences():
+    found = set()
+    for module in modules():
+        for outer in ast.walk(tree(module)):
+            if isinstance(outer, ast.FunctionDef):
+                errors = {one.name for one in ast.walk(outer) if isinstance(one, ast.ExceptHandler) and one.name}
+                if any(reads_sentence(node, errors) for node in ast.walk(outer)):
+                    found.add(f"{module}.{outer.name}")
+    assert found == READS_SENTENCES
