@@ -110,13 +110,10 @@ def _run(argv: list[str] | None) -> int:
     name = argv[0] if argv else ""
     if name not in COMMANDS:
         return _no_command(argv)
-    module = _module(name)  # only what is asked for, and one parser: `exec` is to start fast
-    parser = Parser(
-        prog=f"envkit {name}", description=COMMANDS[name], epilog=EXIT_STATUSES, formatter_class=_of_fixed_width
-    )
+    module = _module(name)
+    parser = Parser(prog=f"envkit {name}", description=COMMANDS[name], epilog=EXIT_STATUSES)
     parser.set_defaults(command=name)
     module.add_arguments(parser)
-    parser.formatter_class = argparse.HelpFormatter
     own = argv.index("--") if name in OWN_COMMAND and "--" in argv else None
     arguments = parser.parse_args(argv[1:own])
     if name in OWN_COMMAND:
@@ -128,11 +125,6 @@ def _run(argv: list[str] | None) -> int:
     if sys.stdout:  # None where it was closed
         sys.stdout.flush()  # a disk that is full is to be noticed here
     return status
-
-
-def _of_fixed_width(prog: str) -> argparse.HelpFormatter:
-    """What checks arguments as they are added: to ask for the terminal's width, it would import 5 ms of modules."""
-    return argparse.HelpFormatter(prog, width=80)
 
 
 def _no_command(argv: list[str]) -> int:
