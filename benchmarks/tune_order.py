@@ -118,7 +118,7 @@ def _resolved(made: Profile) -> Environment:
 
 def _shipped(space: Space) -> list[Candidate]:
     """Those that need no more of a machine than its kind, and leave results alone, in the order of the space."""
-    found = [profile.load(name) for name in profile.names(profile.PROFILE_FOLDER) if name != REFERENCE_PROFILE]
+    found = [profile.load(name) for name in profile.names() if name != REFERENCE_PROFILE]
     usable = [one for one in found if set(one.needs) <= {*TEXT_FACTS} and one.numerics == "same"]
     return in_order([Candidate(one, _resolved(one)) for one in usable], space.first)
 

@@ -12,9 +12,11 @@ from types import FrameType, ModuleType
 from typing import NoReturn
 
 from envkit import __version__
+from envkit.common import extras
 from envkit.common.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError
 from envkit.common.printable import harmless
-from envkit.rendering import text_of
+from envkit.messages import Message
+from envkit.rendering import text, text_of
 
 WHAT_FOR = (
     "Find out what an environment (variables, preloaded libraries, bindings) is worth to PyTorch training on this "
@@ -98,11 +100,20 @@ def _in_one_line(message: str) -> str:
     return harmless(" ".join(message.splitlines()))
 
 
+def _say(message: Message) -> None:
+    """Print a note beside what the command prints."""
+    if sys.stderr:  # None where it was closed
+        print(f"envkit: {text(message)}", file=sys.stderr)
+
+
 def _module(command: str) -> ModuleType:
     try:
-        return importlib.import_module(f"envkit.cli.commands.{command.replace('-', '_')}")
+        module = importlib.import_module(f"envkit.cli.commands.{command.replace('-', '_')}")
+        from envkit.profiles import profile
     except ModuleNotFoundError as error:
-        raise InputError(f"the package '{error.name}' is missing; 'make setup' installs all of them") from None
+        raise extras.missing(f"envkit {command}", error) from None
+    profile.announce = _say
+    return module
 
 
 def _run(argv: list[str] | None) -> int:
@@ -132,8 +143,8 @@ def _no_command(argv: list[str]) -> int:
     parser = Parser(prog="envkit", description=WHAT_FOR, epilog=EXIT_STATUSES)
     parser.add_argument("--version", action="version", version=f"envkit {__version__}")
     choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, text in COMMANDS.items():
-        choices.add_parser(name, help=text)
+    for name, what in COMMANDS.items():
+        choices.add_parser(name, help=what)
     parser.parse_known_args(argv)
     parser.error("COMMAND comes first")
 
