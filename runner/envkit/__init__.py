@@ -9,7 +9,7 @@ def check(profile: str) -> bool:
     ``profile`` is a profile's name, or a YAML file. Imports torch where nobody has done so yet. Of other packages it
     needs only PyYAML, so that it works in any Python that finds this one.
     """
-    # by name, and not before it is called: `envkit exec`, which starts fast, imports this package first
+    # by name, and not before it is called: the worker imports this package in Pythons that have nothing else of the kit
     import importlib
     import sys
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 
 import pytest
 from envkit.bench import quality
 from envkit.common.errors import InputError
+from envkit.common.messages import MissingExtra
 
 from tests.reports import events_of, printed
 
@@ -42,7 +44,7 @@ def test_bleu_is_in_the_curve_too(monkeypatch):
 def test_a_missing_library_is_said_before_anything_is_measured(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     quality.require(["cnn", "segmentation"])
-    with pytest.raises(InputError, match="its BLEU needs the package 'sacrebleu' on this machine; 'make setup'"):
+    with pytest.raises(InputError, match=re.escape(MissingExtra.code)):
         quality.require(["cnn", "translation"])
 
 

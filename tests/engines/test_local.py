@@ -394,4 +394,7 @@ def test_an_interpreter_without_torch_is_refused(cli, tmp_path):
         pytest.skip("there is no Python without torch on this machine")
     result = cli("bench", "baseline", "--python", python, "--output", tmp_path / "run")
     assert result.returncode == 2
-    assert "has no torch; install it there, or name another interpreter with --python" in result.stderr
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"envkit: {python}: has no torch")
+    assert "--python" in line
+    assert not (tmp_path / "run").exists()

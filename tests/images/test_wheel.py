@@ -1,27 +1,80 @@
-"""An envkit that pip installed, outside of the checkout, in an environment of its own."""
+"""An envkit that pip installed, outside of the checkout, in an environment of its own that has no torch.
+
+It trains with the torch of the tests' own environment, as one that pipx or ``uv tool`` installed does.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from email import message_from_bytes
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from envkit.common.extras import EXTRAS
+from envkit.common.messages import MissingExtra
+from envkit.engines.inspect_image import OLDEST_TORCH
+from envkit.engines.messages import NoTorch
+from envkit.profiles.messages import NotTuned
+from envkit.rendering import text
 
 from tests.conftest import PROJECT
 
 Installed = Callable[..., "subprocess.CompletedProcess[str]"]
+CORE = {"jsonschema", "numpy", "pyyaml", "rich", "scipy"}
+OLDEST = "3.10"
 TRAINING = """
 import torch
 torch.ones(10**6).add_(1)
 print(torch.__file__)
 """
+TYPED = """
+import envkit
+in_effect: bool = envkit.check("glibc-retain")
+print(in_effect)
+"""
+# What the kit needs torch for; what such a line leaves out is said before anything starts.
+NEED_TORCH = (
+    "bench glibc-retain", "matrix", "calibrate", "plan glibc-retain", "ablate jemalloc-retain", "show glibc-retain",
+    "env glibc-retain", "doctor", "profile-ops baseline", "loader-grid",
+    "exec glibc-retain -- ./train.sh", "advise -- ./train.sh",
+)  # fmt: skip
+
+
+def pythons() -> dict[str, str]:
+    """The oldest Python for which the kit is, and the newest that is here, by version; the tests' own stands for none.
+
+    They are looked for on the PATH, and where pyenv keeps its own.
+    """
+    named = [Path(folder, name) for folder in os.get_exec_path() for name in _entries(Path(folder))]
+    named += sorted(Path.home().glob(".pyenv/versions/*/bin/python"))
+    found = {f"{sys.version_info[0]}.{sys.version_info[1]}": sys.executable}
+    for path in named:
+        asked = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
+        said = subprocess.run([path, "-c", asked], capture_output=True, text=True, check=False)
+        if said.returncode == 0:
+            found.setdefault(said.stdout.strip(), str(path))
+    fitting = sorted((tuple(map(int, one.split("."))), one) for one in found if _fits(one))
+    return {one: found[one] for one in dict.fromkeys((fitting[0][1], fitting[-1][1]))}
+
+
+def _entries(folder: Path) -> list[str]:
+    return [path.name for path in folder.glob("python3.[0-9]*") if re.fullmatch(r"python3\.\d+", path.name)]
+
+
+def _fits(version: str) -> bool:
+    return tuple(map(int, version.split("."))) >= tuple(map(int, OLDEST.split(".")))
+
+
+PYTHONS = pythons()
 
 
 def built(source: Path, folder: Path) -> Path:
@@ -51,36 +104,101 @@ def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new virtual environment with the wheel and what it needs, beside modules that a training must not import."""
+def from_sdist(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sdist")
+    build = f"from setuptools import build_meta; build_meta.build_sdist({str(folder)!r})"
+    subprocess.run([sys.executable, "-c", build], cwd=checkout, check=True, timeout=240, capture_output=True)
+    return built(next(folder.glob("envkit-*.tar.gz")), folder)
+
+
+@pytest.fixture(scope="module", params=PYTHONS, ids=str)
+def environment(
+    request: pytest.FixtureRequest, wheel: Path, from_sdist: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A new virtual environment with the wheel and what it needs, beside packages that the kit must not import.
+
+    The newest Python gets the wheel of the sdist.
+    """
     folder = tmp_path_factory.mktemp("installed") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=240)
-    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--quiet", "--no-deps"]
-    subprocess.run([*pip, "--no-index", str(wheel)], check=True, timeout=240)
+    python = PYTHONS[request.param]
+    chosen = from_sdist if request.param == [*PYTHONS][-1] else wheel
+    subprocess.run([python, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=240)
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--quiet"]
     packages = next(folder.glob("lib/python*/site-packages"))
-    # .pth files in there, such as that of the checkout, have no effect
-    (packages / "needed.pth").write_text(sysconfig.get_path("purelib"))
-    for name in ("torch", "resource"):
-        (packages / f"{name}.py").write_text(f'raise SystemExit("the {name} beside envkit was imported")\n')
+    own = python == sys.executable
+    if own:
+        for name in needed(CORE):
+            link(metadata.distribution(name), packages)
+    without_registry = ["--no-deps", "--no-index"] if own else []
+    done = subprocess.run(
+        [*pip, *without_registry, str(chosen)], capture_output=True, text=True, timeout=480, check=False
+    )
+    if done.returncode != 0 and not own:
+        pytest.skip(f"no registry has what Python {request.param} needs: {done.stderr.strip().splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+    for name in ("runner", "worker", "resource"):
+        (packages / name).mkdir()
+        (packages / name / "__init__.py").write_text(f'raise SystemExit("the {name} beside envkit was imported")\n')
     return folder
 
 
+def needed(names: set[str]) -> set[str]:
+    """These distributions, and all that they need here."""
+    found: set[str] = set()
+    left = [*names]
+    while left:
+        name = re.sub(r"[-_.]+", "-", left.pop()).lower()
+        if name not in found:
+            found.add(name)
+            required = (line for line in metadata.requires(name) or () if ";" not in line or "python_version" in line)
+            left += [match[0] for line in required if (match := re.match(r"[\w.-]+", line)) and _is_here(match[0])]
+    return found
+
+
+def _is_here(name: str) -> bool:
+    try:
+        metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def link(distribution: metadata.Distribution, packages: Path) -> None:
+    """Have another environment of the same Python import a distribution of this one."""
+    for top in {file.parts[0] for file in distribution.files or () if file.parts[0] not in ("..", "__pycache__")}:
+        target = packages / top
+        if not target.exists():
+            target.symlink_to(Path(str(distribution.locate_file(top))).resolve())
+
+
 @pytest.fixture
-def installed(environment: Path, tmp_path: Path) -> Installed:
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def installed(environment: Path, tmp_path: Path) -> Iterator[Installed]:
+    """Run the ``envkit`` of the environment in a folder of its own, with no Python that has torch on the PATH."""
+    here = tmp_path / "here"
+    here.mkdir()
+
+    def run(*arguments: str, timeout_s: float = 400) -> subprocess.CompletedProcess[str]:
         variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        variables |= {"XDG_CONFIG_HOME": str(tmp_path / "configuration"), "COLUMNS": "200"}
+        variables |= {"XDG_CONFIG_HOME": str(tmp_path / "configuration"), "COLUMNS": "200", "PATH": "/usr/bin:/bin"}
         command = [str(environment / "bin/envkit"), *arguments]
         return subprocess.run(
-            command, check=False, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=240
+            command, check=False, cwd=here, env=variables, capture_output=True, text=True, timeout=timeout_s
         )
 
     return run
 
 
-def names(wheel: Path) -> set[str]:
+def contents(wheel: Path) -> dict[str, int]:
+    """The checksums of a wheel's files by name, without what pip notes of them."""
     with zipfile.ZipFile(wheel) as file:
-        return {name for name in file.namelist() if ".dist-info/" not in name}
+        return {one.filename: one.CRC for one in file.infolist() if ".dist-info/" not in one.filename}
+
+
+def refusal(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line of a command that bad input ended."""
+    (line,) = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (2, "")
+    return line.removeprefix("envkit: ")
 
 
 def test_a_wheel_has_every_file_of_the_package(wheel):
@@ -89,43 +207,98 @@ def test_a_wheel_has_every_file_of_the_package(wheel):
     ).stdout.split()
     files = {name.removeprefix("runner/") if name.startswith("runner/") else f"envkit/{name}" for name in tracked}
     files.remove("envkit/envprofiles")
-    assert names(wheel) == files
+    assert {*contents(wheel)} == files
+    assert "envkit/py.typed" in files
 
 
-def test_a_wheel_from_an_sdist_is_the_same(checkout, wheel, tmp_path):
-    build = f"from setuptools import build_meta; build_meta.build_sdist({str(tmp_path)!r})"
-    subprocess.run([sys.executable, "-c", build], cwd=checkout, check=True, timeout=240, capture_output=True)
-    assert names(built(next(tmp_path.glob("envkit-*.tar.gz")), tmp_path)) == names(wheel)
+def test_a_wheel_from_an_sdist_is_the_same(from_sdist, wheel):
+    assert contents(from_sdist) == contents(wheel)
 
 
-def test_shipped_profiles_are_listed_and_shown(installed):
+def test_it_needs_the_core_alone_and_lists_the_extras(wheel):
+    with zipfile.ZipFile(wheel) as file:
+        (name,) = (one for one in file.namelist() if one.endswith(".dist-info/METADATA"))
+        about = message_from_bytes(file.read(name))
+    required = about.get_all("Requires-Dist") or []
+    assert {line for line in required if ";" not in line} == CORE
+    by_extra = {match.groups() for line in required if (match := re.fullmatch(r'([\w-]+); extra == "(\w+)"', line))}
+    assert by_extra == {*EXTRAS.items()}
+    extras = {*EXTRAS.values()}
+    assert {*(about.get_all("Provides-Extra") or ())} == {*extras, "all"}
+    (everything,) = (line for line in required if line.endswith('extra == "all"'))
+    assert {*everything.partition("[")[2].partition("]")[0].split(",")} == extras
+
+
+def test_the_oldest_python_and_the_newest_are_tested():
+    assert 1 <= len(PYTHONS) <= 2
+    assert all(map(_fits, PYTHONS))
+
+
+def test_the_core_works_without_the_extras_and_names_them(installed, environment, tmp_path):
+    code = f"import importlib.util as u; print([name for name in {[*EXTRAS, 'torch']} if u.find_spec(name)])"
+    printed = subprocess.check_output([environment / "bin/python", "-c", code], text=True, cwd=tmp_path)
+    assert printed == "[]\n"
     done = installed("profiles", "--json")
     assert done.returncode == 0, done.stderr
-    shipped = {path.stem for path in PROJECT.glob("envprofiles/*.yaml")}
-    assert {one["name"] for one in json.loads(done.stdout)} == shipped
-    shown = installed("show", "glibc-retain")
-    assert shown.returncode == 0, shown.stderr
-    assert "glibc.malloc.mmap_threshold" in shown.stdout
+    listed = json.loads(done.stdout)
+    assert {one["name"] for one in listed} == {path.stem for path in PROJECT.glob("envprofiles/*.yaml")}
+    assert {one["from"] for one in listed} == {"shipped"}
+    lacking = {
+        "tune": ("envkit tune", "optuna"),
+        "bench baseline --engine docker": ("--engine docker", "docker"),
+        "bench baseline --workload translation": ("--workload translation", "sacrebleu"),
+        "report . --html page.html": ("--html", "jinja2"),
+        "report . --png page.png": ("--png", "matplotlib"),
+        "export-results --format parquet --output x": ("--format parquet", "pyarrow"),
+    }
+    for command, (needed_by, package) in lacking.items():
+        assert refusal(installed(*command.split())) == text(MissingExtra(needed_by, package, EXTRAS[package]))
+    assert [*(tmp_path / "here").iterdir()] == []
+
+
+def test_without_torch_one_line_says_what_is_needed_and_nothing_is_left(installed, environment, tmp_path):
+    (tmp_path / "here/train.sh").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "here/train.sh").chmod(0o755)
+    for command in NEED_TORCH:
+        untold = "./train.sh" if " -- " in command else None
+        expected = NoTorch(str(environment / "bin/python"), OLDEST_TORCH, "PATH", untold)
+        assert refusal(installed(*command.split())) == text(expected), command
+    assert [path.name for path in (tmp_path / "here").iterdir()] == ["train.sh"]
+    assert not (tmp_path / "configuration").exists()
 
 
 def test_a_profile_of_this_machine_is_kept_in_the_users_configuration_folder(installed, tmp_path):
-    done = installed("show", "tuned")
     folder = tmp_path / "configuration/envkit/profiles"
-    assert done.returncode == 2
-    assert f"{folder}/{os.uname().nodename}-tuned.yaml: this machine has no tuned profile yet" in done.stderr
+    assert refusal(installed("show", "tuned")) == text(NotTuned(f"{folder}/{os.uname().nodename}-tuned.yaml"))
     folder.mkdir(parents=True)
-    text = "name: mine\ntitle: mine\nwhy: {reason: a test}\nextends: glibc-retain\n"
-    (folder / "mine.yaml").write_text(text)
-    assert installed("show", "mine").returncode == 0
-    assert "mine" in {one["name"] for one in json.loads(installed("profiles", "--json").stdout)}
+    (folder / "mine.yaml").write_text("name: mine\ntitle: mine\nwhy: {reason: a test}\nextends: glibc-retain\n")
+    shown = installed("show", "mine", "--python", sys.executable)
+    assert shown.returncode == 0, shown.stderr
+    assert "glibc.malloc.mmap_threshold" in shown.stdout
+    listed = {one["name"]: one["from"] for one in json.loads(installed("profiles", "--json").stdout)}
+    assert listed["mine"] == "user"
 
 
-def test_a_command_runs_under_a_profile_with_its_own_torch(installed, tmp_path):
-    (tmp_path / "train.py").write_text(TRAINING)
+def test_a_command_runs_under_a_profile_with_the_torch_and_the_libraries_of_its_python(installed, tmp_path):
+    (tmp_path / "here/train.py").write_text(TRAINING)
     done = installed("exec", "glibc-retain", "--", sys.executable, "train.py")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(sysconfig.get_path("purelib"))
     assert "glibc-retain was in effect in 1 process" in done.stderr
+    done = installed("exec", "--no-check", "intel-omp", "--", sys.executable, "-c", "import os; print(os.environ)")
+    assert f"{sys.prefix}/lib/libiomp5.so" in done.stdout, done.stderr
+
+
+def test_a_training_is_watched_and_measured_with_the_torch_of_its_python(installed):
+    training = [sys.executable, str(PROJECT / "tests/scripts/plain_loop.py"), "--steps", "1000000"]
+    advised = installed("advise", "--json", "--", *training)
+    assert advised.returncode == 0, advised.stderr
+    assert json.loads(advised.stdout)["expected"]
+    few = ("--optimizer-steps", "2", "--warmup-lines", "1", "--blocks", "1")
+    measured = installed("bench", "glibc-retain", "--json", "--command", " ".join(training), *few)
+    assert measured.returncode == 0, measured.stdout + measured.stderr
+    arms = {one["arm"]: one for one in json.loads(measured.stdout)["measured"]}
+    assert arms["glibc-retain"]["in_effect"] is True
 
 
 def test_another_interpreter_is_measured_with_its_own_torch(installed):
@@ -133,3 +306,13 @@ def test_another_interpreter_is_measured_with_its_own_torch(installed):
     done = installed("bench", "glibc-retain", "--python", sys.executable, *few)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "observed in every sample" in done.stdout
+
+
+def test_types_are_known_to_who_imports_it(environment, tmp_path):
+    (tmp_path / "script.py").write_text(TYPED)
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(environment / "bin/python")]
+    done = subprocess.run([*mypy, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (tmp_path / "script.py").write_text(TYPED.replace("bool", "str"))
+    done = subprocess.run([*mypy, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from envkit.profiles import catalogue, profile
 from envkit.profiles.expressions import FACTS
-from envkit.profiles.messages import ExtendsCircle, NoProfile, NoProfileFile, NotTuned
+from envkit.profiles.messages import ExtendsCircle, NoProfileFile, NotTuned, UnknownProfile
 from envkit.profiles.needs import TEXT_FACTS
-from envkit.profiles.profile import PROFILE_FOLDER
+from envkit.profiles.places import PROFILE_FOLDER
+from envkit.rendering import text
 from envkit.worker.image.libraries import FILE_NAMES
 
 from tests.refusals import assert_refused, refusal
@@ -27,9 +28,9 @@ def load(write_profile):
 def test_shipped_profiles_say_what_they_are_good_for_and_prove_what_they_set(name):
     loaded = profile.load(name)
     assert loaded.name == name
-    for text in (loaded.reason, loaded.helps, loaded.hurts):
-        assert text
-        assert text.endswith(".")
+    for said in (loaded.reason, loaded.helps, loaded.hurts):
+        assert said
+        assert said.endswith(".")
     assert loaded.source.startswith("https://")
     assert name == "baseline" or loaded.expect
     # what it sets has a place in the evidence
@@ -151,20 +152,21 @@ def local_folder(tmp_path, write_profile):
 def test_tuned_stands_for_this_machines_own_profile(local_folder, name):
     loaded = profile.load(name, local_folder)
     assert (loaded.name, loaded.env) == (profile.tuned_name(), {"A": "1", "B": "2"})
-    assert (profile.names(local_folder), profile.local_names(local_folder)) == (["shared"], [loaded.name])
+    assert profile.names(local_folder) == ["shared"]
 
 
 def test_without_a_tuned_profile_it_says_how_to_make_one(tmp_path):
     found = refusal(profile.load, "tuned", tmp_path)
-    assert isinstance(found, NotTuned)
-    assert found.file.endswith("-tuned.yaml")
+    assert found == NotTuned(str(tmp_path / "local" / f"{profile.tuned_name()}.yaml"))
 
 
 def test_unknown_profile_suggests_the_nearest_and_says_what_lists_all():
     found = refusal(profile.load, "inetl-omp")
-    assert (found.name, found.folder, found.near[0]) == ("inetl-omp", str(PROFILE_FOLDER), "'intel-omp'")
-    assert len(found.near) <= 3
-    assert refusal(profile.load, "zzz") == NoProfile("zzz", str(PROFILE_FOLDER))
+    assert isinstance(found, UnknownProfile)
+    assert (found.name, found.folders, found.suggestions[0]) == ("inetl-omp", (str(PROFILE_FOLDER),), "intel-omp")
+    assert len(found.suggestions) <= 3
+    assert text(found).endswith("; envkit profiles lists all")
+    assert refusal(profile.load, "zzz") == UnknownProfile("zzz", (str(PROFILE_FOLDER),))
 
 
 def test_unknown_profile_file(tmp_path):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from envkit.common.errors import InputError
 from envkit.profiles.environment import Environment
-from envkit.profiles.profile import PROFILE_FOLDER, load, names
+from envkit.profiles.places import PROFILE_FOLDER
+from envkit.profiles.profile import load, names
 from envkit.tuning import session, space_file
 from envkit.tuning.narrow import identity, narrow
 from envkit.tuning.space import choices, shown

@@ -18,7 +18,8 @@ from envkit.bench.specification import Specification
 from envkit.common.errors import InputError
 from envkit.engines import ENGINES, get_all
 from envkit.engines.base import Engine, EngineOptions
-from envkit.engines.inspect_image import inspect
+from envkit.engines.inspect_image import inspect, require_own_workloads
+from envkit.engines.local import LocalEngine
 from envkit.profiles.environment import clean
 from envkit.worker.gpus import VISIBLE
 from envkit.worker.performance_variables import WHERE
@@ -50,11 +51,14 @@ def execution_context(asked: Specification, commands: Sequence[str] = ()) -> Exe
     wanted = [*asked.keep_env, *choosing(asked.options)]
     inherited, removed = clean(os.environ, [*wanted, *_where_to_run(own)])
     kept = {name: inherited[name] for name in wanted if name in inherited}
-    used = _engines_of(asked.arms, asked.engine_options)
+    used = _engines_of(asked.arms, asked.engine_options, asked.user_command)
     gpus = on_gpus(asked.options, own)
     seen = _look(used, inherited, commands, gpus, contents=any(arm.image for arm in asked.arms))
     if asked.user_command is not None:
         _note_program(asked.user_command, seen)
+    else:
+        for one in seen.values():
+            require_own_workloads(one["engine"], one["inspection"])
     return ExecutionContext(asked.engine_options, used, inherited, kept, tuple(sorted(removed)), seen)
 
 
@@ -74,7 +78,7 @@ def recorded_context(folder: Path, first: Event, plan: Plan) -> ExecutionContext
     inherited, removed = clean(os.environ, [*names, *_where_to_run(own)])
     kept = {name: inherited[name] for name in names}
     require_same_values(folder, first, kept)
-    used = _engines_of(plan.arms, options)
+    used = _engines_of(plan.arms, options, plan.user_command)
     seen = _look(used, inherited, (), on_gpus(plan.options, own))
     require_same_machine(folder, first, seen)
     return ExecutionContext(options, used, inherited, kept, tuple(sorted(removed)), seen)
@@ -112,8 +116,10 @@ def _where_to_run(own: bool) -> Iterable[str]:
     return WHERE if own else ()
 
 
-def _engines_of(arms: Sequence[Arm], options: EngineOptions) -> dict[str, Engine]:
+def _engines_of(arms: Sequence[Arm], options: EngineOptions, command: UserCommand | None) -> dict[str, Engine]:
     """An engine that is ready to run for each place (``Arm.target``) of ``arms``.
+
+    On this machine it looks into the Python that the user's ``command`` starts, unless one is named.
 
     Raises InputError as ``engines.get_all`` does, and for an image that is not there.
     """
@@ -123,7 +129,12 @@ def _engines_of(arms: Sequence[Arm], options: EngineOptions) -> dict[str, Engine
         if arm.image:
             own = replace(options, **{ENGINES[arm.engine].image_option: arm.image})
             used[arm.target] = get_all([arm.engine], own)[arm.engine]
-    return used
+    if command is None:
+        return used
+    return {
+        target: engine.for_command(command.argv, Path(command.folder)) if isinstance(engine, LocalEngine) else engine
+        for target, engine in used.items()
+    }
 
 
 def _look(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from envkit.common import extras
 from envkit.common.errors import InputError
 from envkit.common.suggestion import suggestion
 from envkit.worker.measure.quality_target import LOSS, parse
@@ -20,10 +20,8 @@ SHARES = ("accuracy", "pixel accuracy", "token accuracy")
 
 def require(workloads: Iterable[str]) -> None:
     """Raise InputError where one of ``workloads`` has a figure whose library is missing here."""
-    if "translation" in workloads and importlib.util.find_spec(LIBRARY) is None:
-        raise InputError(
-            f"--workload translation: its BLEU needs the package '{LIBRARY}' on this machine; 'make setup' installs it"
-        )
+    if "translation" in workloads:
+        extras.require("--workload translation", LIBRARY)
 
 
 def require_target(until: str, workloads: Iterable[str]) -> None:

@@ -9,14 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from envkit.worker.initial_environment import Block, block_of
 from envkit.worker.performance_variables import PRELOAD, adds_to
 from envkit.worker.user_command import lost_hook
-
-TYPE_CHECKING = False  # see environment_cache.py
-if TYPE_CHECKING:
-    from typing import Any
 
 MOMENTS_S = (0.05, 1.0, 3.0, 10.0)  # after the start; then once in every INTERVAL_S
 INTERVAL_S = 60.0

@@ -53,6 +53,11 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
     return increase(looks)
 
 
+def require(pid: int) -> None:
+    """Raise InputError for a process that is not there, is another user's, or has no PyTorch."""
+    _require(pid, look(pid))
+
+
 def look(pid: int) -> Look:
     """At ``pid`` and everything that descends from it."""
     tree, waited_s = process_tree.look(pid), dict[int, float]()

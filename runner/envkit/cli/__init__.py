@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import io
 import os
 import signal
 import sys
@@ -12,9 +13,11 @@ from types import FrameType, ModuleType
 from typing import NoReturn
 
 from envkit import __version__
+from envkit.common import extras
 from envkit.common.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError
 from envkit.common.printable import harmless
-from envkit.rendering import text_of
+from envkit.messages import Message
+from envkit.rendering import text, text_of
 
 WHAT_FOR = (
     "Find out what an environment (variables, preloaded libraries, bindings) is worth to PyTorch training on this "
@@ -71,6 +74,8 @@ class Parser(argparse.ArgumentParser):
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")  # a locale without UTF-8 lacks some of what is printed
     try:
         return _run(argv)
     except InputError as error:
@@ -98,11 +103,20 @@ def _in_one_line(message: str) -> str:
     return harmless(" ".join(message.splitlines()))
 
 
+def _say(message: Message) -> None:
+    """Print a note beside what the command prints."""
+    if sys.stderr:  # None where it was closed
+        print(f"envkit: {text(message)}", file=sys.stderr)
+
+
 def _module(command: str) -> ModuleType:
     try:
-        return importlib.import_module(f"envkit.cli.commands.{command.replace('-', '_')}")
+        module = importlib.import_module(f"envkit.cli.commands.{command.replace('-', '_')}")
+        from envkit.profiles import profile
     except ModuleNotFoundError as error:
-        raise InputError(f"the package '{error.name}' is missing; 'make setup' installs all of them") from None
+        raise extras.missing(f"envkit {command}", error) from None
+    profile.announce = _say
+    return module
 
 
 def _run(argv: list[str] | None) -> int:
@@ -110,13 +124,10 @@ def _run(argv: list[str] | None) -> int:
     name = argv[0] if argv else ""
     if name not in COMMANDS:
         return _no_command(argv)
-    module = _module(name)  # only what is asked for, and one parser: `exec` is to start fast
-    parser = Parser(
-        prog=f"envkit {name}", description=COMMANDS[name], epilog=EXIT_STATUSES, formatter_class=_of_fixed_width
-    )
+    module = _module(name)
+    parser = Parser(prog=f"envkit {name}", description=COMMANDS[name], epilog=EXIT_STATUSES)
     parser.set_defaults(command=name)
     module.add_arguments(parser)
-    parser.formatter_class = argparse.HelpFormatter
     own = argv.index("--") if name in OWN_COMMAND and "--" in argv else None
     arguments = parser.parse_args(argv[1:own])
     if name in OWN_COMMAND:
@@ -130,18 +141,13 @@ def _run(argv: list[str] | None) -> int:
     return status
 
 
-def _of_fixed_width(prog: str) -> argparse.HelpFormatter:
-    """What checks arguments as they are added: to ask for the terminal's width, it would import 5 ms of modules."""
-    return argparse.HelpFormatter(prog, width=80)
-
-
 def _no_command(argv: list[str]) -> int:
     """Print the help or the version, or say that there is no such command."""
     parser = Parser(prog="envkit", description=WHAT_FOR, epilog=EXIT_STATUSES)
     parser.add_argument("--version", action="version", version=f"envkit {__version__}")
     choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, text in COMMANDS.items():
-        choices.add_parser(name, help=text)
+    for name, what in COMMANDS.items():
+        choices.add_parser(name, help=what)
     parser.parse_known_args(argv)
     parser.error("COMMAND comes first")
 

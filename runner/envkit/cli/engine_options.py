@@ -1,17 +1,17 @@
-"""The options of every command that starts something under an engine: those of ``EngineOptions``, by the same names.
-
-``envkit exec`` imports this before it starts a command, so engines are imported only where one is asked for.
-"""
+"""The options of every command that starts something under an engine: those of ``EngineOptions``, by the same names."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
-TYPE_CHECKING = False  # as in envkit.cli.execution.environment_cache
-if TYPE_CHECKING:
-    from envkit.engines.base import Engine, EngineOptions
+from envkit import engines
+from envkit.engines.base import IMAGE_FILES, Engine, EngineOptions
+from envkit.engines.local import LocalEngine
+from envkit.profiles.environment import clean
+from envkit.worker.gpus import CHOOSING
 
 MEASURED = "local: measure this interpreter; nothing is installed there"
 
@@ -29,8 +29,6 @@ def add(parser: argparse.ArgumentParser, python: str = MEASURED) -> None:
 
 
 def given(arguments: argparse.Namespace) -> EngineOptions:
-    from envkit.engines.base import IMAGE_FILES, EngineOptions
-
     found = {name: getattr(arguments, name) for name in EngineOptions.names()}
     for name in ("python", *IMAGE_FILES):  # workers start elsewhere, and a run may be resumed from elsewhere
         if found[name] and (name in IMAGE_FILES or os.sep in found[name]):  # an interpreter's name: looked for in PATH
@@ -38,15 +36,12 @@ def given(arguments: argparse.Namespace) -> EngineOptions:
     return EngineOptions(**found)
 
 
-def engine(arguments: argparse.Namespace) -> tuple[Engine, dict[str, str]]:
+def engine(arguments: argparse.Namespace, command: Sequence[str] = ()) -> tuple[Engine, dict[str, str]]:
     """The engine that was asked for (--engine, or local), ready to run, and the variables that its worker inherits.
 
-    Raises InputError.
+    On this machine it looks into the Python that ``command`` starts, unless --python names one. Raises InputError.
     """
-    from envkit import engines
-    from envkit.profiles.environment import clean
-    from envkit.worker.gpus import CHOOSING
-
     name = arguments.engine or "local"
     inherited, _ = clean(os.environ, keep=CHOOSING)
-    return engines.get_all([name], given(arguments))[name], inherited
+    found = engines.get_all([name], given(arguments))[name]
+    return found.for_command(command) if command and isinstance(found, LocalEngine) else found, inherited

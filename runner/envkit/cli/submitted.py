@@ -146,8 +146,8 @@ def _asked(arguments: argparse.Namespace, engine: str, nodes: int) -> Specificat
 
 
 def anywhere_named(profiles: Sequence[str]) -> list[str]:
-    """Names of profiles as they are, and those of files so that they mean the same on every node."""
-    return [str(Path(name).absolute()) if name.endswith((".yaml", ".yml")) else name for name in profiles]
+    """Names of profiles as they are, and those of files and of the project so that they mean the same on every node."""
+    return [profile.anywhere(name) for name in profiles]
 
 
 def anywhere(arguments: argparse.Namespace, asked: Specification) -> Specification:

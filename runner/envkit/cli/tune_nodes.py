@@ -20,7 +20,7 @@ from envkit.cluster.slurm.settings import Settings
 from envkit.cluster.type_verdict import TypeVerdict
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.folders import short
-from envkit.profiles import profile
+from envkit.profiles import places, profile
 from envkit.profiles.profile import Profile
 from envkit.report import terminal
 from envkit.report.reproduce import digest
@@ -45,7 +45,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
     engine = submitted.engine_on_nodes(arguments)
     named = submitted.partition(arguments)
     name = named or ("PARTITION" if arguments.dry_run else submitted.default_partition())
-    default = profile.local_folder() / f"{name}-{profile.TUNED}.yaml"
+    default = places.local_folder() / f"{name}-{profile.TUNED}.yaml"
     asked = tune_options.asked(arguments, default)
     destination.require(Path(asked.profile))
     trained = submitted.anywhere(arguments, replace(asked.specification, nodes=1))
@@ -112,7 +112,7 @@ def _show(
         out, "written", conclusion.advice(found.decision, found.shipped, path, written), width=conclusion.LABEL
     )
     if found.decision.is_better and not written.stays:
-        default = path.parent == profile.local_folder()
+        default = path.parent == places.local_folder()
         usage = conclusion.usage(found.verdict.summary.plan, profile.TUNED if default else str(path))
         terminal.item(out, "use it", f"on a node of this type: {usage}", width=conclusion.LABEL)
     terminal.item(out, "record", f"{short(folder)}, and of each node {short(folder)}/NODE", width=conclusion.LABEL)

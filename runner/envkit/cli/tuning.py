@@ -25,6 +25,7 @@ from envkit.bench.prepare import begin as begin_record
 from envkit.bench.record import Event, Record
 from envkit.checks.preflight import preflight
 from envkit.cli import measuring, rank_options
+from envkit.profiles import places
 from envkit.profiles import profile as profiles
 from envkit.profiles.environment import Environment
 from envkit.profiles.resolve import of_rank, resolve
@@ -36,7 +37,7 @@ from envkit.tuning.session import Session, Settings
 from envkit.tuning.specification import TuningSpecification
 from envkit.tuning.trials import lengths
 
-SHIPPED_FOLDER = profiles.PROFILE_FOLDER
+SHIPPED_FOLDER = places.PROFILE_FOLDER
 # Fields of a tuning's first event that must be equal if its command is given again.
 INTENT = ("settings", "space", "space_sha256", "plan", "baseline", "shipped", "left_out_profiles")
 

@@ -8,7 +8,7 @@ from envkit.messages import Message
 class OtherSchema(Message):
     """A file of the kit's own has the format of another version."""
 
-    code = "file.other-schema"
+    code = "common.other-schema"
     template = (
         "{file}: this {kind} has schema {found}, and this version of envkit reads schema {readable}; measure again"
         "[, or write it anew: {anew:command}]"
@@ -338,3 +338,23 @@ class NoLocks(Message):
 
     file: str
     reason: str
+
+
+class MissingExtra(Message):
+    """A command needs a package that comes with one of the kit's extras."""
+
+    code = "common.missing-extra"
+    template = "{needed_by} needs the package '{package}': pip install 'envkit[[{extra}]]'"
+
+    needed_by: str
+    package: str
+    extra: str
+
+
+class MissingPackage(Message):
+    """A package that the kit always needs is missing: the installation is damaged."""
+
+    code = "common.missing-package"
+    template = "the package '{package}', which envkit needs, is missing: install envkit again"
+
+    package: str

@@ -6,18 +6,19 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from envkit.common import extras
 from envkit.common.errors import InputError
 from envkit.engines import apptainer, container, enroot, local, podman, process
 from envkit.engines.base import Engine, EngineOptions
-from envkit.engines.setup_messages import LimitOfSome, OptionWithoutEffect, PackageMissing, UnknownEngine
+from envkit.engines.setup_messages import LimitOfSome, OptionWithoutEffect, UnknownEngine
 
 
 def _docker(options: EngineOptions) -> Engine:
-    """Its package is imported for it alone: a Python that is only to measure itself need not have it."""
+    """Its package is imported for it alone: who has no Docker need not have it."""
     try:
         from envkit.engines.docker import DockerEngine
     except ModuleNotFoundError as error:
-        raise InputError(PackageMissing(str(error.name))) from None
+        raise extras.missing("--engine docker", error) from None
     return DockerEngine(options)
 
 

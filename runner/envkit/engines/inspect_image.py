@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from envkit.common.errors import InputError
 from envkit.engines.base import Engine, Task
 from envkit.engines.container_limits import require_in_force
-from envkit.engines.messages import InspectionFailed, NoTorch, NotPython
+from envkit.engines.local import LocalEngine
+from envkit.engines.messages import InspectionFailed, NoTorch, NoTorchInImage, NotPython, TooOld
 from envkit.profiles.preload_links import linked
+from envkit.profiles.values import numbers
 from envkit.worker.gpus import CHOOSING
+
+# What the kit's own workloads need; a user's own training may be older. The oldest torch that docs/results has runs of
+# is the book's.
+OLDEST_PYTHON, OLDEST_TORCH = "3.10", "2.0"
+# How long a Python that is only to be suggested may take to say whether it has torch.
+PATIENCE_S = 1.0
 
 
 def inspect(
@@ -20,12 +30,13 @@ def inspect(
     commands: Iterable[str] = (),
     contents: bool = False,
     gpus: bool | None = None,
+    torch: bool = True,
 ) -> dict[str, Any]:
     """What ``envkit.worker inspect`` prints under ``engine``; ``commands`` are looked for in there too.
 
     With ``contents`` it names all packages of the image, for a comparison with another one.
     ``gpus`` says whether it is for training on GPUs, which are then looked for; where that is open (None), they are
-    looked for where nothing must be done to see them.
+    looked for where nothing must be done to see them. Without ``torch`` an image may lack that.
 
     Raises InputError if it can't run or has no torch, and where a limit that was asked for is not in force."""
     look = engine.name == "local" if gpus is None else gpus
@@ -37,15 +48,49 @@ def inspect(
     image = engine.describe()["image"]
     if outcome.failure is not None:
         printed = next(reversed(outcome.stderr_tail.strip().splitlines()), None)
-        needs = "Python 3.10 or later, with torch" if engine.name == "local" else None
+        needs = "Python 3.8 or later, with torch" if engine.name == "local" else None
         raise InputError(InspectionFailed(image, outcome.failure, printed, needs))
     try:
         inspection: dict[str, Any] = json.loads(outcome.stdout)
-        torch = inspection["packages"]["torch"]
+        version = inspection["packages"]["torch"]
     except (ValueError, TypeError, KeyError):
         raise InputError(NotPython(image)) from None
-    if torch is None:
-        raise InputError(NoTorch(image))
+    if version is None and torch:
+        raise InputError(_no_torch(engine, image))
     require_in_force(engine.given, engine.name, inspection)
     # of a container the paths are its own, and so are the names of its folders
     return linked(inspection) if engine.name == "local" else inspection
+
+
+def require_own_workloads(engine: Mapping[str, Any], inspection: Mapping[str, Any]) -> None:
+    """Raise InputError if the kit's own workloads can't be trained with the Python or the torch of an image.
+
+    ``engine`` is what the engine says of itself (``Engine.describe``).
+    """
+    image, python = str(engine["image"]), str(inspection["python"]["version"])
+    torch = str(inspection["packages"]["torch"])
+    example = _example(image) if engine["name"] == "local" else None
+    for package, version, oldest in (("Python", python, OLDEST_PYTHON), ("torch", torch, OLDEST_TORCH)):
+        if numbers(version) < numbers(oldest):
+            raise InputError(TooOld(image, package, version, oldest, example))
+
+
+def _no_torch(engine: Engine, image: str) -> NoTorch | NoTorchInImage:
+    if not isinstance(engine, LocalEngine):
+        return NoTorchInImage(image)
+    return NoTorch(image, OLDEST_TORCH, _example(image), engine.of_no_python)
+
+
+def _example(but: str) -> str:
+    """Return a Python of the PATH that has torch, to be suggested, or PATH."""
+    asked = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+    for name in ("python", "python3"):
+        path = shutil.which(name)
+        if path is not None and path != but:
+            try:
+                ended = subprocess.run([path, "-c", asked], capture_output=True, timeout=PATIENCE_S, check=False)
+            except (OSError, subprocess.SubprocessError):
+                continue
+            if ended.returncode == 0:
+                return path
+    return "PATH"

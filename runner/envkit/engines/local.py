@@ -6,16 +6,23 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from envkit.common.errors import InputError
 from envkit.engines.base import SOURCES, WORKER, EngineOptions, Outcome, Task, ended
+from envkit.engines.interpreter import interpreter_of
 from envkit.engines.process import Process, Started
 from envkit.engines.setup_messages import CantBeStarted, NoInterpreter
+from envkit.worker.initial_environment import started_with
 
 
 class LocalEngine:
-    """Start the worker by its path, so that the interpreter imports its own packages and none of the kit's."""
+    """Start the worker by its path, so that the interpreter imports its own packages and none of the kit's.
+
+    ``of_no_python`` is the first word of a user's command that does not tell which Python it starts, if there is one.
+    """
 
     name = "local"
     options = frozenset({"python"})
@@ -27,12 +34,43 @@ class LocalEngine:
         if found is None:
             raise InputError(NoInterpreter(named))
         self._python = found
+        self._looked_into = found
+        self.of_no_python: str | None = None
+
+    def for_command(
+        self, argv: Sequence[str], folder: Path | None = None, variables: Mapping[str, str] | None = None
+    ) -> LocalEngine:
+        """Return an engine that looks into the Python that a user's command starts in ``folder``, unless one is named.
+
+        Workers that only watch the command stay with this engine's own Python: they need no torch. The other arguments
+        are those of ``interpreter_of``.
+        """
+        if self.given.python is not None:
+            return self
+        engine = LocalEngine(self.given)
+        found = interpreter_of(argv, variables, folder)
+        if found is None:
+            engine.of_no_python = argv[0]
+        else:
+            engine._looked_into = str(found)
+        return engine
+
+    def for_process(self, pid: int) -> LocalEngine:
+        """Return an engine that looks into the Python of a process that runs already, unless one is named."""
+        process = Path("/proc", str(pid))
+        try:
+            argv = process.joinpath("cmdline").read_bytes().decode(errors="surrogateescape").split("\0")
+            variables = started_with(process.joinpath("environ").read_bytes().decode(errors="surrogateescape"))
+            return self.for_command(argv, process.joinpath("cwd").readlink(), variables)
+        except OSError:  # it has ended, or is another user's: who watches it says so
+            return self
 
     def describe(self) -> dict[str, Any]:
-        return {"name": self.name, "version": platform.release(), "image": self._python}
+        return {"name": self.name, "version": platform.release(), "image": self._looked_into}
 
     def _argv(self, task: Task) -> list[str]:
-        return [*task.prefix, self._python, str(WORKER), *task.arguments]
+        python = self._looked_into if task.arguments[:1] == ("inspect",) else self._python
+        return [*task.prefix, python, str(WORKER), *task.arguments]
 
     def start(self, task: Task) -> Started:
         argv = self._argv(task)

@@ -143,9 +143,40 @@ class NotPython(Message):
 
 
 class NoTorch(Message):
-    """The Python of an image has no torch."""
+    """A Python of this machine lacks torch. ``untold`` is a command that does not tell which Python it starts."""
 
     code = "engines.no-torch"
-    template = "{image}: torch is missing; install it there, or name another interpreter with --python"
+    template = (
+        "{python}: has no torch[, and '{untold}' does not tell which Python it starts]; "
+        "name the Python that trains, with torch {minimum} or later: --python {example}"
+    )
+
+    python: str
+    minimum: str
+    example: str
+    untold: str | None = None
+
+
+class NoTorchInImage(Message):
+    """A container's image lacks torch."""
+
+    code = "engines.no-torch-in-image"
+    template = "{image}: has no torch; install it there, or name another image"
 
     image: str
+
+
+class TooOld(Message):
+    """The kit's own workloads can't be trained with this Python or torch. ``example`` is a Python to name instead."""
+
+    code = "engines.too-old"
+    template = (
+        "{image}: has {package} {version}, and envkit's own workloads need {package} {minimum} or later[; name another "
+        "Python: --python {example}]"
+    )
+
+    image: str
+    package: str
+    version: str
+    minimum: str
+    example: str | None = None

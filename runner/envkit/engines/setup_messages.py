@@ -15,15 +15,6 @@ class UnknownEngine(Message):
     known: tuple[str, ...]
 
 
-class PackageMissing(Message):
-    """A Python package that an engine needs is missing."""
-
-    code = "engines.package-missing"
-    template = "the package '{package}' is missing; 'make setup' installs all of them"
-
-    package: str
-
-
 class OptionWithoutEffect(Message):
     """An option has no effect on the engines that the user named."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message
+from envkit.messages import Message, Severity
 
 # Expressions.
 
@@ -91,15 +91,15 @@ class NotTuned(Message):
     file: str
 
 
-class NoProfile(Message):
-    """No profile has the name that the user gave."""
+class UnknownProfile(Message):
+    """No place has a profile of this name."""
 
-    code = "profiles.no-profile"
-    template = "no profile '{name}' in {folder}[ (did you mean {near:or}?)]; envkit profiles lists all"
+    code = "profiles.unknown"
+    template = "no profile '{name}' in {folders}[; did you mean {suggestions:or}?]; envkit profiles lists all"
 
     name: str
-    folder: str
-    near: tuple[str, ...] = ()  # quoted names
+    folders: tuple[str, ...]
+    suggestions: tuple[str, ...] = ()
 
 
 class ExtendsCircle(Message):
@@ -297,3 +297,40 @@ class NotExpressible(Message):
     name: str
     problem: str
     fix: str
+
+
+# Places.
+
+
+class ProjectProfile(Message):
+    """A name stands for a file of the project where the user stands. Others may have written it."""
+
+    code = "profiles.of-project"
+    severity = Severity.NOTE
+    template = "{name} is the project's own: {file}[, in the place of {hidden}]"
+
+    name: str
+    file: str
+    hidden: str | None = None
+
+
+class HiddenProfile(Message):
+    """Two places have a profile of one name, and the first one counts."""
+
+    code = "profiles.hidden"
+    severity = Severity.NOTE
+    template = "{name}: {file} is hidden by {first}"
+
+    name: str
+    file: str
+    first: str
+
+
+class OthersFolder(Message):
+    """The project's folder of profiles belongs to another user, who could have this user run anything."""
+
+    code = "profiles.others-folder"
+    severity = Severity.WARNING
+    template = "{folder} is passed over: another user owns it, or all users can write to it"
+
+    folder: str

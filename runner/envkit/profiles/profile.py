@@ -2,40 +2,48 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import os
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from envkit.common import schema, user_folders, yamlfile
+from envkit.common import schema, yamlfile
 from envkit.common.errors import InputError
 from envkit.common.suggestion import nearest
 from envkit.common.yamlfile import YamlFile
+from envkit.messages import Message
 from envkit.profiles.expressions import FACTS, ExpressionError, expand
 from envkit.profiles.messages import (
     DividesByZero,
     ExtendsCircle,
     ExtendsUnknown,
     NameIsNotFile,
-    NoProfile,
     NoProfileFile,
     NotTuned,
+    ProjectProfile,
+    UnknownProfile,
 )
+from envkit.profiles.places import PROFILE_FOLDER, Kind, Place, local_folder, places
 
-# In a checkout the package has a link to its envprofiles/, and in a wheel a copy of the files.
-SHIPPED = Path(__file__).resolve().parents[1] / "envprofiles"
-PROFILE_FOLDER = SHIPPED.resolve()
-LOCAL = "local"  # the folder in it for profiles of one machine
-TUNED = "tuned"
+TUNED, BASELINE = "tuned", "baseline"
 SCHEMA = Path(__file__).resolve().parent / "schemas/profile.schema.json"
 WITH_EXPRESSIONS = ("needs", "env", "prefix", "expect")
 Numerics = Literal["same", "may-differ"]
 VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # Any facts do to check an expression; 1 can't be divided to zero by min and max.
 _SAMPLE_FACTS = dict.fromkeys(FACTS, 1)
+_ANNOUNCED: set[Path] = set()
+
+
+def _to_nobody(message: Message) -> None:
+    pass
+
+
+# Who is told that a name stands for a file of the project: the command line prints it.
+announce: Callable[[Message], None] = _to_nobody
 
 
 @dataclass(frozen=True)
@@ -65,26 +73,9 @@ class Profile:
         return "gpus" in self.needs
 
 
-def local_folder(folder: Path = PROFILE_FOLDER) -> Path:
-    """Return the folder of the profiles that were tuned on this machine, which belongs to ``folder``.
-
-    A kit that pip installed keeps them in the user's configuration folder (XDG Base Directory Specification), because
-    an upgrade replaces the folder of the shipped ones.
-    """
-    if folder == PROFILE_FOLDER and not SHIPPED.is_symlink():
-        with contextlib.suppress(RuntimeError):  # no home
-            return user_folders.configuration() / "profiles"
-    return folder / LOCAL
-
-
 def names(folder: Path = PROFILE_FOLDER) -> list[str]:
     """The names of the profiles that ``folder`` has for every machine, sorted."""
     return sorted(path.stem for path in folder.glob("*.yaml"))
-
-
-def local_names(folder: Path = PROFILE_FOLDER) -> list[str]:
-    """The names of the profiles that were made on this machine, or on one with the same folder, sorted."""
-    return names(local_folder(folder))
 
 
 def tuned_name() -> str:
@@ -98,70 +89,120 @@ def type_name() -> str | None:
     return f"{partition}-{TUNED}" if partition else None
 
 
-def load(name: str, folder: Path = PROFILE_FOLDER) -> Profile:
+def load(name: str, folder: Path | None = None) -> Profile:
     """The profile called ``name``, or the one in the file ``name`` if it ends in ``.yaml``.
 
-    What it extends is looked up beside it, then in ``folder``. Raises InputError naming file, line and fix.
+    Names are looked up in ``places()``, or in ``folder`` alone; what it extends is looked up beside it, then in the
+    places that follow its own. Raises InputError naming file, line and fix.
     """
-    path = _first(_places(name, folder))
-    if path.is_file():
-        return _load(path, folder, chain=())
-    if name.endswith((".yaml", ".yml")):
-        raise InputError(NoProfileFile(str(path)))
+    where = places(folder)
+    candidates = _candidates(name, where)
+    path = next((one for one in candidates if one.is_file()), None)
+    if path is not None:
+        if path.parent == where[0].folder and where[0].kind == "project" and not _is_file_name(name):
+            _announce(name, path, candidates)
+        return _load(path, where, chain=())
+    if _is_file_name(name):
+        raise InputError(NoProfileFile(name))
     if name == TUNED:
-        raise InputError(NotTuned(str(path)))
-    near = difflib.get_close_matches(name, [*names(folder), *local_names(folder)], cutoff=0.7)
-    raise InputError(NoProfile(name, str(folder), tuple(map(repr, near))))
+        raise InputError(NotTuned(str(local_folder(folder or PROFILE_FOLDER) / f"{tuned_name()}.yaml")))
+    known = dict.fromkeys(one for place in where for one in place.names())
+    near = tuple(difflib.get_close_matches(name, known, cutoff=0.7))
+    raise InputError(UnknownProfile(name, tuple(str(one.folder) for one in where if one.folder.is_dir()), near))
 
 
-def looked_for(name: str, folder: Path = PROFILE_FOLDER) -> list[Path]:
-    """Every file that decides what `load` returns, also those that would come first if they were there."""
-    places = _places(name, folder)
-    found = [*places]
-    path = _first(places)
-    while (parent := _read(path).data.get("extends")) is not None:
-        places = _parents(path, parent, folder)
-        found += places
-        path = _first(places)
+def listed() -> list[tuple[Profile, Place, list[Path]]]:
+    """Every profile that a name stands for here, where it is, and the files that it hides.
+
+    They come by place, the shipped ones first, and by name.
+    """
+    where = places()
+    found = []
+    for place in reversed(where):
+        for name in place.names():
+            first, *hidden = [one for one in _candidates(name, where) if one.is_file()]
+            if first.parent == place.folder:
+                found.append((_load(first, where, chain=()), place, hidden))
     return found
 
 
-def _places(name: str, folder: Path) -> list[Path]:
-    """Where a profile is looked for, in this order."""
-    if name.endswith((".yaml", ".yml")):
+def known(name: str) -> bool:
+    """Whether ``name`` stands for a profile in one of the places."""
+    return any(path.is_file() for path in _candidates(name, places()))
+
+
+def anywhere(name: str) -> str:
+    """Return how to name a profile on another machine, where the user stands in another folder.
+
+    A file gets its absolute path. So does the project's, whose name may stand for another profile there.
+    """
+    if _is_file_name(name):
+        return str(Path(name).absolute())
+    where = places()
+    first = next((path for path in _candidates(name, where) if path.is_file()), None)
+    of_project = first is not None and where[0].kind == "project" and first.parent == where[0].folder
+    return str(first) if of_project else name
+
+
+def place_of(one: Profile) -> Kind | None:
+    """Whose a profile is; None for a file that was named by its path, in no place."""
+    return next((place.kind for place in places() if place.folder == one.path.parent), None)
+
+
+def _is_file_name(name: str) -> bool:
+    return name.endswith((".yaml", ".yml"))
+
+
+def _candidates(name: str, where: Sequence[Place]) -> list[Path]:
+    """The files that ``name`` may stand for, the first that is there counts.
+
+    ``tuned`` is this machine's, whatever a project has. The baseline is the kit's: all else is compared with it.
+    """
+    if _is_file_name(name):
         return [Path(name)]
-    local = [tuned_name(), type_name()] if name == TUNED else [name]
-    return [folder / f"{name}.yaml", *(local_folder(folder) / f"{one}.yaml" for one in local if one)]
+    if name == TUNED:
+        own = [one for one in (tuned_name(), type_name()) if one]
+        return [place.folder / f"{one}.yaml" for one in own for place in where if place.kind == "user"]
+    return [place.folder / f"{name}.yaml" for place in where if name != BASELINE or place.kind == "shipped"]
 
 
-def _parents(path: Path, extends: str, folder: Path) -> list[Path]:
-    """Where the profile that the one in ``path`` extends is looked for, in this order."""
-    return [path.parent / f"{extends}.yaml", folder / f"{extends}.yaml"]
+def _parents(path: Path, extends: str, where: Sequence[Place]) -> list[Path]:
+    """Where the profile that the one in ``path`` extends is looked for: beside it, then in places after its own."""
+    at = next((number for number, place in enumerate(where) if place.folder == path.parent), None)
+    after = [place for place in where if place.kind != "project"] if at is None else where[at + 1 :]
+    return [path.parent / f"{extends}.yaml", *(place.folder / f"{extends}.yaml" for place in after)]
 
 
-def _first(places: list[Path]) -> Path:
-    """The first that is there, or else the last."""
-    return next((place for place in places if place.is_file()), places[-1])
+def _announce(name: str, path: Path, candidates: Sequence[Path]) -> None:
+    """Tell, once, that a name stands for a file of the project, which others may have written."""
+    if path not in _ANNOUNCED:
+        _ANNOUNCED.add(path)
+        hidden = next((str(one) for one in candidates if one != path and one.is_file()), None)
+        announce(ProjectProfile(name, str(path), hidden))
 
 
 def _read(path: Path) -> yamlfile.YamlFile:
     return yamlfile.read(path, own=path.parent == PROFILE_FOLDER)
 
 
-def _load(path: Path, folder: Path, chain: tuple[Path, ...]) -> Profile:
+def _load(path: Path, where: Sequence[Place], chain: tuple[Path, ...]) -> Profile:
     file = _read(path)
     schema.validate(file, SCHEMA)
     _check(file)
     data = file.data
     parent: Profile | None = None
     if data.get("extends") is not None:
-        parent_path = _first(_parents(path, data["extends"], folder))
+        parents = _parents(path, data["extends"], where)
+        there = [one for one in parents if one.is_file()]
+        # one that is called as what it extends means that of a later place, if there is one
+        parent_path = next((one for one in there if one != path), there[0] if there else parents[-1])
         if parent_path.resolve() in (*(link.resolve() for link in chain), path.resolve()):
             circle = " -> ".join([*(link.stem for link in chain), path.stem, parent_path.stem])
             raise file.error(("extends",), ExtendsCircle(circle))
         if not parent_path.is_file():
-            raise file.error(("extends",), ExtendsUnknown(data["extends"], nearest(data["extends"], names(folder))))
-        parent = _load(parent_path, folder, (*chain, path))
+            near = nearest(data["extends"], where[-1].names())
+            raise file.error(("extends",), ExtendsUnknown(data["extends"], near))
+        parent = _load(parent_path, where, (*chain, path))
     return Profile(
         name=data["name"],
         title=data["title"],

@@ -223,7 +223,7 @@ def _named(summary: Summary, name: str) -> str:
     words = [word.partition("=")[2] if word.startswith("--") else word for word in summary.command]
     words += [arm["profile"] for arm in (summary.specification or {}).get("arms", ())]
     given = [word for word in words if word.endswith((".yaml", ".yml")) and Path(word).stem == name]
-    if not given and name in (*profile.names(), *profile.local_names()):  # a file may be called like one of these
+    if not given and profile.known(name):  # a file may be called like one of these
         return name
     file, here = next(iter(given), f"{name}.yaml"), str(Path.cwd())
     return str(Path(summary.cwd) / file) if from_folder(summary.plan) or summary.cwd != here else file

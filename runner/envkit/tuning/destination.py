@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from envkit.bench.plan import REFERENCE_PROFILE
-from envkit.common import atomic, yamlfile
+from envkit.common import atomic, user_folders, yamlfile
 from envkit.common.errors import InputError
 from envkit.tuning import profile_file
+from envkit.tuning.messages import NoPlaceForProfile
 
 
 def require(path: Path) -> None:
@@ -28,9 +29,10 @@ def require(path: Path) -> None:
         with tempfile.TemporaryFile(dir=nearest):
             pass
     except OSError as error:
-        raise InputError(
-            f"--profile {path}: {nearest} can't be written to: {error.strerror}; give another place"
-        ) from None
+        variable = None
+        with contextlib.suppress(RuntimeError):  # no home
+            variable = "XDG_CONFIG_HOME" if path.is_relative_to(user_folders.configuration()) else None
+        raise InputError(NoPlaceForProfile(str(path), str(nearest), str(error.strerror), variable)) from None
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ All of it can be asked without ranks too: one process has the whole batch.
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import platform
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, pairwise
 from statistics import fmean
 from typing import Any
 
@@ -203,8 +203,8 @@ def _digests(document: dict[str, Any]) -> dict[str, str]:
 
 def _together(times: Iterable[Sequence[float]]) -> list[float]:
     """How long each step of all ranks took: maxima of the ranks' own steps would add up to more than the whole."""
-    ends = [max(of_step) for of_step in zip(*map(accumulate, times), strict=True)]
-    return [round(end - begin, 7) for begin, end in pairwise([0.0, *ends])]
+    ends = [max(of_step) for of_step in zip(*map(itertools.accumulate, times), strict=True)]
+    return [round(end - begin, 7) for begin, end in itertools.pairwise([0.0, *ends])]
 
 
 def _exchanged(documents: Sequence[dict[str, Any]]) -> list[dict[str, float]]:

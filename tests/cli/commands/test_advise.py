@@ -207,6 +207,7 @@ def test_one_that_runs_already_is_watched_from_outside(cli, simulation, instant,
     usage = {"user_s": 14.0, "system_s": 6.0, "minor_faults": 200_000}
     seen = {"seconds": 10.0, "usage": usage, "waited_s": 0.1}
     monkeypatch.setattr(advise_command.steady_process, "watch", lambda pid, seconds: seen | {"pid": pid})
+    monkeypatch.setattr(advise_command.steady_process, "require", lambda pid: None)
     result = cli("advise", "--pid", "4711", "--python", simulation.python)
     assert result.returncode == 2, "where it runs is not for us to say"
     monkeypatch.setattr(advise_command.engine_options, "engine", lambda arguments: (instant, {}))

@@ -7,7 +7,6 @@ import json
 import pytest
 from envkit.bench import record
 from envkit.bench.blocks import recorded_plan
-from envkit.profiles import profile
 
 from tests.cli.commands.conftest import FACTS
 from tests.sessions import REFERENCE_KERNEL_S, signed, verdicts
@@ -205,15 +204,11 @@ def test_a_variable_that_is_kept_now_is_named(again, refused, simulation):
     assert simulation.starts() == []
 
 
-def test_a_profile_of_this_machine_is_found(again, cli, monkeypatch, tmp_path):
+def test_a_profile_of_this_machine_is_found(again, cli, own_surroundings, tmp_path):
     """As ``envkit tune`` writes them."""
     named = ["mine" if str(word).endswith("mine.yaml") else word for word in again]
-    local = tmp_path / "profiles/local"
-    local.mkdir(parents=True)
-    (tmp_path / "mine.yaml").rename(local / "mine.yaml")
-    for path in profile.PROFILE_FOLDER.glob("baseline.yaml"):
-        (local.parent / path.name).write_bytes(path.read_bytes())
-    for function in (profile.load, profile.names, profile.local_names):
-        monkeypatch.setattr(function, "__defaults__", (local.parent,))
+    folder = own_surroundings / "config/envkit/profiles"
+    folder.mkdir(parents=True)
+    (tmp_path / "mine.yaml").rename(folder / "mine.yaml")
     result = cli(*named)
     assert (result.returncode, len(verdicts(result))) == (0, 2), result

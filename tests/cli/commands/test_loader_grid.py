@@ -7,6 +7,9 @@ import json
 import pytest
 from envkit.bench import record
 from envkit.bench.plan import Plan
+from envkit.common import extras
+from envkit.common.messages import MissingExtra
+from envkit.rendering import text
 
 from tests.cli.commands.conftest import words
 
@@ -64,6 +67,16 @@ def test_json(loader_grid, run_folder):
     assert len(document["cells"]) == 4
     assert document["cells"][0]["batch"] == 16
     assert document["record"] == str(run_folder)
+
+
+def test_without_matplotlib_it_prints_the_report_and_says_what_pictures_need(loader_grid, run_folder, monkeypatch):
+    monkeypatch.setattr(extras, "is_there", lambda package: package != "matplotlib")
+    result = loader_grid(*SMALL)
+    assert result.returncode == 0, result.stderr
+    assert "least    " in result.stdout
+    assert f"envkit: {text(MissingExtra('the picture', 'matplotlib', 'plots'))}" in result.stderr.splitlines()
+    assert not (run_folder / "grid.png").exists()
+    assert "picture" not in result.stdout
 
 
 def test_the_report_prints_it_again(loader_grid, cli, run_folder):

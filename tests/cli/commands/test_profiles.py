@@ -2,20 +2,70 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from envkit.profiles import profile
+from envkit.profiles.messages import HiddenProfile, OthersFolder
+from envkit.profiles.places import PROFILE_FOLDER
+from envkit.rendering import text
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """Stand outside of the checkout, whose folder of profiles is the shipped one."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def project(tmp_path, write_profile):
+    folder = tmp_path / "envprofiles"
+    folder.mkdir()
+    write_profile("glibc-retain", "env: {A: 1}\n", folder)
+    return folder
+
+
+def in_one(printed):
+    """What was printed, however its lines were broken."""
+    return "".join(printed.split())
 
 
 def test_every_profile_is_listed(cli):
     result = cli("profiles")
     assert (result.returncode, result.stderr) == (0, "")
-    first_words = [line.split()[0] for line in result.stdout.splitlines() if not line.startswith(" ")]
-    known = [*profile.names(), *profile.local_names()]
-    assert [word for word in first_words if word in known] == known
+    listed = [line.split()[0] for line in result.stdout.splitlines() if " shipped " in line]
+    assert listed == profile.names()
     assert "Nothing set" in result.stdout
 
 
 def test_json(cli):
     listed = json.loads(cli("profiles", "--json").stdout)
-    assert [one["name"] for one in listed] == [*profile.names(), *profile.local_names()]
-    first = {"name": "baseline", "title": "Nothing set", "preload": [], "numerics": "same", "does_not_apply": None}
-    assert listed[0] == first
+    assert [one["name"] for one in listed] == profile.names()
+    assert listed[0] == {
+        "name": "baseline", "title": "Nothing set", "preload": [], "numerics": "same", "does_not_apply": None,
+        "from": "shipped", "file": str(PROFILE_FOLDER / "baseline.yaml"), "hides": [],
+    }  # fmt: skip
+
+
+def test_it_says_from_where_each_comes_and_what_is_hidden(cli, project, own_surroundings, write_profile):
+    users = own_surroundings / "config/envkit/profiles"
+    users.mkdir(parents=True)
+    write_profile("mine", "", users)
+    listed = {one["name"]: one for one in json.loads(cli("profiles", "--json").stdout)}
+    assert {name: one["from"] for name, one in listed.items() if one["from"] != "shipped"} == {
+        "glibc-retain": "project", "mine": "user",
+    }  # fmt: skip
+    file, shipped = str(project / "glibc-retain.yaml"), str(PROFILE_FOLDER / "glibc-retain.yaml")
+    assert (listed["glibc-retain"]["file"], listed["glibc-retain"]["hides"]) == (file, [shipped])
+    assert len(listed) == len(profile.names()) + 1
+    assert in_one(text(HiddenProfile("glibc-retain", shipped, file))) in in_one(cli("profiles").stdout)
+
+
+def test_a_folder_that_others_can_write_to_is_passed_over_and_named(cli, project):
+    project.chmod(0o777)
+    assert in_one(text(OthersFolder(str(project)))) in in_one(cli("profiles").stdout)
+    assert "project" not in {one["from"] for one in json.loads(cli("profiles", "--json").stdout)}
+
+
+def test_show_says_which_file_it_is(cli, project, simulation):
+    shown = json.loads(cli("show", "glibc-retain", "--json", "--python", simulation.python).stdout)
+    assert (shown["from"], shown["file"]) == ("project", str(project / "glibc-retain.yaml"))
+    assert str(project / "glibc-retain.yaml") in cli("show", "glibc-retain", "--python", simulation.python).stdout

@@ -23,6 +23,7 @@ def test_variables_as_they_would_be_set_and_why(show, write_profile):
         "mine: A test",
         "A test.",
         "source   here",
+        f"file     {path}",
         "numerics may-differ",
         "sets     OMP_NUM_THREADS=2",
         "         LD_PRELOAD=/usr/lib/libjemalloc.so.2",
@@ -44,6 +45,7 @@ def test_where_it_helps_and_hurts_and_what_it_needs(show, tmp_path):
         "helps    Big machines.",
         "hurts    Small ones.",
         "source   here",
+        f"file     {path}",
         "numerics same",
         "needs    usable_cpus of ${physical_cores + 1} or more",
         "sets     OMP_DYNAMIC=false",
@@ -76,7 +78,7 @@ def test_json(show):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["jemaloc"], "(did you mean 'jemalloc'?)"),
+        (["jemaloc"], "did you mean jemalloc?"),
         (["interleave"], "profile 'interleave' needs numa_nodes to be 2 or more, and here it is 1"),
         (["baseline", "--engine", "lokal"], "no engine 'lokal'; there are: local, docker, podman, apptainer, enroot"),
     ],

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from envkit.cli import engine_options
-from envkit.cli.execution import environment_cache, in_container
+from envkit.cli.execution import in_container, resolving
 from envkit.cli.execution.in_container import _attached
 from envkit.engines import apptainer
 from envkit.engines.base import EngineOptions, Task
@@ -70,7 +70,7 @@ def under_enroot(monkeypatch, tmp_path):
     engine.given, engine._sqsh, engine._described = EngineOptions(), tmp_path / "x.sqsh", {"image": "x"}
     monkeypatch.setattr(engine_options, "engine", lambda arguments: (engine, {}))
     known = {"variables": {"LD_PRELOAD": "/x.so"}, "prefix": ["numactl", "-l"], "gpus": 0}
-    monkeypatch.setattr(environment_cache, "answer", lambda asked: known)
+    monkeypatch.setattr(resolving, "make", lambda *asked: known)
     asked = SimpleNamespace(
         profile="mine", allow_unknown=False, gpus=False, cpus=None, cpuset_cpus=None, memory=None, engine="enroot"
     )

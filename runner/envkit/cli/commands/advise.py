@@ -34,6 +34,7 @@ from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import short
 from envkit.common.machine_lock import machine_lock
 from envkit.engines.inspect_image import inspect
+from envkit.engines.local import LocalEngine
 from envkit.profiles import profile
 from envkit.report import advised, terminal
 from envkit.report.advised import Advice
@@ -63,7 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output", metavar="DIR", type=Path, help="folder for the proof's record (default: in ./results)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON for scripts")
-    engine_options.add(parser, "local: look for libraries in this interpreter's environment")
+    engine_options.add(
+        parser, "local: look for libraries in this interpreter's environment (default: that of COMMAND's Python)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -175,9 +178,12 @@ def _advice(
 
 def _of_process(pid: int, arguments: argparse.Namespace) -> Advice:
     """What is advised for a process that runs already, from what can be seen of it from outside."""
-    seen = steady_process.watch(pid, watching.WATCH_S)
+    steady_process.require(pid)
     engine, inherited = engine_options.engine(arguments)
+    if isinstance(engine, LocalEngine):
+        engine = engine.for_process(pid)
     inspection = inspect(engine, inherited)
+    seen = steady_process.watch(pid, watching.WATCH_S)
     applying, left_out = _apply(inspection)
     return _advice(of_process(seen), applying, left_out, inspection, _instead(left_out, inspection))
 

@@ -25,7 +25,7 @@ from envkit.cli.arguments import duration, option
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
 from envkit.engines.base import EngineOptions, Task
-from envkit.engines.inspect_image import inspect
+from envkit.engines.inspect_image import inspect, require_own_workloads
 from envkit.engines.process import end
 from envkit.profiles import catalogue, profile
 from envkit.profiles.environment import Environment, clean
@@ -86,6 +86,7 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     engine, inherited = engine_options.engine(arguments)
     kept = {name: inherited[name] for name in CHOOSING if name in inherited}
     inspection = inspect(engine, inherited, chosen.prefix[:1], gpus=chosen.on_gpus or None)
+    require_own_workloads(engine.describe(), inspection)
     environment = resolve(chosen, inspection)
     wrong = [
         Finding("would-be-ignored", "stop", f"{one.variable}: {one.wrong}", "the profile would be measured without it",
@@ -151,7 +152,7 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
     if not command:
         raise InputError("doctor --: name the command to watch, for example envkit doctor -- python train.py")
     engine = engines.get_all(["local"], EngineOptions())["local"]
-    inspection = inspect(engine, clean(os.environ, keep=())[0])
+    inspection = inspect(engine, clean(os.environ, keep=())[0], torch=False)  # of the machine alone
     try:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True)
     except OSError as error:

@@ -10,20 +10,21 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
+from typing import Any
 
 from envkit.checks import process_scan
 from envkit.cli import engine_options
-from envkit.cli.execution import environment_cache
+from envkit.cli.execution import in_container, process_checks, resolving
 from envkit.cli.execution.executables import NOT_EXECUTABLE, NOT_FOUND, Unusable
 from envkit.cli.execution.launch import launch
 from envkit.cli.execution.on_machine import Start, evidence_folder, local
+from envkit.common import atomic
 from envkit.common.errors import FAILED, InputError
+from envkit.profiles.environment import Environment
 from envkit.rendering import text_of
+from envkit.worker.child import end_by, signal_name
 from envkit.worker.performance_variables import PRELOAD, is_performance_variable, is_unlisted, preloading
-
-TYPE_CHECKING = False  # see environment_cache.py
-if TYPE_CHECKING:
-    from typing import Any
 
 LIMITS = ("image", "sif", "sqsh", "cpus", "cpuset_cpus", "memory")  # mean nothing to the local engine
 # What starts several processes of a training itself.
@@ -53,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--allow-unknown", action="store_true",
                         help="let the profile set variables that nothing is known to read")  # fmt: skip
     engine_options.add(
-        parser, "local: look for libraries in this interpreter's environment; COMMAND names what it starts itself"
+        parser, "local: look for libraries in this interpreter's environment (default: that of COMMAND's Python)"
     )
 
 
@@ -69,7 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
     with contextlib.nullcontext() if arguments.no_check else evidence_folder(not is_local) as folder:
         evidence = None if folder is None else str(folder)
         if is_local:
-            environment = _environment(arguments)
+            engine, cleaned = engine_options.engine(arguments, command)
+            environment = resolving.make(arguments.profile, engine, cleaned, arguments.allow_unknown)
             kept = {name: caller[name] for name in arguments.keep_env}
             environment["variables"] = preloading(environment["variables"], kept)
             stray = {name for name in caller if is_unlisted(name)} - kept.keys()
@@ -84,8 +86,6 @@ def run(arguments: argparse.Namespace) -> int:
             except Unusable as reason:
                 return _unusable(command[0], str(reason), reason.status)
         else:
-            from envkit.cli.execution import in_container
-
             named = {name: caller[name] for name in arguments.keep_env}
             environment, start, passed_on = in_container.prepare(arguments, command, named, evidence)
         _say_ranks(arguments.profile, environment.get("ranks", 1), command)
@@ -104,15 +104,11 @@ def run(arguments: argparse.Namespace) -> int:
             return _unusable(command[0], str(error.strerror), NOT_FOUND if error.errno == 2 else NOT_EXECUTABLE)
         status = ended if ended >= 0 else 128 - ended
         if ended < 0 and -ended not in SILENT:
-            from envkit.worker.child import signal_name
-
             meaning = signal.strsignal(-ended) or "unknown"
             _say(f"{command[0]}: was ended by signal {signal_name(-ended)} ({meaning})")
         if folder is not None:
             status = _judge(arguments, environment, start, status, folder, seen, passed_on)
     if ended == -signal.SIGINT:  # so that a shell knows of Ctrl-C, and ends its loop or script
-        from envkit.worker.child import end_by
-
         return end_by(signal.SIGINT)
     return status
 
@@ -134,19 +130,6 @@ def _command(arguments: argparse.Namespace) -> list[str]:
     return command
 
 
-def _environment(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What the profile comes to on this machine: as it was kept, or found out now."""
-    python = environment_cache.interpreter(arguments.python)
-    asked = environment_cache.question(arguments.profile, python or {}, arguments.allow_unknown)
-    environment = environment_cache.answer(asked) if python else None
-    if environment is None:
-        from envkit.cli.execution import resolving
-
-        engine, inherited = engine_options.engine(arguments)
-        environment = resolving.make(arguments.profile, engine, inherited, asked, arguments.allow_unknown)
-    return environment
-
-
 def _judge(
     arguments: argparse.Namespace, environment: dict[str, Any], start: Start, status: int, folder: Path,
     seen: Mapping[int, process_scan.Seen], passed_on: Mapping[str, str],
@@ -155,9 +138,6 @@ def _judge(
     testified: list[dict[str, Any]] = []
     in_effect: bool | None
     if any(folder.glob("[0-9]*.json")):
-        from envkit.cli.execution import process_checks
-        from envkit.profiles.environment import Environment
-
         resolved = Environment.from_json(environment)
         judged_processes = process_checks.read(folder, resolved, passed_on)
         in_effect = all(observed.holds for observed in judged_processes)
@@ -180,8 +160,6 @@ def _judge(
 
 
 def _write(path: Path, document: Mapping[str, Any]) -> None:
-    from envkit.common import atomic
-
     try:
         atomic.write(path, json.dumps(document, indent=1).encode())
     except InputError as error:  # the command has ended, and how it did counts
@@ -204,8 +182,6 @@ def _say_ranks(profile: str, ranks: int, command: Sequence[str]) -> None:
     several = any(word.rpartition("/")[2] in LAUNCHERS for word in command)
     if ranks == 1 or several or any(os.environ.get(name, "1") != "1" for name in SIZES):
         return
-    from shlex import quote
-
     _say(
         f"{profile} sets what each of {ranks} ranks is to have, and this starts one process; to start {ranks}: "
         f"envkit exec {quote(profile)} -- torchrun --nproc-per-node {ranks} train.py"

@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         meant = f" (did you mean '{near}'?)" if near else ""
         raise InputError(f"no variable '{arguments.name}' in the catalogue{meant}")
     engine, inherited = engine_options.engine(arguments)
-    inspection = inspect(engine, inherited)
+    inspection = inspect(engine, inherited, torch=False)
     present = catalogue.readers(inspection)
     here, how = _here(variable, engine, inspection, inherited)
     setting = _profiles(variable.name)

@@ -9,7 +9,7 @@ from pathlib import Path
 from envkit.analysis import recorded_runs
 from envkit.bench import record
 from envkit.cli import measuring
-from envkit.common import atomic
+from envkit.common import atomic, extras
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import short
 from envkit.rendering import text_of
@@ -29,6 +29,8 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = FORMATS[arguments.format]
     if chosen.binary and arguments.output is None:
         raise InputError(f"--format {arguments.format} is not for a terminal: name a file with --output")
+    if chosen.package is not None:
+        extras.require(f"--format {arguments.format}", chosen.package)
     places = arguments.folders or [short(measuring.results())]  # short, as it becomes a part of each row
     found = {place: recorded_runs.folders(place) for place in places}
     rows: list[Row] = []

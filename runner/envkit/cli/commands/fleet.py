@@ -16,7 +16,7 @@ from envkit.cli.arguments import refuse_others
 from envkit.cluster.fleet import kept
 from envkit.cluster.slurm.collect import NodeResult
 from envkit.cluster.slurm.settings import Settings
-from envkit.common import atomic
+from envkit.common import atomic, extras
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.rendering import text_of
 from envkit.report import terminal
@@ -52,6 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.html:
+        extras.require("--html", *extras.PAGE)
     if arguments.profile[:1] == [REPORT]:
         return _report(arguments)
     if arguments.profile[:1] == [DIFF]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,8 +19,10 @@ from envkit.bench import record
 from envkit.bench.plan import REFERENCE_PROFILE, Arm
 from envkit.cli import measuring, measuring_options
 from envkit.cli.arguments import counts, refuse, words_of
-from envkit.common import atomic
+from envkit.common import atomic, extras
 from envkit.common.errors import MEASURED, InputError
+from envkit.common.messages import MissingExtra
+from envkit.rendering import text
 from envkit.report import epoch_ends, grid, pictures, terminal
 from envkit.worker.workloads import find, loader, loader_epochs
 from envkit.worker.workloads.loader import Settings
@@ -145,16 +148,22 @@ def _tell(folder: Path, as_json: bool) -> int:
     events = record.read(folder)
     with record.reading(folder):
         summary = summarise(events)
-        drawn = pictures.png(summary)
+        drawn = pictures.png(summary) if extras.is_there("matplotlib") else None
     path = folder / PICTURE
-    atomic.write(path, drawn, private=True)
+    if drawn is None:
+        print(
+            f"envkit: {text(MissingExtra('the picture', 'matplotlib', extras.EXTRAS['matplotlib']))}", file=sys.stderr
+        )
+    else:
+        atomic.write(path, drawn, private=True)
     if as_json:
         found = [*grid.to_json(summary), *epoch_ends.to_json(summary)]
-        print(json.dumps({"cells": found, "record": str(folder), "picture": str(path)}))
+        print(json.dumps({"cells": found, "record": str(folder), "picture": drawn and str(path)}))
     else:
         out = terminal.console()
         terminal.show(summary, str(folder), out)
-        terminal.item(out, "picture", str(path))
+        if drawn is not None:
+            terminal.item(out, "picture", str(path))
     return MEASURED
 
 

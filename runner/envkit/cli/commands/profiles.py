@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from envkit.common.errors import MEASURED
 from envkit.common.plain_table import plain_table
-from envkit.profiles import needs, profile
+from envkit.profiles import needs, places, profile
 from envkit.profiles.expressions import ExpressionError
+from envkit.profiles.messages import HiddenProfile, OthersFolder
+from envkit.profiles.places import Place
 from envkit.profiles.profile import Profile
 from envkit.rendering import text, text_of
 from envkit.report import terminal
@@ -23,23 +26,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    loaded = [profile.load(name) for name in (*profile.names(), *profile.local_names())]
+    listed = profile.listed()
     facts = needs.known({**cpu_facts(), "gpus": gpus.look()["usable"]})
-    lacking = {one.name: _lacks(one, facts) for one in loaded}
+    lacking = {one.name: _lacks(one, facts) for one, _, _ in listed}
     if arguments.json:
-        keys = ("name", "title", "preload", "numerics")
-        listed = [{**{key: getattr(one, key) for key in keys}, "does_not_apply": lacking[one.name]} for one in loaded]
-        print(json.dumps(listed))
+        print(json.dumps([{**_document(*entry), "does_not_apply": lacking[entry[0].name]} for entry in listed]))
         return MEASURED
-    table = plain_table(("profile", "what it does", "preloads"))
-    for one in loaded:
-        table.add_row(one.name, one.title, ", ".join(one.preload) or "-")
+    table = plain_table(("profile", "from", "what it does", "preloads"))
+    table.columns[0].no_wrap = True  # a name is to be typed
+    table.columns[0].min_width = max(len(one.name) for one, _, _ in listed)
+    for one, place, _ in listed:
+        table.add_row(one.name, place.kind, one.title, ", ".join(one.preload) or "-")
     out = terminal.console()
     out.print(table)
+    for one, _, hidden in listed:
+        for file in hidden:
+            terminal.item(out, "note", text(HiddenProfile(one.name, str(file), str(one.path))))
+    project = places.project_folder()
+    if project is not None and not places.is_trusted(project):
+        terminal.item(out, "note", text(OthersFolder(str(project))))
     for why in dict.fromkeys(why for why in lacking.values() if why):
         names = ", ".join(name for name, lacks in lacking.items() if lacks == why)
         terminal.item(out, "note", f"does not apply here: {names}: {why}")
     return MEASURED
+
+
+def _document(one: Profile, place: Place, hidden: Sequence[Path]) -> dict[str, Any]:
+    """What ``--json`` has of a profile."""
+    keys = ("name", "title", "preload", "numerics")
+    where = {"from": place.kind, "file": str(one.path), "hides": [str(file) for file in hidden]}
+    return {**{key: getattr(one, key) for key in keys}, **where}
 
 
 def _lacks(one: Profile, facts: Mapping[str, Any]) -> str | None:

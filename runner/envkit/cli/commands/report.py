@@ -16,7 +16,7 @@ from envkit.analysis import recorded_runs
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record
 from envkit.bench.record import Event
-from envkit.common import atomic
+from envkit.common import atomic, extras
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import quoted
 from envkit.report import details, terminal
@@ -42,6 +42,10 @@ def run(arguments: argparse.Namespace) -> int:
     prints_markdown = arguments.markdown == STANDARD_OUTPUT
     if prints_markdown and (arguments.json or arguments.details):
         raise InputError("--markdown prints in the place of --json and --details: leave them out, or give it a FILE")
+    if arguments.html:
+        extras.require("--html", *extras.PAGE)
+    if arguments.png:
+        extras.require("--png", *extras.PICTURE)
     if record.is_submission(arguments.folder):
         return _of_submission(arguments)
     events = record.read(arguments.folder)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from envkit.cli import resolving_options
 from envkit.common.errors import MEASURED
-from envkit.profiles import needs
+from envkit.profiles import needs, profile
 from envkit.report import terminal
 
 
@@ -23,7 +23,8 @@ def run(arguments: argparse.Namespace) -> int:
     chosen, environment = looked.profile, looked.environment
     if arguments.json:
         why = {key: getattr(chosen, key) for key in ("reason", "helps", "hurts", "source", "needs")}
-        print(json.dumps({**environment.to_json(), **why}))
+        where = {"from": profile.place_of(chosen), "file": str(chosen.path)}
+        print(json.dumps({**environment.to_json(), **why, **where}))
         return MEASURED
     out = terminal.console()
     out.print(Text(f"{chosen.name}: {chosen.title}", "bold"))
@@ -33,6 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
             terminal.item(out, label, text)
     if chosen.source is not None:
         out.print(Text(f"source   {chosen.source}"), soft_wrap=True)
+    out.print(Text(f"file     {chosen.path}"), soft_wrap=True)
     out.print(Text(f"numerics {chosen.numerics}"))
     if chosen.ranks > 1:
         out.print(Text(f"ranks    {chosen.ranks}, of each of which is what follows"))

@@ -21,11 +21,11 @@ from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.record import Event, Record
 from envkit.cli import measuring, submission, tune_nodes, tune_options
 from envkit.cli.tuning import first_event, require_same_tuning, session_of
-from envkit.common import atomic
+from envkit.common import atomic, extras
 from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted, short
 from envkit.common.machine_lock import machine_lock
-from envkit.profiles import profile
+from envkit.profiles import places, profile
 from envkit.rendering import text_of
 from envkit.report import scaling_wording, terminal, wording
 from envkit.report.reproduce import digest
@@ -37,11 +37,12 @@ from envkit.tuning.session import Session
 from envkit.tuning.specification import TuningSpecification
 from envkit.tuning.trials import BaselineFailed
 
-LOCAL_FOLDER = profile.local_folder()
+LOCAL_FOLDER = places.local_folder()
 add_arguments = tune_options.add_arguments
 
 
 def run(arguments: argparse.Namespace) -> int:
+    extras.require("envkit tune", "optuna")
     if submission.is_given(arguments):
         return tune_nodes.run(arguments)
     with machine_lock():

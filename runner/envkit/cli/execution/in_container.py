@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.cli import engine_options
-from envkit.cli.execution import environment_cache, resolving
+from envkit.cli.execution import resolving
 from envkit.cli.execution.on_machine import Start, with_hook
 from envkit.common.errors import InputError
 from envkit.engines import CONTAINERS, container
@@ -37,11 +37,7 @@ def prepare(
         raise InputError(f"--engine {engine.name}: runs nothing in a container")
     if shutil.which(engine.name) is None:
         raise InputError(f"the command '{engine.name}' is not on the PATH; install it, or choose another --engine")
-    limits = {name: getattr(arguments, name) for name in ("cpus", "cpuset_cpus", "memory")}
-    asked = environment_cache.question(arguments.profile, {**engine.describe(), **limits}, arguments.allow_unknown)
-    environment = environment_cache.answer(asked) or resolving.make(
-        arguments.profile, engine, inherited, asked, arguments.allow_unknown
-    )
+    environment = resolving.make(arguments.profile, engine, inherited, arguments.allow_unknown)
     environment["variables"] = variables = preloading(environment["variables"], passed_on)
     gpus = arguments.gpus or bool(environment["gpus"])
     chosen = {name: os.environ[name] for name in CHOOSING if name in os.environ} if gpus else {}

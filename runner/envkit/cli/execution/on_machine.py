@@ -6,14 +6,11 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from envkit.cli.execution.executables import find
 from envkit.common.errors import InputError
 from envkit.worker.performance_variables import asked_for
-
-TYPE_CHECKING = False  # see environment_cache.py
-if TYPE_CHECKING:
-    from typing import Any
 
 MEMORY = "/dev/shm"  # on a disk, it can take milliseconds to remove a folder
 HOOK = Path(__file__).resolve().parents[2] / "worker" / "evidence_hook"

@@ -18,11 +18,12 @@ class Format:
     rows: Callable[[Path, Sequence[Event]], list[Row]]  # what is written of a run's folder and events
     render: Callable[[Sequence[Row]], bytes]
     binary: bool = False  # it is nothing for a terminal
+    package: str | None = None  # which an extra brings
 
 
 FORMATS = {
     "csv": Format(samples, comma.render),
     "json": Format(samples, json_rows.render),
-    "parquet": Format(samples, columnar.render, binary=True),
+    "parquet": Format(samples, columnar.render, binary=True, package="pyarrow"),
     "openmetrics": Format(results, openmetrics.render),
 }

@@ -50,7 +50,7 @@ def inspect(commands: Sequence[str], with_contents: bool = False, accelerators: 
         "unverified_packages": unverified.read_text().split("\n")[0] if unverified.is_file() else None,
         "libraries": locate(folders),
         "library_folders": [str(folder) for folder in folders],
-        "package_folders": sys.path[1:],  # the first is the code's own
+        "package_folders": [folder for folder in sys.path if folder],
         "python_path": os.environ.get("PYTHONPATH"),  # a container's is its image's own
         "providers": json.loads(providers.read_text())["libraries"] if providers.is_file() else {},
         "commands": {command: shutil.which(command) for command in commands},

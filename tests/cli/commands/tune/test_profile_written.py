@@ -126,7 +126,7 @@ def test_a_profile_that_no_tuning_wrote_is_never_replaced(refused, arguments, wr
 def test_a_place_that_can_t_be_written_is_found_before_anything_is_measured(refused, arguments, tmp_path, simulation):
     (tmp_path / "file").write_text("")
     line = refused(*arguments("--profile", tmp_path / "file/deep/mine.yaml"))
-    assert line.endswith(f"{tmp_path / 'file'} can't be written to: Not a directory; give another place")
+    assert f"{tmp_path / 'file'} can't be written to: Not a directory; name another file with --profile" in line
     assert simulation.starts(all=True) == []
 
 

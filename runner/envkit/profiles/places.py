@@ -1,0 +1,85 @@
+"""Where profiles are: in the project where the user stands, in the user's own folders, and in the kit.
+
+The project is the nearest folder that has a folder ``envprofiles``: the current one, or one above it. The search ends
+at the top of a repository (``.git``), at the user's home, and where another file system begins.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from envkit.common import user_folders
+
+# In a checkout the package has a link to its envprofiles/, and in a wheel a copy of the files.
+SHIPPED = Path(__file__).resolve().parents[1] / "envprofiles"
+PROFILE_FOLDER = SHIPPED.resolve()
+NAME = "envprofiles"
+LOCAL = "local"  # the folder in a checkout's for profiles of one machine
+OTHERS_CAN_WRITE = 0o002
+Kind = Literal["project", "user", "shipped"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder of profiles. ``kind`` says whose it is."""
+
+    kind: Kind
+    folder: Path
+
+    def names(self) -> list[str]:
+        """Return the names of the profiles that are there, sorted."""
+        return sorted(path.stem for path in self.folder.glob("*.yaml"))
+
+
+def places(folder: Path | None = None) -> list[Place]:
+    """Return the places in the order in which names are looked up; with ``folder`` only that one, as the shipped."""
+    if folder is not None:
+        return [Place("user", folder / LOCAL), Place("shipped", folder)]
+    found = [Place("user", one) for one in dict.fromkeys((local_folder(), *_configured()))]
+    project = project_folder()
+    if project is not None and is_trusted(project):
+        found.insert(0, Place("project", project))
+    return [*found, Place("shipped", PROFILE_FOLDER)]
+
+
+def local_folder(folder: Path = PROFILE_FOLDER) -> Path:
+    """Return the folder of the profiles that were tuned on this machine, which belongs to ``folder``.
+
+    A kit that pip installed keeps them in the user's configuration folder (XDG Base Directory Specification), because
+    an upgrade replaces the folder of the shipped ones.
+    """
+    if folder == PROFILE_FOLDER and not SHIPPED.is_symlink() and (configured := _configured()):
+        return configured[0]
+    return folder / LOCAL
+
+
+def project_folder() -> Path | None:
+    """Return the folder ``envprofiles`` of the project where the user stands, unless it is the kit's own."""
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # it was removed
+        return None
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - without a home it stays as it is
+    for folder in (here, *here.parents):
+        if (folder / NAME).is_dir():
+            found = folder / NAME
+            return None if found.resolve() == PROFILE_FOLDER else found
+        if (folder / ".git").exists() or folder == home or os.path.ismount(folder):
+            return None
+    return None
+
+
+def is_trusted(project: Path) -> bool:
+    """Return whether only this user, or a group that they are in, can have written the project's profiles."""
+    about = project.stat()
+    return about.st_uid == os.geteuid() and not about.st_mode & OTHERS_CAN_WRITE
+
+
+def _configured() -> list[Path]:
+    with contextlib.suppress(RuntimeError):  # no home
+        return [user_folders.configuration() / "profiles"]
+    return []
