@@ -39,7 +39,7 @@ def shown(command):
 
 
 SLURM = (
-    "--engine", "--nproc", "--nodelist", "--partition", "--time", "--sbatch", "--start-within", "--detach", "--dry-run",
+    "--engine", "--nproc", "--nodelist", "--partition", "--time-limit", "--sbatch", "--start-within", "--detach", "--dry-run",
 )  # fmt: skip
 FLAGS = {
     "tune": (
@@ -58,10 +58,10 @@ FLAGS = {
     "ablate": ("PROFILE", "--engine", *shown("ablate")),
     "compare-engines": ("PROFILE", "--engines", *MEASURING),
     "loader-grid": (
-        "PROFILE", "--engine", "--workers", "--batches", "--prefetch", "--pin-memory", "--start",
+        "PROFILE", "--engine", "--workers", "--batches", "--prefetch", "--pin-memory", "--start-method",
         "--persistent-workers", *shown("loader-grid"),
     ),
-    "profile-ops": (
+    "breakdown": (
         "PROFILE2", "--phases", "--forward", "--engine", "--device", "--workload", "--processes", "--steps", "--data",
         "--top", "--json",
     ),
@@ -75,7 +75,7 @@ FLAGS = {
     "baseline": ("save", "check", "diff", "list"),
     "fleet": ("PROFILE", "report", "DIR", "--profile", "--html", "--prometheus", *SLURM, *shown("fleet")),
     "history": ("DIR", "--profile", "--engine", "--verdict", "--since", "--limit", "--json"),
-    "export-results": ("DIR", "--format", "--output"),
+    "export": ("DIR", "--format", "--output"),
     "report": ("DIR", "--details", "--json", "--html", "--png", "--markdown"),
 }  # fmt: skip
 EXIT_STATUSES = ("exit status:", "0 done", "1 a worker failed", "2 bad input", "130 interrupted")

@@ -35,7 +35,7 @@ def test_a_record_is_drawn_listed_and_exported(cli, folder, tmp_path):
     options = ("--html", tmp_path / "page.html", "--markdown", tmp_path / "report.md")
     assert cli("report", folder, *options).returncode == 0
     assert "intel-omp" in cli("history", folder).stdout
-    rows = json.loads(cli("export-results", folder, "--format", "json").stdout)
+    rows = json.loads(cli("export", folder, "--format", "json").stdout)
     assert len(rows) == len([event for event in record.read(folder) if event["event"] == "sample"]) == 32
 
 

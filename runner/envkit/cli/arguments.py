@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 
+from envkit.cli.messages import NoUnit
+from envkit.cli.parser import BadValue
 from envkit.common.errors import InputError
 from envkit.common.suggestion import suggestion
 
@@ -16,9 +18,11 @@ _HOURS = {"h": 1, "d": 24, "w": 168}
 
 
 def duration(text: str) -> float:
-    """``60s``, ``4m``, ``1h`` or ``90`` (seconds) as seconds; must be above 0."""
+    """``60s``, ``4m`` or ``1h`` as seconds; must be above 0 and have a unit."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
-    seconds = float(match.group(1)) * _UNITS[match.group(2) or "s"] if match else 0.0
+    if match and not match.group(2):
+        raise BadValue(NoUnit(match[1]))
+    seconds = float(match.group(1)) * _UNITS[match.group(2)] if match else 0.0
     if not 0 < seconds < math.inf:
         raise argparse.ArgumentTypeError(f"'{text}' is not a time above 0; write for example 60s, 4m or 1h")
     return seconds

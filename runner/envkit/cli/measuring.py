@@ -24,6 +24,7 @@ from envkit.bench.record import Event, Record
 from envkit.bench.requirements import require_nodes
 from envkit.bench.room import TooShort
 from envkit.bench.specification import Specification
+from envkit.cli import output_options
 from envkit.cli.arguments import option
 from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted, short
@@ -46,6 +47,7 @@ class Invocation:
 
     output: Path | None = None  # the folder of its record; None: a new one among the results
     json: bool = False
+    quiet: bool = False  # show no progress
     resumed_by: str | None = "bench"  # the command that goes on with it; None: it is started again
     dry_run: bool = False
     resume: Path | None = None  # the folder of the record to go on with, of which this command is the intent
@@ -56,7 +58,8 @@ class Invocation:
 def invocation(arguments: argparse.Namespace, resumed_by: str | None = "bench") -> Invocation:
     """Return how the run was asked for. Raise InputError as ``require_folder`` does."""
     require_folder(arguments)
-    return Invocation(arguments.output, arguments.json, resumed_by, arguments.dry_run, arguments.resume)
+    quiet = output_options.is_quiet(arguments)
+    return Invocation(arguments.output, arguments.json, quiet, resumed_by, arguments.dry_run, arguments.resume)
 
 
 def require_folder(arguments: argparse.Namespace) -> None:
@@ -102,7 +105,7 @@ def run_locked(
         events = [begin(opened, prepared, results())]
         if left_out:
             events.append(opened.append("left-out", profiles={**left_out}))
-        if then is None and not how.json:  # else it is no verdict that the command reports
+        if then is None and not how.quiet:  # else it is no verdict that the command reports
             say_of_few_blocks(prepared.job.plan)
         return _measure(prepared.job, opened, events, how, then)
 
@@ -142,7 +145,7 @@ def is_alone(arguments: argparse.Namespace, first: Event, free: Collection[str] 
 
 def beside_resume(arguments: argparse.Namespace, free: Collection[str] = ()) -> list[str]:
     """Return the options beside --resume that say what to run, by argparse's names."""
-    beside = ("command", "resume", "json", "output", *free)
+    beside = ("command", "resume", "json", "quiet", "output", *free)
     return [name for name, value in vars(arguments).items() if name not in beside and value not in (None, False, [])]
 
 
@@ -225,7 +228,7 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
     folder = opened.path.parent
     try:
         stopping = job.plan.stopping
-        with Progress(0.0 if job.plan.epochs or stopping.blocks else stopping.budget_s, quiet=how.json) as progress:
+        with Progress(0.0 if job.plan.epochs or stopping.blocks else stopping.budget_s, quiet=how.quiet) as progress:
             reason = measure.measure(job, opened, events, progress)
     except KeyboardInterrupt:
         reason = measure.INTERRUPTED

@@ -273,7 +273,7 @@ def test_an_interrupted_run_is_gone_on_with_and_all_reports_are_there(ablate, pl
     assert result.returncode == 0, result.stderr
     assert "OMP_WAIT_POLICY does it alone" in joined(result)
     assert cli("report", run_folder).stdout == result.stdout
-    assert "mine-only-OMP_WAIT_POLICY" in cli("export-results", run_folder, "--format", "csv").stdout
+    assert "mine-only-OMP_WAIT_POLICY" in cli("export", run_folder, "--format", "csv").stdout
     listed = cli("history", run_folder.parent).stdout
     assert "OMP_WAIT_POLICY" in listed
     assert "those without a setting against mine" in " ".join(listed.split())

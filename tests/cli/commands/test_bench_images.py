@@ -301,7 +301,7 @@ def test_history_and_exports_know_it(bench_images, old, new, cli, run_folder):
     listed = words(cli("history", run_folder).stdout)
     assert "baseline in new" in listed
     assert "against old" in listed
-    exported = cli("export-results", run_folder, "--format", "csv")
+    exported = cli("export", run_folder, "--format", "csv")
     assert exported.returncode == 0
     assert {row["arm"] for row in csv.DictReader(io.StringIO(exported.stdout))} == {"old", "new"}
 

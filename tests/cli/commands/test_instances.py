@@ -108,7 +108,7 @@ def test_a_specification_has_them_and_so_does_an_export(cli, bench, bench_argume
     asked = tmp_path / "asked.json"
     asked.write_text(cli(*bench_arguments("mine", "--instances", 2, "--dry-run")).stdout)
     assert cli("bench", "--specification", asked, "--output", run_folder).returncode == 0
-    rows = json.loads(cli("export-results", run_folder, "--format", "json").stdout)
+    rows = json.loads(cli("export", run_folder, "--format", "json").stdout)
     assert {row["arm"]: row["instances"] for row in rows} == {"baseline": 1, "mine": 1, "2 x mine": 2}
 
 

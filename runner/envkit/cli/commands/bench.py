@@ -6,12 +6,12 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from envkit import engines
 from envkit.bench import record
 from envkit.bench.specification import EVERY, Specification
 from envkit.cli import image_options, instance_options, measuring, measuring_options, rank_options, submitted
 from envkit.cli.arguments import host_names, refuse, refuse_others
 from envkit.cli.commands import submit
+from envkit.cli.parser import Parser
 from envkit.worker.workloads import ALL
 
 # Of ``--workload all``, for each profile on each workload: eight samples of up to 12 s with their workers' starts.
@@ -23,23 +23,29 @@ SUBMITTED = {**dict.fromkeys(submitted.OF_SLURM), "command": "submit"}
 ON_THIS_MACHINE = ("nodes", "instances", "specification", *image_options.OPTIONS)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("profile", metavar="PROFILE", nargs="*", help="name of a profile, or a YAML file")
-    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
-    rank_options.add_option(parser, "and measure how that scales")
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument("profile", metavar="PROFILE", nargs="*",
+                        help="name of a profile, or a YAML file; envkit profiles lists them")  # fmt: skip
+    each = f"{BUDGET_EACH_S:g}s per arm with --workload all"
+    measuring_options.add(
+        parser, budget=f"3m; {each}; {rank_options.BUDGET}; {instance_options.BUDGET}", every="all of these, "
+    )
+    rank_options.add_option(parser, "also measures how that scales")
     rank_options.add_weak_option(parser)
     rank_options.add_nodes_option(parser)
-    parser.add_argument("--hosts", metavar="HOSTS", type=host_names,
-                        help="on these machines, as host1,host2, which ssh reaches, with --nproc all of them together; "
-                        "the same as envkit submit --hosts")  # fmt: skip
     instance_options.add_option(parser)
-    each = f"with --workload all {BUDGET_EACH_S:g}s for each profile on each, the baseline too"
-    measuring_options.add(parser, budget=f"3m; {each}; {rank_options.BUDGET}; {instance_options.BUDGET}")
-    parser.add_argument("--specification", metavar="FILE", type=Path,
-                        help="measure what this file asks for, as --dry-run printed it; it names programs to run, so "
-                        "give none that you don't trust")  # fmt: skip
-    measuring_options.add_dry_run(parser)
+    parser.add_argument_group(rank_options.GROUP, advanced=True).add_argument(
+        "--hosts", metavar="HOSTS", type=host_names,
+        help="on these machines, as host1,host2, which ssh reaches, with --nproc all of them together; "
+        "the same as envkit submit --hosts",
+    )  # fmt: skip
     image_options.add_options(parser)
+    parser.add_argument_group("output").add_argument(
+        "--specification", metavar="FILE", type=Path, advanced=True,
+        help="measure what this file asks for, as --dry-run printed it; it names programs to run, so "
+        "give none that you don't trust",
+    )  # fmt: skip
+    measuring_options.add_dry_run(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -50,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         return measuring.resume(arguments.resume, how)
     if arguments.specification is not None:
         why = "can't be given with --specification: the file says what is measured"
-        refuse_others(arguments, ("command", "specification", "output", "json", "dry_run", "resume"), why)
+        refuse_others(arguments, ("command", "specification", "output", "json", "quiet", "dry_run", "resume"), why)
         return measuring.run(Specification.read(arguments.specification), how)
     if not arguments.profile:
         raise measuring.lacks_profile(arguments, "bench needs a PROFILE; envkit profiles lists them")

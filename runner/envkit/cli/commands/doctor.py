@@ -22,6 +22,7 @@ from envkit.checks.doctor.running_process import watch as watch_process
 from envkit.checks.effect import check
 from envkit.cli import engine_options
 from envkit.cli.arguments import duration, option
+from envkit.cli.parser import Parser
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
 from envkit.engines.base import EngineOptions, Task
@@ -46,16 +47,15 @@ EXIT_STATUSES = "exit status: 0 nothing found that is a reason to stop, 1 such a
 COLOURS = {"stop": "bold red", "warn": "bold yellow", "note": "bold"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.epilog = EXIT_STATUSES
     parser.usage = "envkit doctor [options] [PROFILE] | envkit doctor [options] -- COMMAND..."
     parser.add_argument("profile", metavar="PROFILE", nargs="?", help="name of a profile, or a YAML file")
-    parser.add_argument("without_dashes", metavar="COMMAND", nargs="*", help="after --: watch this instead")
+    parser.add_argument("without_dashes", metavar="COMMAND", nargs="*", help="after --: watch this command instead")
     parser.add_argument("--watch", metavar="TIME", type=duration,
-                        help="how long to watch the command before it is stopped (default: 10s)")  # fmt: skip
-    parser.add_argument("--engine", help=f"where to look: {', '.join(engines.ENGINES)} (default: local)")
-    parser.add_argument("--json", action="store_true", help="print JSON for scripts")
-    engine_options.add(parser)
+                        help="watch the command for this long, then stop it (default: 10s)")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    engine_options.add(parser, engine="look inside")
 
 
 def run(arguments: argparse.Namespace) -> int:

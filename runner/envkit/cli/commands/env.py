@@ -8,6 +8,7 @@ import platform
 import sys
 
 from envkit.cli import engine_options, resolving_options
+from envkit.cli.parser import Parser
 from envkit.cli.resolving_options import Looked
 from envkit.common.errors import MEASURED, InputError
 from envkit.engines import CONTAINERS, container
@@ -21,9 +22,11 @@ SHORT_DIGEST = len("sha256:") + 12
 NOT_OCI = ("local", "apptainer", "enroot")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     uses = "; ".join(f"{name}: {format.use}" for name, format in FORMATS.items()).replace("%", "%%")
-    parser.add_argument("--format", metavar="FORMAT", choices=FORMATS, default="shell", help=f"{uses} (default: shell)")
+    parser.add_argument(
+        "--format", metavar="FORMAT", choices=FORMATS, default="shell", help=f"write {uses} (default: shell)"
+    )
     resolving_options.add_arguments(parser)
 
 

@@ -20,6 +20,7 @@ from envkit.bench.specification import Specification
 from envkit.checks.preflight import preflight
 from envkit.cli import measuring, measuring_options, submission, submitted, trying
 from envkit.cli.measuring import Invocation
+from envkit.cli.parser import Parser
 from envkit.cluster import type_wording
 from envkit.cluster.slurm import collect
 from envkit.cluster.slurm.collect import NodeResult
@@ -48,15 +49,14 @@ class Choice:
     left_out: dict[str, str] = field(default_factory=dict)  # of the others why, by their names
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    left_out = "what does not apply here, or fails or is not in effect when tried once, is left out, and reported"
-    named = f"names of profiles, or YAML files (default: all that are shipped); {left_out}"
-    parser.add_argument("profile", metavar="PROFILE", nargs="*", help=named)
-    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
-    measuring_options.add(parser, budget="2m for each profile, the baseline too")
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument("profile", metavar="PROFILE", nargs="*",
+                        help="names of profiles, or YAML files (default: all shipped profiles). The report names those "
+                        "that do not apply here, fail, or are not in effect")  # fmt: skip
+    measuring_options.add(parser, budget="2m for each profile and the baseline")
     submission.add_job_options(
-        parser, "on these among them, as node1,node2 or node[1-2]",
-        "measure on so many nodes of a Slurm cluster, and rank by what profiles are worth on all of them",
+        parser, "measure on these nodes, e.g. node1,node2 or node[1-2]",
+        "measure on N nodes of a Slurm cluster, and rank by the results of all of them",
     )  # fmt: skip
 
 
@@ -196,6 +196,6 @@ def try_once(choice: Choice, asked: Specification, context: ExecutionContext, ho
     baseline = resolve(profile.load(REFERENCE_PROFILE), context.seen[engine]["inspection"])
     environments = {name: environment for name, (_, environment) in choice.measured.items()}
     job = Job(plan, {REFERENCE_PROFILE: baseline, **environments}, context.engines, context.inherited, context.kept)
-    for name, reason in trying.problems(job, quiet=how.json).items():
+    for name, reason in trying.problems(job, quiet=how.quiet).items():
         choice.left_out[name] = reason
         del choice.measured[name]

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED
 from envkit.common.plain_table import plain_table
 from envkit.profiles import needs, profile
@@ -17,8 +18,8 @@ from envkit.worker import gpus
 from envkit.worker.host import cpu_facts
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the list as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
