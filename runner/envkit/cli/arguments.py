@@ -20,9 +20,10 @@ _HOURS = {"h": 1, "d": 24, "w": 168}
 def duration(text: str) -> float:
     """``60s``, ``4m`` or ``1h`` as seconds; must be above 0 and have a unit."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
-    if match and not match.group(2):
+    number = float(match[1]) if match else 0.0
+    if match and not match[2] and 0 < number < math.inf:
         raise BadValue(NoUnit(match[1]))
-    seconds = float(match.group(1)) * _UNITS[match.group(2)] if match else 0.0
+    seconds = number * _UNITS.get(match[2], 0) if match else 0.0
     if not 0 < seconds < math.inf:
         raise argparse.ArgumentTypeError(f"'{text}' is not a time above 0; write for example 60s, 4m or 1h")
     return seconds

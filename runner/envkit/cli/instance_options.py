@@ -12,8 +12,6 @@ from envkit.cli.parser import Parser
 from envkit.cli.rank_options import BUDGET_EACH_S, GROUP
 from envkit.common.errors import InputError
 
-BUDGET = f"{BUDGET_EACH_S:g}s per arm with --instances"
-
 
 def add_option(parser: Parser) -> None:
     parser.add_argument_group(GROUP, advanced=True).add_argument(

@@ -36,7 +36,7 @@ def add(
     """
     group = parser.add_argument_group("what to train")
     group.add_argument("--workload", type=user_command.known_workload, metavar="NAME",
-                       help=f"train {', '.join(WORKLOADS)}, {every}or a file like mine.yaml (default: cnn)")  # fmt: skip
+                       help=f"train {', '.join(WORKLOADS)}, {every}or a YAML file (default: cnn)")  # fmt: skip
     user_command.add_options(parser)
     _add_length(parser, budget, blocks)
     training_options.add_options(parser)

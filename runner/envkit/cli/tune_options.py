@@ -62,7 +62,7 @@ def add_arguments(parser: Parser) -> None:
         "search on N nodes of a Slurm cluster together, and confirm on all of them",
     )  # fmt: skip
     group = parser.add_argument_group("output")
-    group.add_argument("--profile", metavar="FILE", type=Path,
+    group.add_argument("--profile", metavar="FILE", type=Path, advanced=True,
                        help="write the profile to FILE (default: HOST-tuned.yaml in envprofiles/local, or in "
                        "~/.config/envkit/profiles if pip installed envkit)")  # fmt: skip
     group.add_argument("--resume", metavar="DIR", type=Path, help="continue the interrupted search in this folder")

@@ -208,7 +208,7 @@ def test_two_images(refused):
 def test_what_is_no_number_of_them(cli, number):
     result = cli("bench", "baseline", "--instances", number)
     assert (result.returncode, result.stdout) == (2, "")
-    assert f"argument --instances: '{number}' is not a whole number above 0" in result.stderr
+    assert f"--instances: '{number}' is not a whole number above 0" in result.stderr
 
 
 def test_one_is_what_it_is_without_any(bench, simulation, instant):

@@ -1,4 +1,4 @@
-"""``envkit loader-grid --start-method`` and ``--persistent-workers`` by simulated workers; workloads with such settings."""
+"""``envkit loader-grid --start-method`` and ``--persistent-workers`` by simulated workers, and their workloads."""
 
 from __future__ import annotations
 
@@ -90,10 +90,12 @@ def test_workers_that_stay_uncalled_for_are_an_error_too(own, simulation):
         (["--persistent-workers", "yes", "--workers", "0,2"],
          "--persistent-workers is of DataLoader's workers, and with --workers 0 there are none; leave the 0 out"),
         (["--start-method", "fork", "--batches", "128"],
-         "--batches 128: an epoch has 160 images, and is to have 2 batches or more with --start-method; give at most 80"),
+         "--batches 128: an epoch has 160 images, and is to have 2 batches or more with --start-method; "
+         "give at most 80"),
         (["--start-method", "fork", "--steps", "3"],
          "--steps 3: an epoch of batches of 32 has 5 steps, and a sample is to see one end; give at least 5"),
-        (["--start-method", "fork", "--persistent-workers", "no"], "loader-grid compares settings, and this is one; give "),
+        (["--start-method", "fork", "--persistent-workers", "no"],
+         "loader-grid compares settings, and this is one; give "),
         (["--start-method", "spawn", "--workload", "cnn"],
          "--workload means nothing to loader-grid, which measures the loader; leave it out"),
     ],
@@ -107,15 +109,15 @@ def test_what_can_t_be(refused, run_folder, options, line):
     ("arguments", "line"),
     [
         (["loader-grid", "--start-method", "fork,spwan"],
-         "argument --start-method: no start method 'spwan' (did you mean 'spawn'?); there are: fork, spawn, forkserver"),
+         "--start-method: no start method 'spwan' (did you mean 'spawn'?); there are: fork, spawn, forkserver"),
         (["loader-grid", "--persistent-workers", "maybe"],
-         "argument --persistent-workers: no answer 'maybe'; there are: no, yes"),
+         "--persistent-workers: no answer 'maybe'; there are: no, yes"),
         (["bench", "jemalloc", "--workload", "loader-w2-b32-p2-spwan"],
-         "argument --workload: no settings of the loader in 'loader-w2-b32-p2-spwan'; write them as "
+         "--workload: no settings of the loader in 'loader-w2-b32-p2-spwan'; write them as "
          "loader-w4-b64-p2 or, with epochs that end"),
         (["bench", "jemalloc", "--workload", "loader-w0-b32-spawn"],
-         "argument --workload: no settings of the loader in 'loader-w0-b32-spawn'; write them as "),
-        (["tune", "--workload", "cnn-spawn"], "argument --workload: no workload 'cnn-spawn'; there are: cnn, "),
+         "--workload: no settings of the loader in 'loader-w0-b32-spawn'; write them as "),
+        (["tune", "--workload", "cnn-spawn"], "--workload: no workload 'cnn-spawn'; there are: cnn, "),
     ],
 )  # fmt: skip
 def test_words_that_are_not_known(cli, arguments, line):

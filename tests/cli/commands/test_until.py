@@ -144,7 +144,7 @@ def test_what_can_not_be_reached_is_refused(refused, bench_arguments, run_folder
 def test_what_is_no_target(cli, target, said):
     result = cli("bench", "baseline", "--full", "--until", target)
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.splitlines()[-1].endswith(f"argument --until: '{target}' {said}")
+    assert result.stderr.splitlines()[-1].endswith(f"--until: '{target}' {said}")
 
 
 def test_a_command_of_ones_own_is_not_looked_into(refused):

@@ -26,10 +26,9 @@ ON_THIS_MACHINE = ("nodes", "instances", "specification", *image_options.OPTIONS
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("profile", metavar="PROFILE", nargs="*",
                         help="name of a profile, or a YAML file; envkit profiles lists them")  # fmt: skip
-    each = f"{BUDGET_EACH_S:g}s per arm with --workload all"
-    measuring_options.add(
-        parser, budget=f"3m; {each}; {rank_options.BUDGET}; {instance_options.BUDGET}", every="all of these, "
-    )
+    all_of_them = f"{BUDGET_EACH_S:g}s per arm with --workload all"
+    budget = f"3m; {all_of_them}; {rank_options.BUDGET} or --instances"
+    measuring_options.add(parser, budget=budget, every="all of these, ")
     rank_options.add_option(parser, "also measures how that scales")
     rank_options.add_weak_option(parser)
     rank_options.add_nodes_option(parser)

@@ -45,7 +45,7 @@ def add_arguments(parser: Parser) -> None:
                        help=f"measure these numbers of DataLoader workers (default: {_listed(WORKERS)})")  # fmt: skip
     group.add_argument("--batches", metavar="LIST", type=counts(1),
                        help=f"measure these batch sizes, in images (default: {_listed(BATCHES)})")  # fmt: skip
-    group.add_argument("--prefetch", metavar="LIST", type=counts(1),
+    group.add_argument("--prefetch", metavar="LIST", type=counts(1), advanced=True,
                        help=f"let each worker make this many batches ahead (default: {_listed(PREFETCH)})")  # fmt: skip
     group.add_argument("--pin-memory", action="store_true", advanced=True,
                        help="measure each setting with pinned memory too; needs an accelerator")  # fmt: skip
