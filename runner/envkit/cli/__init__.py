@@ -13,8 +13,9 @@ from types import FrameType, ModuleType
 from envkit import __version__
 from envkit.cli.messages import Interrupted, OptionBeforeCommand, PackageMissing, SystemRefused, UnknownCommand
 from envkit.cli.overview import COMMANDS, EXIT_STATUSES
-from envkit.cli.parser import Parser, nearest
+from envkit.cli.parser import Parser
 from envkit.common.errors import BAD_INPUT, INTERRUPTED, MEASURED, CommandError, InputError
+from envkit.common.suggestion import nearest
 from envkit.messages import Message
 from envkit.rendering import text
 

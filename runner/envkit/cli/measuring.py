@@ -15,7 +15,7 @@ from typing import Any
 
 from envkit import engines
 from envkit.analysis.summary import Summary, summarise
-from envkit.bench import measure, record, resuming, room, seal
+from envkit.bench import early_checks, measure, record, resuming, room, seal
 from envkit.bench.context import recorded_context
 from envkit.bench.job import Job
 from envkit.bench.plan import Plan
@@ -74,6 +74,8 @@ def run(asked: Specification, how: Invocation, then: Then | None = None, require
     if how.dry_run:
         print(json.dumps(asked.anywhere().to_json(), indent=1))
         return MEASURED
+    if how.resume is None:
+        early_checks.require(asked, how.output)
     with machine_lock():
         engines.remove_leftovers()
         return run_locked(asked, how, then, require=require)

@@ -73,6 +73,13 @@ class NoUnit(Message):
     text: str
 
 
+class NothingToCompare(Message):
+    code = "cli.nothing-to-compare"
+    template = "{profile} is what others are compared with; name another profile (envkit profiles lists them)"
+
+    profile: str
+
+
 class PackageMissing(Message):
     code = "cli.package-missing"
     template = "the package '{package}' is missing; 'make setup' installs all of them"

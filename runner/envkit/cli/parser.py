@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from envkit.cli.messages import BadOptionValue, BadUsage, UnexpectedArgument, UnknownChoice, UnknownOption
 from envkit.common.errors import InputError
+from envkit.common.suggestion import nearest
 from envkit.messages import Message
 
 ADVANCED = "advanced"  # the attribute of an action
@@ -158,13 +159,6 @@ class Parser(_Marking, argparse.ArgumentParser):
 
 def _name(action: argparse.Action) -> str:
     return action.option_strings[-1] if action.option_strings else str(action.metavar or action.dest)
-
-
-def nearest(word: str, known: Sequence[str]) -> str | None:
-    """Return the known word that was probably meant, or None."""
-    import difflib  # takes milliseconds, and `envkit exec` is to start fast
-
-    return next(iter(difflib.get_close_matches(word, known, n=1)), None)
 
 
 def _of_fixed_width(prog: str) -> argparse.HelpFormatter:

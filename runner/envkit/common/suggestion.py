@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that was probably meant, or None."""
+    import difflib  # takes milliseconds, and `envkit exec` is to start fast
+
+    return next(iter(difflib.get_close_matches(word, list(known), n=1)), None)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """`` (did you mean 'x'?)`` for the nearest known word, or nothing."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean '{near[0]}'?)" if near else ""
+    near = nearest(word, known)
+    return f" (did you mean '{near}'?)" if near else ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from envkit import engines
-from envkit.bench import requirements
+from envkit.bench import early_checks, requirements
 from envkit.bench.context import ExecutionContext, execution_context
 from envkit.bench.job import Job
 from envkit.bench.plan import REFERENCE_PROFILE, Ablated, Arm
@@ -87,6 +87,9 @@ def run(arguments: argparse.Namespace) -> int:
     whole, engine = _load(arguments.profile), arguments.engine or "local"
     arms = [Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine), Arm(whole.name, arguments.profile, engine)]
     asked = measuring_options.specification(arguments, f"{whole.name}-ablated", arms)
+    if how.resume is None:
+        early_checks.require(asked, how.output)
+        early_checks.require_time(asked, len(arms) + len(ablation.settings(whole)))
     with machine_lock():  # for trying and measuring: nothing else is to begin between the two
         engines.remove_leftovers()
         return _try_and_measure(asked, whole, how)

@@ -15,7 +15,7 @@ from envkit import engines
 from envkit.analysis import operator_times, phase_times
 from envkit.analysis.operator_times import Profiled
 from envkit.analysis.phase_times import PhaseTimes
-from envkit.bench import parse_sample
+from envkit.bench import early_checks, parse_sample
 from envkit.bench.job import Job
 from envkit.bench.plan import REFERENCE_PROFILE, Arm, Plan
 from envkit.bench.prepare import prepare
@@ -97,9 +97,11 @@ class _Failure(Exception):
 def run(arguments: argparse.Namespace) -> int:
     if arguments.phases:
         refuse(arguments, ("forward", "top"), "is for operators, and --phases shows none; leave one of the two out")
+    asked = _asked(arguments)
+    early_checks.require(asked)
     with machine_lock():
         engines.remove_leftovers()
-        job, source, versions = _prepare(arguments)
+        job, source, versions = _prepare(asked)
         try:
             with Progress(0.0, quiet=output_options.is_quiet(arguments)) as progress:
                 documents, unmet = _measure(job, arguments, progress)
@@ -138,14 +140,14 @@ def _arms(first: str, second: str | None, engine: str) -> tuple[Arm, ...]:
     return tuple(Arm(name, given, engine) for name, given in {called: path for path, called in names.items()}.items())
 
 
-def _prepare(arguments: argparse.Namespace) -> tuple[Job, str, str]:
-    """What to start; where its data is from; the engine's version and its PyTorch's."""
+def _asked(arguments: argparse.Namespace) -> Specification:
+    """Return what the command line asks for. Raise InputError for profiles that can't be profiled."""
     arms = _arms(arguments.profile, arguments.second, arguments.engine or "local")
     for arm in arms:
         if (ranks := profile.load(arm.profile).ranks) > 1:
             one = "only one process is profiled here; choose another"
             raise InputError(f"profile '{arm.name}' is for {ranks} ranks, and {one}")
-    asked = Specification(
+    return Specification(
         title="breakdown",
         arms=arms,
         workload=arguments.workload,
@@ -161,8 +163,12 @@ def _prepare(arguments: argparse.Namespace) -> tuple[Job, str, str]:
         force=arguments.force,
         allow_unknown=arguments.allow_unknown,
     )
+
+
+def _prepare(asked: Specification) -> tuple[Job, str, str]:
+    """Return what to start, where its data is from, and the engine's version and its PyTorch's."""
     prepared = prepare(asked)
-    about = prepared.context.seen[arms[0].target]
+    about = prepared.context.seen[asked.arms[0].target]
     engine, torch = about["engine"], about["inspection"]["packages"]["torch"]
     return prepared.job, prepared.data_source, f"{engine['name']} {engine['version']}, torch {torch}"
 

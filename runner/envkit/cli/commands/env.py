@@ -13,6 +13,7 @@ from envkit.cli.resolving_options import Looked
 from envkit.common.errors import MEASURED, InputError
 from envkit.engines import CONTAINERS, container
 from envkit.engines.base import PACKAGE
+from envkit.profiles import profile
 from envkit.profiles.formats import FORMATS, docker_run
 from envkit.profiles.formats.resolved import Resolved
 from envkit.profiles.profile import VARIABLE_NAME
@@ -32,15 +33,15 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     chosen = FORMATS[arguments.format]
-    looked = resolving_options.look(arguments)
-    environment = looked.environment
-    if chosen.inside and looked.engine.name == "local":
-        needs = [*environment.preload, *environment.prefix[:1]]
-        if needs:
+    if chosen.inside and arguments.engine in (None, "local"):
+        named = profile.load(arguments.profile)
+        if needs := [*named.preload, *named.prefix[:1]]:
             raise InputError(
-                f"profile '{environment.profile}' needs {', '.join(needs)}, and --format {arguments.format} needs the "
+                f"profile '{named.name}' needs {', '.join(needs)}, and --format {arguments.format} needs the "
                 "paths inside an image: add --engine docker with --image, apptainer with --sif, or enroot with --sqsh"
             )
+    looked = resolving_options.look(arguments)
+    environment = looked.environment
     limits = tuple(container.limits(engine_options.given(arguments)))
     stray = _stray(looked) if chosen.cleans and looked.engine.name == "local" else ()
     resolved = _resolved(looked, limits, stray)

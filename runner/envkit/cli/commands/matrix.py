@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit import engines
-from envkit.bench import requirements
+from envkit.bench import early_checks, requirements
 from envkit.bench.context import ExecutionContext, execution_context
 from envkit.bench.job import Job
 from envkit.bench.plan import REFERENCE_PROFILE, Arm, own_ranks
@@ -20,6 +20,7 @@ from envkit.bench.specification import Specification
 from envkit.checks.preflight import preflight
 from envkit.cli import measuring, measuring_options, submission, submitted, trying
 from envkit.cli.measuring import Invocation
+from envkit.cli.messages import NothingToCompare
 from envkit.cli.parser import Parser
 from envkit.cluster import type_wording
 from envkit.cluster.slurm import collect
@@ -103,9 +104,20 @@ def _show_nodes(as_json: bool) -> submission.Show:
 
 def measure(asked: Specification, named: Sequence[str], how: Invocation) -> int:
     """Measure all that apply of the profiles ``named``; ``asked`` has the reference alone. Returns the exit status."""
+    if how.resume is None:
+        _require_early(asked, named, how)
     with machine_lock():  # for trying and measuring: nothing else is to begin between the two
         engines.remove_leftovers()
         return _try_and_measure(asked, named, how)
+
+
+def _require_early(asked: Specification, named: Sequence[str], how: Invocation) -> None:
+    """Raise InputError for what can be told wrong before anything starts."""
+    loaded = [profile.load(name) for name in dict.fromkeys(named)]
+    if {one.name for one in loaded} <= {REFERENCE_PROFILE}:
+        raise InputError(NothingToCompare(REFERENCE_PROFILE))
+    early_checks.require(asked, how.output)
+    early_checks.require_time(asked, 1 + max(1, len(early_checks.applying(loaded))))
 
 
 def _try_and_measure(asked: Specification, named: Sequence[str], how: Invocation) -> int:

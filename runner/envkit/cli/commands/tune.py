@@ -20,7 +20,7 @@ from envkit.bench.measure import INTERRUPTED as CUT_SHORT
 from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.record import Event, Record
 from envkit.cli import measuring, submission, tune_nodes, tune_options
-from envkit.cli.tuning import first_event, require_same_tuning, session_of
+from envkit.cli.tuning import first_event, require_early, require_same_tuning, session_of
 from envkit.common import atomic
 from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted, short
@@ -43,6 +43,8 @@ add_arguments = tune_options.add_arguments
 def run(arguments: argparse.Namespace) -> int:
     if submission.is_given(arguments):
         return tune_nodes.run(arguments)
+    if arguments.resume is None:
+        require_early(_asked(arguments), arguments.output)
     with machine_lock():
         engines.remove_leftovers()
         try:
@@ -63,10 +65,16 @@ def _start(arguments: argparse.Namespace) -> int:
 
 def _intent(arguments: argparse.Namespace) -> tuple[TuningSpecification, dict[str, Any], ExecutionContext]:
     """Return the tuning that the command line asks for, prepared on this machine."""
+    asked = _asked(arguments)
+    return (asked, *first_event(asked))
+
+
+def _asked(arguments: argparse.Namespace) -> TuningSpecification:
+    """Return the tuning that the command line asks for. Raise InputError if its profile can't be written."""
     asked = tune_options.asked(arguments, _default_path())
     if not arguments.exhaustive:
         destination.require(Path(asked.profile))
-    return (asked, *first_event(asked))
+    return asked
 
 
 def _resume(arguments: argparse.Namespace) -> int:
