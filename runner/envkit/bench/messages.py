@@ -25,3 +25,34 @@ class FolderNotWritable(Message):
 
     folder: str
     there: str
+
+
+class Interrupted(Message):
+    code = "bench.interrupted"
+    template = "interrupted; go on with: {command}"
+
+    command: str
+
+
+class InterruptedForGood(Message):
+    """A run that nothing goes on with: it is so short that it is begun anew."""
+
+    code = "bench.interrupted-for-good"
+    template = "interrupted; start it again"
+
+
+class WorkerFailed(Message):
+    code = "bench.worker-failed"
+    template = "a worker failed; see failures"
+
+
+class NotInEffect(Message):
+    code = "bench.not-in-effect"
+    template = "not in effect: {arms}"
+
+    arms: tuple[str, ...]
+
+
+class TargetNotReached(Message):
+    code = "bench.target-not-reached"
+    template = "a training did not reach its target"

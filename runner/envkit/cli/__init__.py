@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import os
 import signal
 import sys
@@ -11,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from types import FrameType, ModuleType
 
 from envkit import __version__
+from envkit.cli.ending import end_with
 from envkit.cli.messages import Interrupted, OptionBeforeCommand, PackageMissing, SystemRefused, UnknownCommand
 from envkit.cli.overview import COMMANDS, EXIT_STATUSES
 from envkit.cli.parser import Parser
-from envkit.common.errors import BAD_INPUT, INTERRUPTED, MEASURED, CommandError, InputError
+from envkit.common.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError
 from envkit.common.suggestion import nearest
 from envkit.messages import Message
-from envkit.rendering import text
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # a batch system's end of time, a terminal that has gone
 OWN_COMMAND = ("exec", "doctor", "advise")  # what follows `--` is a command with options of its own
@@ -36,10 +37,11 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
     argv = sys.argv[1:] if argv is None else argv
+    _print_anything()
     try:
         return _run(argv)
-    except CommandError as error:
-        return _failed(argv, error.message, error.status, error.document)
+    except InputError as error:
+        return _failed(argv, error.message, BAD_INPUT, error.document)
     except KeyboardInterrupt:
         return _failed(argv, Interrupted(), INTERRUPTED)
     except BrokenPipeError:
@@ -58,14 +60,9 @@ def _failed(
     argv: Sequence[str], message: Message | str, status: int, document: Mapping[str, object] | None = None
 ) -> int:
     """Say on stderr what ended the command, with --json on stdout too, and return the exit status."""
-    line = text(message if isinstance(message, Message) else " ".join(message.splitlines()))
-    print(f"envkit: {line}", file=sys.stderr)
+    as_json = "--json" in argv[: _end_of_options(argv)]
     try:
-        if "--json" in argv[: _end_of_options(argv)]:
-            import json
-
-            error = message.to_json() if isinstance(message, Message) else {"code": None, "severity": "error"}
-            print(json.dumps({**(document or {}), "error": {**error, "text": line}}))
+        end_with(message, status, as_json, document)
         if sys.stdout:
             sys.stdout.flush()
     except OSError:  # it may be what ended the command: a full disk, or a reader that has gone
@@ -130,6 +127,13 @@ def _no_command(name: str) -> int:
     if name.startswith("-"):
         raise InputError(OptionBeforeCommand(name))
     raise InputError(UnknownCommand(name, nearest(name, [*COMMANDS, "help"])))
+
+
+def _print_anything() -> None:
+    """Have characters that the locale lacks printed as escapes: LANG=C has ASCII alone."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _drop_output() -> None:

@@ -18,6 +18,7 @@ from envkit.analysis.summary import Summary, summarise
 from envkit.bench import early_checks, measure, record, resuming, room, seal
 from envkit.bench.context import recorded_context
 from envkit.bench.job import Job
+from envkit.bench.messages import Interrupted, InterruptedForGood, NotInEffect, TargetNotReached, WorkerFailed
 from envkit.bench.plan import Plan
 from envkit.bench.prepare import Prepared, begin, prepare
 from envkit.bench.record import Event, Record
@@ -26,10 +27,12 @@ from envkit.bench.room import TooShort
 from envkit.bench.specification import Specification
 from envkit.cli import output_options
 from envkit.cli.arguments import option
+from envkit.cli.ending import end_with, error
 from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted, short
 from envkit.common.machine_lock import machine_lock
 from envkit.common.progress import Progress
+from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
 from envkit.report import model, terminal
@@ -240,22 +243,34 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
     unfinished = reason in (measure.INTERRUPTED, measure.TOO_SHORT)
     if then is not None and not unfinished and status == MEASURED:
         return then(folder)
-    if how.json:
-        own = how.cut_short(summary, folder) if how.cut_short and unfinished else summary.to_json()
-        print(json.dumps({**own, "record": str(folder)}))
-    else:
+    own = how.cut_short(summary, folder) if how.cut_short and unfinished else summary.to_json()
+    document = {**own, "record": str(folder)}
+    if not how.json:
         terminal.show(summary, str(short(folder)), terminal.console())
     if reason == measure.TOO_SHORT:
         found = room.need(events, job.plan)
         assert found is not None, "a worker ended"
         again = "" if how.resumed_by is None else f", or go on with: {_go_on_with(how, folder)}"
-        raise TooShort(f"{room.refusal(found, job.plan)}{again}")
+        raise TooShort(f"{room.refusal(found, job.plan)}{again}", document)
     if reason == measure.INTERRUPTED:
-        # a run that nothing goes on with is so short that it is begun anew
-        again = "start it again" if how.resumed_by is None else f"go on with: {_go_on_with(how, folder)}"
-        print(f"envkit: interrupted; {again}", file=sys.stderr)
-        return INTERRUPTED
+        return end_with(_interrupted(how, folder), INTERRUPTED, how.json, document)
+    if how.json:
+        problem = _problem(reason, summary)
+        print(json.dumps(document if problem is None else {**document, **error(problem)}))
     return status
+
+
+def _interrupted(how: Invocation, folder: Path) -> Message:
+    return InterruptedForGood() if how.resumed_by is None else Interrupted(_go_on_with(how, folder))
+
+
+def _problem(reason: str, summary: Summary) -> Message | None:
+    """Return why a run that ended has exit status 1, or None. The report for people says it in its own words."""
+    if reason == measure.FAILED:
+        return WorkerFailed()
+    if summary.not_in_effect:
+        return NotInEffect(tuple(one.arm for one in summary.measured if not one.in_effect))
+    return TargetNotReached() if summary.not_reached else None
 
 
 def _go_on_with(how: Invocation, folder: Path) -> str:

@@ -89,7 +89,7 @@ class Parser(_Marking, argparse.ArgumentParser):
         hidden = 0 if full else len(shown) - len(basic)
         self.formatter_class = argparse.HelpFormatter
         formatter = self._get_formatter()
-        formatter.add_usage(self.usage or self._usage(), [], [])
+        formatter.add_text(f"usage: {self.usage or self._usage()}")  # which add_usage would not break into lines
         formatter.add_text(self.description)
         sections: list[tuple[str | None, str | None, list[argparse.Action]]]
         if hidden:

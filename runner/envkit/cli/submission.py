@@ -23,6 +23,7 @@ from envkit.bench import record
 from envkit.bench.record import Event, Record
 from envkit.cli import measuring, measuring_options, next_job, output_options, rank_options, submitted
 from envkit.cli.arguments import count, duration, host_names, node_names
+from envkit.cli.ending import error
 from envkit.cli.parser import Parser
 from envkit.cluster.slurm import collect as collecting
 from envkit.cluster.slurm import script, table
@@ -374,13 +375,13 @@ def _report(
     status = collecting.status(results, settings.runs)
     document = collecting.document(folder, settings, followed, results)
     atomic.write(folder / SUMMARY, json.dumps(document).encode(), private=True)
-    found = show(settings, folder, results, document)
+    measured = sum(one.settled for one in results)
+    ended = "not measured to the end" if settings.joint else f"{measured} of {settings.nodes} nodes measured"
+    problem = f"{'interrupted' if interrupted else ended}; go on with: {_go_on(arguments, folder)}"
+    found = show(settings, folder, results, document if status == MEASURED else {**document, **error(problem)})
     for line in table.problems(results):
         print(f"envkit: {line}", file=sys.stderr)
     if status == MEASURED:
         return found
-    measured = sum(one.settled for one in results)
-    ended = "not measured to the end" if settings.joint else f"{measured} of {settings.nodes} nodes measured"
-    how = "interrupted" if interrupted else ended
-    print(f"envkit: {how}; go on with: {_go_on(arguments, folder)}", file=sys.stderr)
+    print(f"envkit: {problem}", file=sys.stderr)
     return INTERRUPTED if interrupted else status

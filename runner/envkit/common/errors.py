@@ -1,4 +1,4 @@
-"""How the command line ends: exit statuses, and the errors that end a command."""
+"""How the command line ends: exit statuses, and the one error that means the user's input must change."""
 
 from __future__ import annotations
 
@@ -13,21 +13,12 @@ BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
-class CommandError(MessageError):
-    """What ends a command. ``document`` is what its --json prints beside the error, if there is something to print."""
+class InputError(MessageError):
+    """Bad input. The message is one line: which file and key, what is wrong, and how to fix it.
 
-    status = FAILED
+    ``document`` is what --json prints beside the error, if something was found before it.
+    """
 
     def __init__(self, message: Message | str, document: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
-        self.document = document or {}
-
-
-class Failure(CommandError):
-    """The command failed, although its input is good. The message is one line: what failed, and what to do."""
-
-
-class InputError(CommandError):
-    """Bad input. The message is one line: which file and key, what is wrong, and how to fix it."""
-
-    status = BAD_INPUT
+        self.document = document

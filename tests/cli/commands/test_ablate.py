@@ -177,7 +177,7 @@ def test_what_cannot_be_taken_apart(refused, write_profile, run_folder, text, sa
         (["no-such-profile"], "no profile 'no-such-profile' in "),
         (["gnu-omp", "--full"], "ablate takes no --full: one training each has no interval to tell settings apart by"),
         (["gnu-omp", "--workload", "all"], "--workload all means nothing to envkit ablate; name one of: "),
-        (["gnu-omp", "--engine", "lokal"], "no engine 'lokal'; there are: "),
+        (["gnu-omp", "--engine", "lokal"], "no engine 'lokal'; did you mean 'local'?; there are: "),
     ],
 )
 def test_bad_input(refused, arguments, said):

@@ -101,6 +101,7 @@ def test_files_of_images_are_compared_too(cli, tmp_path, images_of, run_folder, 
     made = images_of(engine, kind)
     files = [tmp_path / f"envkit-cpu-{name}.{kind}" for name in ("old", "new")]
     for file in files:
+        file.touch()
         made.add(str(file))
     options = ("--data", "synthetic", "--steps", 3, "--blocks", 1, "--output", run_folder)
     # as they are named from there: a run may be resumed from elsewhere

@@ -95,7 +95,7 @@ def _naming_prove() -> Iterator[None]:
     try:
         yield
     except TooShort as error:
-        raise TooShort(str(error).replace("--budget", "--prove")) from None
+        raise TooShort(str(error).replace("--budget", "--prove"), error.document) from None
 
 
 def _specification(arguments: argparse.Namespace) -> Specification:
@@ -210,10 +210,8 @@ def _prove(asked: Specification, advice: Advice, steps: int, arguments: argparse
     least_s = (steps + WARMUP_STEPS) * step_s
     try:
         room.require(plan_of(asked, ""), [least_s])
-    except TooShort:
-        if arguments.json:
-            print(json.dumps(advice.to_json()))
-        raise
+    except TooShort as error:
+        raise TooShort(error.message, advice.to_json()) from None
 
     def proved(summary: Summary, folder: Path) -> dict[str, Any]:
         return {**advice.to_json(), "proof": summary.to_json(), "record": str(folder)}

@@ -115,7 +115,7 @@ def _check(arguments: argparse.Namespace) -> int:
     old = baselines.load(arguments.name, arguments.folder)
     if arguments.against is not None:
         why = "means nothing with --against, which measures nothing"
-        refuse_others(arguments, ("command", "action", "name", "folder", "json", "against", "threshold"), why)
+        refuse_others(arguments, ("command", "action", "name", "folder", "json", "quiet", "against", "threshold"), why)
         return _compare(arguments, old, arguments.against)
     asked = baseline_check.asked(arguments, old)
     how = Invocation(arguments.output, arguments.json, output_options.is_quiet(arguments))

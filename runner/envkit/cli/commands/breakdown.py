@@ -23,6 +23,7 @@ from envkit.bench.specification import TIMEOUT_S, Specification
 from envkit.checks.effect import Check, check
 from envkit.cli import engine_options, output_options, training_options
 from envkit.cli.arguments import count, duration, refuse
+from envkit.cli.ending import end_with
 from envkit.cli.parser import Parser
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
@@ -106,10 +107,9 @@ def run(arguments: argparse.Namespace) -> int:
             with Progress(0.0, quiet=output_options.is_quiet(arguments)) as progress:
                 documents, unmet = _measure(job, arguments, progress)
         except _Failure as failure:
-            print(f"envkit: {failure}", file=sys.stderr)
             for line in failure.outcome.stderr_tail.strip().splitlines()[-terminal.STDERR_LINES :]:
                 print(f"        | {line}", file=sys.stderr)
-            return FAILED
+            return end_with(str(failure), FAILED, arguments.json)
     if arguments.json:
         found = _phases_found(documents, unmet) if arguments.phases else _operators_found(documents, unmet, arguments)
         print(json.dumps({**_facts(job.plan, source, versions), **found, "not_in_effect": _missing(unmet)}))

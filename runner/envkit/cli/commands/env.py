@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import sys
@@ -28,6 +29,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--format", metavar="FORMAT", choices=FORMATS, default="shell", help=f"write {uses} (default: shell)"
     )
+    parser.add_argument("--json", action="store_true", help="print the text and its notes as JSON")
     resolving_options.add_arguments(parser)
 
 
@@ -68,6 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
     elif environment.preload and chosen.either:
         fix = "for a container add --engine docker --image NAME"
         notes.append(f"the preloaded libraries' paths are this machine's; {fix}")
+    if arguments.json:
+        print(json.dumps({"format": arguments.format, "text": text, "notes": notes}))
+        return MEASURED
     sys.stdout.write(text)
     for note in notes:  # eval and a redirection hide what stands in comments, and some formats have none
         print(f"envkit: note: {note}", file=sys.stderr)

@@ -13,6 +13,7 @@ from envkit.bench import record
 from envkit.bench.plan import MARGIN, REFERENCE_PROFILE
 from envkit.cli import submission
 from envkit.cli.arguments import refuse_others
+from envkit.cli.ending import end_with
 from envkit.cli.parser import Parser
 from envkit.cluster.fleet import kept
 from envkit.cluster.slurm.collect import NodeResult
@@ -71,10 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             return _show(folder, arguments, settings.nodelist, settings.specification.margin, {"submission": document})
         except InputError as error:
-            if arguments.json:
-                print(json.dumps({"submission": document}))
-            print(f"envkit: no report: {error}", file=sys.stderr)
-            return FAILED
+            return end_with(f"no report: {error}", FAILED, arguments.json, {"submission": document})
 
     return submission.run(arguments, show, with_resume=("judged", "html", "prometheus"))
 
