@@ -89,9 +89,7 @@ def names_that_the_kit_reads() -> dict[str, str]:
 def test_what_is_read_stands_in_the_table():
     found, listed = names_that_the_kit_reads(), table()
     assert {"DOCKER_HOST", "SBATCH_PARTITION", "SLURM_JOB_END_TIME", "SLURMD_NODENAME"} <= found.keys()
-    missing = {
-        name: path for name, path in found.items() if not any(fnmatchcase(name, one) for one in (*listed, OWN))
-    }
+    missing = {name: path for name, path in found.items() if not any(fnmatchcase(name, one) for one in (*listed, OWN))}
     assert missing == {}
     assert set(listed) >= BY_LIBRARIES
 
@@ -102,6 +100,8 @@ def test_what_stands_in_the_table_is_read_and_stands_there_once():
     places = (*RUNNER.rglob("*.py"), *(PROJECT / "images").rglob("*"), PROJECT / "Makefile")
     texts = [path.read_text(errors="replace") for path in places if path.is_file()]
     unused = [
-        name for name in listed if name not in BY_LIBRARIES and not any(name.removesuffix("_*") in text for text in texts)
+        name
+        for name in listed
+        if name not in BY_LIBRARIES and not any(name.removesuffix("_*") in text for text in texts)
     ]
     assert unused == []
