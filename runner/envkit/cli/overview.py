@@ -42,6 +42,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "calibrate": "measure the noise floor: the baseline against itself",
         "compare-engines": "measure what a container engine costs",
         "loader-grid": "measure DataLoader settings: workers and batch sizes",
+        "completion": "print a completion script for bash, zsh or fish",
     },
 }
 COMMANDS: Mapping[str, str] = {name: text for group in GROUPS.values() for name, text in group.items()}
