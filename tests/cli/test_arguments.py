@@ -4,7 +4,7 @@ import argparse
 from datetime import datetime, timedelta
 
 import pytest
-from envkit.cli.arguments import count, counts, duration, host_names, moment, share
+from envkit.cli.arguments import count, counts, duration, host_names, moment, share, words
 from envkit.cli.messages import NoUnit
 from envkit.cli.parser import BadValue
 
@@ -94,3 +94,10 @@ def test_what_is_no_name_of_a_host_is_refused(name):
 def test_a_port_of_a_host_is_given_elsewhere(name):
     with pytest.raises(argparse.ArgumentTypeError, match=f"'{name}': no port can be given here; .* in ~/.ssh/config"):
         host_names(name)
+
+
+def test_options_as_words_can_be_given_again():
+    given = argparse.Namespace(timeout=90.0, force=True, compile=False, keep_env=["A", "B"], seed=None, steps=3)
+    found = words(given, vars(given))
+    assert found == ["--timeout", "90s", "--force", "--keep-env", "A", "--keep-env", "B", "--steps", "3"]
+    assert duration(found[1]) == 90.0

@@ -15,6 +15,8 @@ from envkit.common.suggestion import suggestion
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _HOURS = {"h": 1, "d": 24, "w": 168}
+# Options whose value is a number of seconds.
+DURATIONS = ("budget", "timeout", "prove", "watch", "time_limit", "start_within")
 
 
 def duration(text: str) -> float:
@@ -115,6 +117,7 @@ def words(given: argparse.Namespace, names: Iterable[str]) -> list[str]:
         if isinstance(value, bool):
             found += [option(name)] if value else []
             continue
+        value = f"{value:g}s" if name in DURATIONS and value is not None else value
         for one in value if isinstance(value, list) else [value]:
             if one is not None:  # one that begins with a dash would be taken for another option
                 found += [f"{option(name)}={one}"] if str(one).startswith("-") else [option(name), str(one)]

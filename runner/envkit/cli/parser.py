@@ -15,6 +15,7 @@ from envkit.cli.messages import BadOptionValue, BadUsage, UnexpectedArgument, Un
 from envkit.common.errors import InputError
 from envkit.common.suggestion import nearest
 from envkit.messages import Message
+from envkit.rendering import text
 
 ADVANCED = "advanced"  # the attribute of an action
 
@@ -23,7 +24,7 @@ class BadValue(argparse.ArgumentTypeError):
     """A type of an argument refuses a value, and ``problem`` says why."""
 
     def __init__(self, problem: Message) -> None:
-        super().__init__(problem.code)
+        super().__init__(text(problem))  # which parsers of argparse itself print
         self.problem = problem
 
 

@@ -36,6 +36,7 @@ from envkit.common.machine_lock import machine_lock
 from envkit.engines import apptainer
 from envkit.engines.hosts.step import HOSTS
 from envkit.profiles import needs, profile
+from envkit.rendering import text_of
 from envkit.worker.host import cpu_facts
 
 # Says that the time limit is near (--signal of the batch script). Slurm sends a signal to all processes of a step: this
@@ -56,7 +57,7 @@ def main() -> int:
         if settings.sha256 != sha256:
             raise InputError(f"{folder / FILE_NAME}: is not what was submitted, or was edited since; submit again")
     except InputError as error:
-        print(f"envkit: {node}: {error}", file=sys.stderr)
+        print(f"envkit: {node}: {text_of(error)}", file=sys.stderr)
         return BAD_INPUT
     if stage == CHECK:
         return _check(settings, folder, node, job)
@@ -113,10 +114,10 @@ def _check(settings: Settings, folder: Path, node: str, job: str) -> int:
             with machine_lock():  # the runner has that of the first host, and workers have those of the others
                 pass
     except InputError as error:
-        print(f"envkit: {node}: {error}", file=sys.stderr)
+        print(f"envkit: {node}: {text_of(error)}", file=sys.stderr)
         atomic.make_private(place)
         now = time.time()
-        Outcome(job, now, now, BAD_INPUT, str(error)).write(place)
+        Outcome(job, now, now, BAD_INPUT, text_of(error)).write(place)
         return BAD_INPUT
     (place / node_status.NAME).unlink(missing_ok=True)  # of an earlier job
     return MEASURED
@@ -126,7 +127,7 @@ def _say_type(folder: Path, node: str) -> int:
     try:
         node_tuning.say_type(folder, node)
     except InputError as error:  # it is said again, and recorded, when the node is to search
-        print(f"envkit: {node}: {error}", file=sys.stderr)
+        print(f"envkit: {node}: {text_of(error)}", file=sys.stderr)
         return BAD_INPUT
     return MEASURED
 
@@ -142,7 +143,7 @@ def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str,
         os.chdir(start)
     except (InputError, OSError) as error:
         elsewhere = f"{start}: {os.strerror(error.errno or 0)} here" if isinstance(error, OSError) else ""
-        problem = f"{elsewhere}; start from a folder that all nodes share" if elsewhere else str(error)
+        problem = f"{elsewhere}; start from a folder that all nodes share" if elsewhere else text_of(error)
         print(f"envkit: {problem}", file=sys.stderr)
         return BAD_INPUT, problem
     sys.argv = settings.command(str(folder), place.name)  # which the record keeps
@@ -151,7 +152,7 @@ def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str,
     except record.RecordFull as error:
         problem = f"{error}; what was recorded is safe: make room"
     except (InputError, OSError) as error:
-        problem = str(error)
+        problem = text_of(error)
     print(f"envkit: {problem}", file=sys.stderr)
     return BAD_INPUT, problem
 
