@@ -111,4 +111,4 @@ def test_quiet_shows_no_progress(bench, instant, tmp_path, option):
     loud, quiet = bench("mine"), bench("mine", option, "--output", tmp_path / "quiet")
     assert "block 1 of 6: " in loud.stderr
     assert quiet.stderr == ""
-    assert "verdict" in quiet.stdout
+    assert "baseline" in quiet.stdout

@@ -7,23 +7,30 @@ the advanced ones out, and ``--help-all`` prints all of them in their groups.
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from collections.abc import Iterator, Sequence
+from types import ModuleType
 from typing import Any, NoReturn
 
-from envkit.cli.messages import BadOptionValue, BadUsage, UnexpectedArgument, UnknownChoice, UnknownOption
 from envkit.common.errors import InputError
 from envkit.common.suggestion import nearest
 from envkit.messages import Message
-from envkit.rendering import text
 
 ADVANCED = "advanced"  # the attribute of an action
+
+
+def messages() -> ModuleType:
+    """Return the messages of the command line, imported only if something is wrong: `envkit exec` is to start fast."""
+    return importlib.import_module("envkit.cli.messages")
 
 
 class BadValue(argparse.ArgumentTypeError):
     """A type of an argument refuses a value, and ``problem`` says why."""
 
     def __init__(self, problem: Message) -> None:
+        from envkit.rendering import text
+
         super().__init__(text(problem))  # which parsers of argparse itself print
         self.problem = problem
 
@@ -133,6 +140,8 @@ class Parser(_Marking, argparse.ArgumentParser):
         return found, rest
 
     def _unknown(self, rest: Sequence[str]) -> Message:
+        from envkit.cli.messages import UnexpectedArgument, UnknownOption
+
         dashed = next((word for word in rest if word.startswith("-")), None)
         if dashed is None:
             return UnexpectedArgument(rest[0], self.prog)
@@ -146,16 +155,16 @@ class Parser(_Marking, argparse.ArgumentParser):
         except argparse.ArgumentError as error:
             cause = error.__context__
             problem = cause.problem if isinstance(cause, BadValue) else error.message
-            raise InputError(BadOptionValue(_name(action), problem)) from None
+            raise InputError(messages().BadOptionValue(_name(action), problem)) from None
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             choices = tuple(map(str, action.choices))
-            problem = UnknownChoice(str(value), choices, nearest(str(value), choices))
-            raise InputError(BadOptionValue(_name(action), problem))
+            problem = messages().UnknownChoice(str(value), choices, nearest(str(value), choices))
+            raise InputError(messages().BadOptionValue(_name(action), problem))
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(BadUsage(message.removeprefix("argument "), self.prog))
+        raise InputError(messages().BadUsage(message.removeprefix("argument "), self.prog))
 
 
 def _name(action: argparse.Action) -> str:

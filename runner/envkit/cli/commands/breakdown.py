@@ -107,9 +107,10 @@ def run(arguments: argparse.Namespace) -> int:
             with Progress(0.0, quiet=output_options.is_quiet(arguments)) as progress:
                 documents, unmet = _measure(job, arguments, progress)
         except _Failure as failure:
+            status = end_with(str(failure), FAILED, arguments.json)
             for line in failure.outcome.stderr_tail.strip().splitlines()[-terminal.STDERR_LINES :]:
                 print(f"        | {line}", file=sys.stderr)
-            return end_with(str(failure), FAILED, arguments.json)
+            return status
     if arguments.json:
         found = _phases_found(documents, unmet) if arguments.phases else _operators_found(documents, unmet, arguments)
         print(json.dumps({**_facts(job.plan, source, versions), **found, "not_in_effect": _missing(unmet)}))
