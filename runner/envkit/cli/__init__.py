@@ -13,7 +13,7 @@ from types import FrameType, ModuleType
 
 from envkit import __version__
 from envkit.cli.overview import COMMANDS, EXIT_STATUSES
-from envkit.cli.parser import Parser, messages
+from envkit.cli.parser import Parser, load_messages
 from envkit.common.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError
 from envkit.common.suggestion import nearest
 from envkit.messages import Message
@@ -41,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
     except InputError as error:
         return _failed(argv, error.message, BAD_INPUT, error.document)
     except KeyboardInterrupt:
-        return _failed(argv, messages().Interrupted(), INTERRUPTED)
+        return _failed(argv, load_messages().Interrupted(), INTERRUPTED)
     except BrokenPipeError:
         _drop_output()  # the reader of the output has gone (`envkit … | head`): nothing is left to say
         return MEASURED
@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
             from envkit.checks.process_limit import reached
 
             said = f"no more processes or threads can be started: {reached()}"
-        return _failed(argv, messages().SystemRefused(said), BAD_INPUT)
+        return _failed(argv, load_messages().SystemRefused(said), BAD_INPUT)
 
 
 def _failed(
@@ -79,7 +79,7 @@ def _module(command: str) -> ModuleType:
     try:
         return importlib.import_module(f"envkit.cli.commands.{command.replace('-', '_')}")
     except ModuleNotFoundError as error:
-        raise InputError(messages().PackageMissing(str(error.name))) from None
+        raise InputError(load_messages().PackageMissing(str(error.name))) from None
 
 
 def parser_of(command: str) -> tuple[Parser, ModuleType]:
@@ -125,8 +125,8 @@ def _no_command(name: str) -> int:
         print(overview.text(shutil.get_terminal_size().columns), end="")
         return MEASURED
     if name.startswith("-"):
-        raise InputError(messages().OptionBeforeCommand(name))
-    raise InputError(messages().UnknownCommand(name, nearest(name, [*COMMANDS, "help"])))
+        raise InputError(load_messages().OptionBeforeCommand(name))
+    raise InputError(load_messages().UnknownCommand(name, nearest(name, [*COMMANDS, "help"])))
 
 
 def _print_anything() -> None:

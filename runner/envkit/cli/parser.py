@@ -20,7 +20,7 @@ from envkit.messages import Message
 ADVANCED = "advanced"  # the attribute of an action
 
 
-def messages() -> ModuleType:
+def load_messages() -> ModuleType:
     """Return the messages of the command line, imported only if something is wrong: `envkit exec` is to start fast."""
     return importlib.import_module("envkit.cli.messages")
 
@@ -155,16 +155,16 @@ class Parser(_Marking, argparse.ArgumentParser):
         except argparse.ArgumentError as error:
             cause = error.__context__
             problem = cause.problem if isinstance(cause, BadValue) else error.message
-            raise InputError(messages().BadOptionValue(_name(action), problem)) from None
+            raise InputError(load_messages().BadOptionValue(_name(action), problem)) from None
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             choices = tuple(map(str, action.choices))
-            problem = messages().UnknownChoice(str(value), choices, nearest(str(value), choices))
-            raise InputError(messages().BadOptionValue(_name(action), problem))
+            problem = load_messages().UnknownChoice(str(value), choices, nearest(str(value), choices))
+            raise InputError(load_messages().BadOptionValue(_name(action), problem))
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(messages().BadUsage(message.removeprefix("argument "), self.prog))
+        raise InputError(load_messages().BadUsage(message.removeprefix("argument "), self.prog))
 
 
 def _name(action: argparse.Action) -> str:
