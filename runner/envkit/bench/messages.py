@@ -14,7 +14,7 @@ class VariableNotSet(Message):
 
 class HoldsRun(Message):
     code = "bench.holds-run"
-    template = "{folder}: holds a run already; continue it with --resume {folder}, or give another folder"
+    template = "{folder}/record.jsonl: holds a run already; continue it with --resume {folder}, or give another folder"
 
     folder: str
 
