@@ -127,7 +127,7 @@ for one in "${parts[@]}"; do
     all-reduce) ranked all-reduce all-reduce --scale 16 ;;
     kernels)
         echo "== kernels"
-        envkit profile-ops baseline gpu-one-queue --python "$python" --device cuda --processes "$processes" --data "$data" |
+        envkit breakdown baseline gpu-one-queue --python "$python" --device cuda --processes "$processes" --data "$data" |
             tee "$output/kernels.txt"
         ;;
     cpu) part cpu matrix "${trained[@]}" --workload cnn --data "$data" ;;

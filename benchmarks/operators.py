@@ -1,6 +1,6 @@
 """Where a training step's time goes: the baseline's operators and phases beside other profiles', and why those differ.
 
-Each table is one ``envkit profile-ops``.
+Each table is one ``envkit breakdown``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from envkit.analysis.operator_times import OTHERS, short_name
 from envkit.cli.arguments import count
-from envkit.cli.commands.profile_ops import PROCESSES, STEPS, TOP
+from envkit.cli.commands.breakdown import PROCESSES, STEPS, TOP
 from envkit.worker.workloads import get
 
 from benchmarks import page, script
@@ -49,18 +49,18 @@ def _measure(profile: str, arguments: argparse.Namespace, results: Results) -> N
     fixed = script.given(arguments, "steps", "processes", "python")
     data = script.given(arguments, "data")
     if not results.of("comparison", profile=profile):
-        found = script.runner("profile-ops", profile, *fixed, *data, what=profile)
+        found = script.runner("breakdown", profile, *fixed, *data, what=profile)
         results.append("comparison", profile=profile, found=found)
         print(f"{profile}: {' '.join(found['reasons'])}", flush=True)
     for workload in PHASED:
         if not results.of("phases", profile=profile, workload=workload):
             of_its = [] if get(workload).generated else data
             options = ("--phases", "--workload", workload, *fixed, *of_its)
-            found = script.runner("profile-ops", profile, *options, what=profile)
+            found = script.runner("breakdown", profile, *options, what=profile)
             results.append("phases", profile=profile, workload=workload, found=found)
             print(f"{profile}: phases of {workload}", flush=True)
     if not results.of("forward", profile=profile):
-        found = script.runner("profile-ops", profile, "--forward", *fixed, *data, what=profile)
+        found = script.runner("breakdown", profile, "--forward", *fixed, *data, what=profile)
         results.append("forward", profile=profile, found=found)
         print(f"{profile}: forward pass", flush=True)
 

@@ -86,4 +86,4 @@ def test_what_was_measured_is_not_measured_again(script, mine, simulation, resul
 def test_a_profile_that_fails_ends_it_with_one_line(script, simulation):
     simulation.worker("baseline", does="exit", status=3)
     said = refusal(script("glibc-retain"))
-    assert "glibc-retain: envkit profile-ops ended with exit status 1: a worker of baseline: ended with" in said
+    assert "glibc-retain: envkit breakdown ended with exit status 1: a worker of baseline: ended with" in said

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 
 import pytest
 from envkit.cli.arguments import count, counts, duration, moment, share
+from envkit.cli.messages import NoUnit
+from envkit.cli.parser import BadValue
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("60s", 60), ("4m", 240), ("1h", 3600), ("90", 90), ("0.5s", 0.5), (" 1.5m ", 90)]
-)
+@pytest.mark.parametrize(("text", "seconds"), [("60s", 60), ("4m", 240), ("1h", 3600), ("0.5s", 0.5), (" 1.5m ", 90)])
 def test_duration_in_seconds(text, seconds):
     assert duration(text) == seconds
 
@@ -20,6 +20,13 @@ def test_duration_in_seconds(text, seconds):
 def test_duration_refuses_and_shows_examples(text):
     with pytest.raises(argparse.ArgumentTypeError, match="is not a time above 0; write for example 60s, 4m or 1h"):
         duration(text)
+
+
+@pytest.mark.parametrize("text", ["3", " 1.5 "])
+def test_duration_wants_a_unit(text):
+    with pytest.raises(BadValue) as refused:
+        duration(text)
+    assert refused.value.problem == NoUnit(text.strip())
 
 
 @pytest.mark.parametrize(("text", "value"), [("4%", 0.04), ("0.04", 0.04), ("12.5%", 0.125), ("99%", 0.99)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -12,6 +13,18 @@ import pytest
 from envkit import __version__
 from envkit.cli import COMMANDS
 from envkit.cli.commands import ablate, calibrate, loader_grid, plan
+from envkit.cli.messages import (
+    BadOptionValue,
+    BadUsage,
+    NoUnit,
+    OptionBeforeCommand,
+    UnexpectedArgument,
+    UnknownChoice,
+    UnknownCommand,
+    UnknownOption,
+)
+from envkit.cli.parser import Parser
+from envkit.rendering import text
 
 from tests.conftest import command_line
 from tests.simulation import times
@@ -40,7 +53,8 @@ def shown(command):
 
 
 SLURM = (
-    "--engine", "--nproc", "--nodelist", "--partition", "--time", "--sbatch", "--start-within", "--detach", "--dry-run",
+    "--engine", "--nproc", "--nodelist", "--partition", "--time-limit", "--sbatch", "--start-within", "--detach",
+    "--dry-run",
 )  # fmt: skip
 FLAGS = {
     "tune": (
@@ -59,10 +73,10 @@ FLAGS = {
     "ablate": ("PROFILE", "--engine", *shown("ablate")),
     "compare-engines": ("PROFILE", "--engines", *MEASURING),
     "loader-grid": (
-        "PROFILE", "--engine", "--workers", "--batches", "--prefetch", "--pin-memory", "--start",
+        "PROFILE", "--engine", "--workers", "--batches", "--prefetch", "--pin-memory", "--start-method",
         "--persistent-workers", *shown("loader-grid"),
     ),
-    "profile-ops": (
+    "breakdown": (
         "PROFILE2", "--phases", "--forward", "--engine", "--device", "--workload", "--processes", "--steps", "--data",
         "--top", "--json",
     ),
@@ -76,16 +90,18 @@ FLAGS = {
     "baseline": ("save", "check", "diff", "list"),
     "fleet": ("PROFILE", "report", "DIR", "--profile", "--html", "--prometheus", *SLURM, *shown("fleet")),
     "history": ("DIR", "--profile", "--engine", "--verdict", "--since", "--limit", "--json"),
-    "export-results": ("DIR", "--format", "--output"),
+    "export": ("DIR", "--format", "--output"),
     "report": ("DIR", "--details", "--json", "--html", "--png", "--markdown"),
 }  # fmt: skip
+# Options of the short help, but for those that all commands have.
+MOST_SHOWN = 12
 EXIT_STATUSES = ("exit status:", "0 done", "1 a worker failed", "2 bad input", "130 interrupted")
-OF_ITS_OWN = {"exec": ("exit status: the command's own; 1 where that was 0", "2 bad input")}
+OF_ITS_OWN = {"exec": ("exit status: the command's own, or 128 + N", "1 if that was 0", "2 bad input")}
 
 
 @pytest.mark.parametrize("command", FLAGS)
 def test_help_of_a_command_is_enough_to_work_with(cli, command):
-    result = cli(command, "--help", COLUMNS="200")
+    result = cli(command, "--help-all", COLUMNS="200")
     assert (result.returncode, result.stderr) == (0, "")
     for word in (*FLAGS[command], *OF_ITS_OWN.get(command, EXIT_STATUSES)):
         assert word in result.stdout, word
@@ -97,7 +113,7 @@ def test_help_of_a_command_is_enough_to_work_with(cli, command):
 
 @pytest.mark.parametrize("command", REFUSED)
 def test_help_has_no_word_of_what_is_always_refused(cli, command):
-    lines = cli(command, "--help", COLUMNS="200").stdout.splitlines()
+    lines = cli(command, "--help-all", COLUMNS="200").stdout.splitlines()
     listed = {line.split()[0] for line in lines if line.startswith("  --")}
     assert len(listed) > 20
     assert not listed & hidden(command)
@@ -106,27 +122,76 @@ def test_help_has_no_word_of_what_is_always_refused(cli, command):
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("ablate", "(default: 90s for each of these: the baseline, the profile, each of its settings alone, and the"),
+        ("ablate", "(default: 90s for each of: the baseline, the profile, each setting alone, and the profile without"),
         ("doctor", "exit status: 0 nothing found that is a reason to stop, 1 such a reason, 2 bad input"),
-        ("submit", "with --nproc 120s for each profile, the baseline too, and each process that they are held against"),
+        ("submit", "(default: 3m; 120s per arm with --nproc)"),
     ],
 )
 def test_help_says_what_is_a_command_s_own(cli, command, words):
     assert words in " ".join(cli(command, "--help", COLUMNS="200").stdout.split())
 
 
-def test_help_lists_the_commands_and_the_exit_statuses(cli):
-    result = cli("--help", COLUMNS="200")
-    assert result.returncode == 0
-    for word in (*FLAGS, *EXIT_STATUSES):
-        assert word in result.stdout
-    said = result.stdout.splitlines()[2]
-    assert said.startswith("Find out what an environment (variables, preloaded libraries, bindings) is worth to ")
-    assert "module" not in result.stdout
+def test_help_lists_the_commands_in_groups_with_a_short_line_each(cli):
+    printed = cli("--help", COLUMNS="80").stdout
+    assert [cli(*words, COLUMNS="80").stdout for words in ((), ("-h",), ("help",))] == [printed] * 3
+    titles = [line.removesuffix(":") for line in printed.splitlines() if line and line[0] != " " and line[-1] == ":"]
+    assert titles == ["start", "search", "inspect", "results", "clusters", "advanced", "options"]
+    listed = re.findall(r"^  ([a-z][a-z-]*)  +(.+)$", printed, re.MULTILINE)
+    assert dict(listed) == COMMANDS
+    assert max(map(len, COMMANDS.values())) <= 60
+    assert set(FLAGS) <= COMMANDS.keys()
+    for word in EXIT_STATUSES:
+        assert word in " ".join(printed.split())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_short_help_has_few_options_and_says_how_to_see_the_others(cli, command):
+    short, full = (cli(command, option, COLUMNS="100").stdout for option in ("--help", "--help-all"))
+    options = {
+        text: [line.split()[0] for line in text.splitlines() if line.startswith("  -")] for text in (short, full)
+    }
+    assert {*options[short]} <= {*options[full]}
+    assert len(options[short]) <= MOST_SHOWN + 1  # itself
+    hidden = len(options[full]) - len(options[short])
+    last = short.splitlines()[-1]
+    assert last == f"envkit {command} --help-all shows {hidden} more options." if hidden else "--help-all" not in short
+    assert "--help-all" not in full
+
+
+@pytest.mark.parametrize("command", ["bench", "matrix", "tune", "ablate", "submit", "fleet"])
+def test_the_short_help_of_commands_that_measure_has_what_matters(cli, command):
+    short = cli(command, "--help").stdout
+    for option in ("--budget", "--workload", "--engine", "--resume", "--output", "--json", "--quiet"):
+        assert f"{option} " in short, option
+    for option in ("--seed", "--half-width", "--cpuset-cpus", "--keep-env", "--backend"):
+        assert option not in short, option
+
+
+def test_an_argument_says_where_it_is_added_whether_it_is_advanced():
+    parser = Parser(prog="envkit x")
+    parser.add_argument("--usual", help="often given")
+    parser.add_argument("--rare", advanced=True, help="rarely given")
+    group = parser.add_argument_group("for experts", advanced=True)
+    group.add_argument("--also-rare", help="rarely given")
+    group.add_mutually_exclusive_group().add_argument("--but-this", advanced=False, help="often given")
+    short, full = parser.format_help(), parser.format_help(full=True)
+    assert [one for one in ("--usual", "--rare", "--also-rare", "--but-this") if one in short] == [
+        "--usual",
+        "--but-this",
+    ]
+    assert short.endswith("envkit x --help-all shows 2 more options.\n")
+    assert "for experts:" in full
+    assert all(one in full for one in ("--usual", "--rare", "--also-rare", "--but-this"))
+
+
+@pytest.mark.parametrize("arguments", [["help", "bench"], ["bench", "-h"]])
+def test_help_of_one_command(cli, arguments):
+    assert cli(*arguments).stdout == cli("bench", "--help").stdout
+    assert cli("help", "baseline", "check").stdout == cli("baseline", "check", "--help").stdout
 
 
 def test_version(cli_process):
-    assert cli_process("--version").stdout == f"envkit {__version__}\n"
+    assert cli_process("--version").stdout == cli_process("-V").stdout == f"envkit {__version__}\n"
 
 
 def test_exit_statuses(cli_process, bench_arguments, simulation, run_folder):
@@ -155,25 +220,36 @@ def test_wrong_usage_of_a_command_is_said_in_one_line(cli, arguments, named):
 def test_a_wrong_value_of_an_option_is_said_in_one_line(cli):
     result = cli("bench", "intel-omp", "--blocks", "0")
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == "envkit: argument --blocks: '0' is not a whole number above 0\n"
+    assert result.stderr == "envkit: --blocks: '0' is not a whole number above 0\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([], "the following arguments are required: COMMAND; see envkit --help"),
-        (["--json", "bench"], "COMMAND comes first; see envkit --help"),
-        (["bnech"], "argument COMMAND: invalid choice: 'bnech' (choose from "),
-    ],
-)
-def test_without_a_command_one_line_says_so(refused, arguments, said):
-    assert refused(*arguments).startswith(f"envkit: {said}")
+# What is typed wrongly, and the message that answers it.
+WRONG = [
+    (["benhc"], UnknownCommand("benhc", "bench")),
+    (["help", "benhc"], UnknownCommand("benhc", "bench")),
+    (["xyzzy"], UnknownCommand("xyzzy")),
+    (["--json", "bench"], OptionBeforeCommand("--json")),
+    (["bench", "intel-omp", "--buget", "3m"], UnknownOption("--buget", "envkit bench", "--budget")),
+    (["bench", "intel-omp", "--buget=3m"], UnknownOption("--buget", "envkit bench", "--budget")),
+    (["bench", "--no\nsuch\x1b[2J"], UnknownOption("--no\nsuch\x1b[2J", "envkit bench")),
+    (["baseline", "check", "x", "--thresold", "3%"],
+     UnknownOption("--thresold", "envkit baseline check", "--threshold")),
+    (["profiles", "more"], UnexpectedArgument("more", "envkit profiles")),
+    (["baseline", "chek"],
+     BadOptionValue("ACTION", UnknownChoice("chek", ("save", "check", "diff", "list"), "check"))),
+    (["bench", "intel-omp", "--budget", "3"], BadOptionValue("--budget", NoUnit("3"))),
+    (["bench", "intel-omp", "--blocks", "0"], BadOptionValue("--blocks", "'0' is not a whole number above 0")),
+    (["report"], BadUsage("the following arguments are required: DIR", "envkit report")),
+    (["bench", "--bud", "3m"], UnknownOption("--bud", "envkit bench", "--budget")),  # no abbreviations
+]  # fmt: skip
 
 
-def test_what_is_wrong_is_one_line_whatever_it_quotes(refused):
-    assert refused("bench", "--no\nsuch\x1b[2J") == (
-        "envkit: unrecognized arguments: --no such\u241b[2J; see envkit bench --help"
-    )
+@pytest.mark.parametrize(("arguments", "message"), WRONG)
+def test_what_is_wrong_is_a_message_in_one_line(cli, arguments, message):
+    result = cli(*arguments, "--json")
+    assert (result.returncode, result.stderr) == (2, f"envkit: {text(message)}\n")
+    answer = json.loads(result.stdout)
+    assert answer == {"error": {**message.to_json(), "text": text(message)}}
 
 
 @pytest.mark.parametrize(
@@ -182,7 +258,7 @@ def test_what_is_wrong_is_one_line_whatever_it_quotes(refused):
 def test_a_budget_and_a_number_of_blocks_are_one_too_many(cli, command):
     result = cli(command, "--budget", "4m", "--blocks", 8)
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == "envkit: argument --blocks: not allowed with argument --budget\n"
+    assert result.stderr == f"envkit: --blocks: not allowed with argument --budget; see envkit {command} --help\n"
 
 
 def test_no_line_that_is_not_for_a_terminal_ends_in_blanks(bench, simulation, instant, cli, run_folder):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
-
 import pytest
 from envkit.cli import engine_options
+from envkit.cli.parser import Parser
 
 
 @pytest.mark.parametrize(
@@ -22,7 +21,7 @@ from envkit.cli import engine_options
 )
 def test_a_run_finds_its_files_when_it_is_resumed_from_elsewhere(tmp_path, monkeypatch, option, given, taken):
     monkeypatch.chdir(tmp_path)
-    parser = argparse.ArgumentParser()
+    parser = Parser(prog="envkit x")
     engine_options.add(parser)
     found = engine_options.given(parser.parse_args([f"--{option}", given])).to_json()
     assert found == {option: taken.replace("HERE", str(tmp_path))}

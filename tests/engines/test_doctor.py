@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import sys
 
 import pytest
@@ -150,6 +151,7 @@ def test_data_loader_workers_on_one_core_are_found(watched):
     """The trap of an affinity that was meant for OpenMP: the loader's workers inherit the first thread's mask."""
     script = """
 import os
+import platform
 from torch.utils.data import DataLoader
 
 class Endless:
@@ -162,3 +164,27 @@ for batch in DataLoader(Endless(), num_workers=2, worker_init_fn=lambda number: 
     result = patiently(watched, script, "--json")
     assert result.returncode == 1, result
     assert "workers-on-one-core" in codes(result)
+
+
+def test_what_a_bug_report_needs_has_no_word_of_who_runs_it(cli, tmp_path):
+    """Of a real worker, with a home folder and a secret of its own."""
+    home = tmp_path / "home-of-jane"
+    home.mkdir()
+    secrets = {"HOME": str(home), "TORCH_HOME": f"{home}/models", "TORCH_TOKEN": "s3cr3t"}
+    result = cli("doctor", "--for-issue", OMP_NUM_THREADS="1", **secrets)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("```text\ntorch ")
+    for said in (
+        "OMP_NUM_THREADS=1",
+        "OpenMP ",
+        "allocator ",
+        "masks ",
+        "MKL ",
+        "quota",
+        "TORCH_TOKEN=(set, not shown)",
+    ):
+        assert said in result.stdout, said
+    for secret in (str(home), "jane", "s3cr3t", platform.node(), str(tmp_path)):
+        assert secret not in result.stdout, secret
+    document = json.loads(cli("doctor", "gnu-omp", "--for-issue", "--json").stdout)
+    assert "OpenMP        gnu" in document["markdown"]

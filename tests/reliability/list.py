@@ -28,7 +28,7 @@ def an_hour_back():
     return now[0]
 time.time = an_hour_back
 """
-READERS = (["report"], ["history"], ["export-results", "--format", "json"])
+READERS = (["report"], ["history"], ["export", "--format", "json"])
 
 
 def kills(folder: Path) -> Finding:
@@ -127,7 +127,7 @@ def full_disk_while_exporting(folder: Path) -> Finding:
     place.measured(samples=4)
     mount = folder / "mount"
     mount.mkdir()
-    export = ["export-results", place.run, "--format", "csv", "--output", mount / "out.csv"]
+    export = ["export", place.run, "--format", "csv", "--output", mount / "out.csv"]
     script = f"""
         mount -t tmpfs -o size=4k none {mount} || exit 99
         echo as it was >{mount}/out.csv
@@ -141,7 +141,7 @@ def full_disk_while_exporting(folder: Path) -> Finding:
     found = {file.name: file.read_text() for file in (folder / "after").iterdir()}
     expect.equal("what is in the folder", found, {"out.csv": "as it was\n"})
     return Finding(
-        "export-results --output onto a file, on a disk without room",
+        "export --output onto a file, on a disk without room",
         said,
         "the file as it was; no other",
         expect.wrong,
@@ -217,7 +217,7 @@ def other_schema(folder: Path) -> Finding:
     content = place.measured(samples=4)
     other = content.replace(b'"schema": %d' % SCHEMA, b'"schema": 99', 1)
     place.record.write_bytes(other)
-    commands = (["report", place.run], place.resume(), ["export-results", place.run, "--format", "csv"])
+    commands = (["report", place.run], place.resume(), ["export", place.run, "--format", "csv"])
     answers = [place.ask(*command) for command in commands]
     for answer in answers:
         _refused(expect, answer, f"has schema 99, and this version of envkit reads schema {SCHEMA}; measure again")
@@ -226,7 +226,7 @@ def other_schema(folder: Path) -> Finding:
     expect.says("history", listed.output, "not read: run: record.jsonl: this record has schema 99, and")
     expect.equal("the record", place.record.read_bytes() == other, True)
     return Finding(
-        "the record's first line says schema 99; report, --resume, export-results and history were tried on it",
+        "the record's first line says schema 99; report, --resume, export and history were tried on it",
         answers[0].last, "the record, to the byte", expect.wrong,
     )  # fmt: skip
 
@@ -280,7 +280,7 @@ def keys_missing(folder: Path) -> Finding:
     lacking = content.replace(b'"plan": ', b'"plot": ', 1)
     place.record.write_bytes(lacking)
     words = "run/record.jsonl: an event lacks 'plan'; the record can't be used"
-    commands = (["report", place.run], ["export-results", place.run, "--format", "csv"])
+    commands = (["report", place.run], ["export", place.run, "--format", "csv"])
     answers = [place.ask(*command) for command in commands]
     for answer in answers:
         _refused(expect, answer, words)
@@ -289,7 +289,7 @@ def keys_missing(folder: Path) -> Finding:
     expect.says("history", place.ask("history", folder).output, "not read: run: record.jsonl: an event lacks 'plan'")
     expect.equal("the record", place.record.read_bytes() == lacking, True)
     return Finding(
-        "the record's first line has no plan; report, --resume, export-results and history were tried on it",
+        "the record's first line has no plan; report, --resume, export and history were tried on it",
         answers[0].last, "the record, to the byte", expect.wrong,
     )  # fmt: skip
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from envkit.bench import record, seal
 from envkit.bench.calibration import same_gpus
+from envkit.bench.messages import VariableNotSet
 from envkit.bench.plan import Arm, Plan, UserCommand
 from envkit.bench.record import Event
 from envkit.bench.requirements import choosing, on_gpus
@@ -46,7 +47,7 @@ def execution_context(asked: Specification, commands: Sequence[str] = ()) -> Exe
     """Get ready what the arms run in, and look into it; ``commands`` are looked for in there. Raises InputError."""
     for name in asked.keep_env:
         if name not in os.environ:
-            raise InputError(f"--keep-env {name}: it is not set in your environment; set it, or leave it out")
+            raise InputError(VariableNotSet(name))
     own = asked.user_command is not None
     wanted = [*asked.keep_env, *choosing(asked.options)]
     inherited, removed = clean(os.environ, [*wanted, *_where_to_run(own)])

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from envkit.bench import costs, pace
 from envkit.bench.blocks import recorded_lengths
@@ -38,8 +39,8 @@ LONGER = "longer"
 class TooShort(InputError):
     """The budget has no room for a verdict."""
 
-    def __init__(self, message: BudgetTooShort | BudgetBelowLeast) -> None:
-        super().__init__(message)
+    def __init__(self, message: BudgetTooShort | BudgetBelowLeast, document: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message, document)
         self.too_short = message
 
 

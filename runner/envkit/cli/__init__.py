@@ -2,57 +2,27 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
 import importlib
 import io
 import os
 import signal
 import sys
+from collections.abc import Mapping, Sequence
 from types import FrameType, ModuleType
-from typing import NoReturn
 
 from envkit import __version__
+from envkit.cli.overview import COMMANDS, EXIT_STATUSES
+from envkit.cli.parser import Parser, load_messages
 from envkit.common import extras
 from envkit.common.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError
-from envkit.common.printable import harmless
+from envkit.common.suggestion import nearest
 from envkit.messages import Message
-from envkit.rendering import text, text_of
+from envkit.rendering import text
 
-WHAT_FOR = (
-    "Find out what an environment (variables, preloaded libraries, bindings) is worth to PyTorch training on this "
-    "machine, with proof, and use the best one."
-)
-COMMANDS = {
-    "advise": "watch a training of your own for some seconds, and say which profiles are worth trying, and why",
-    "bench": "measure profiles against the baseline and report the speedup, with proof",
-    "plan": "measure the noise for a minute or two and say how long it takes to find a difference here",
-    "calibrate": "measure the baseline against itself: how small a difference can be seen here",
-    "matrix": "measure every profile that applies here against the baseline, in one run, and rank them",
-    "ablate": "measure which of a profile's settings make it faster: each alone, and the profile without it",
-    "tune": "search for the best environment on this machine, confirm it, and write it as a profile",
-    "exec": "run a command of your own under a profile, and check when it ends that the profile was in effect",
-    "env": "print a profile's settings for a shell, Docker, Apptainer, Slurm, Pyxis, Kubernetes, VS Code or Jupyter",
-    "loader-grid": "measure the input with many settings of DataLoader: time by batch and workers, ends of epochs",
-    "profile-ops": "show which operators or phases a training step's time goes to, for one profile or two",
-    "submit": "measure on nodes of a Slurm cluster: one job, one record for each node",
-    "compare-engines": "measure one profile under several engines: what a container costs",
-    "doctor": "find what is wrong before you measure, with a profile or with a command of your own",
-    "profiles": "list the profiles",
-    "show": "show what a profile would set on this machine, and why",
-    "explain": "say what an environment variable does, who reads it and how it is verified",
-    "report": "print the report of an earlier run again",
-    "baseline": "save a run as a baseline, hold later runs against it, say what differs",
-    "fleet": "measure the same on every node of a Slurm cluster, and report which are slow and what is different there",
-    "history": "list the runs that were recorded, and what they found",
-    "export-results": "write what was recorded for other tools: csv, json, parquet or openmetrics",
-}
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # a batch system's end of time, a terminal that has gone
 OWN_COMMAND = ("exec", "doctor", "advise")  # what follows `--` is a command with options of its own
-EXIT_STATUSES = (
-    "exit status: 0 done, 1 a worker failed, a profile was not in effect or a target not reached, 2 bad input, "
-    "130 interrupted"
-)
+HELP, VERSION = ("-h", "--help", "--help-all"), ("-V", "--version")
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
@@ -64,43 +34,47 @@ def interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-class Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong, as everything else here does: a command's usage may have twenty."""
-
-    def error(self, message: str) -> NoReturn:
-        known = message.startswith("argument ")  # what is wrong with one, and mostly how it is to be
-        raise InputError(message if known else f"{message}; see {self.prog} --help")
-
-
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        sys.stdout.reconfigure(errors="replace")  # a locale without UTF-8 lacks some of what is printed
+    argv = sys.argv[1:] if argv is None else argv
+    _print_anything()
     try:
         return _run(argv)
     except InputError as error:
-        print(f"envkit: {_in_one_line(text_of(error))}", file=sys.stderr)
-        return BAD_INPUT
+        return _failed(argv, error.message, BAD_INPUT, error.document)
     except KeyboardInterrupt:
-        print("envkit: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return _failed(argv, load_messages().Interrupted(), INTERRUPTED)
     except BrokenPipeError:
-        _drop_output()  # the reader of the output has gone (`runner … | head`): nothing is left to say
+        _drop_output()  # the reader of the output has gone (`envkit … | head`): nothing is left to say
         return MEASURED
     except OSError as error:
-        _drop_output()
         said = str(error)
         if error.errno == errno.EAGAIN:
             from envkit.checks.process_limit import reached
 
-            said = text_of(InputError(reached()))
-        print(f"envkit: {_in_one_line(said)}", file=sys.stderr)
-        return BAD_INPUT
+            said = text(reached())
+        return _failed(argv, load_messages().SystemRefused(said), BAD_INPUT)
 
 
-def _in_one_line(message: str) -> str:
-    """Also where it quotes a name that has a line feed in it."""
-    return harmless(" ".join(message.splitlines()))
+def _failed(
+    argv: Sequence[str], message: Message | str, status: int, document: Mapping[str, object] | None = None
+) -> int:
+    """Say on stderr what ended the command, with --json on stdout too, and return the exit status."""
+    from envkit.cli.ending import end_with
+
+    as_json = "--json" in argv[: _end_of_options(argv)]
+    try:
+        end_with(message, status, as_json, document)
+        if sys.stdout:
+            sys.stdout.flush()
+    except OSError:  # it may be what ended the command: a full disk, or a reader that has gone
+        _drop_output()
+    return status
+
+
+def _end_of_options(argv: Sequence[str]) -> int:
+    """Return where the user's own command begins, with its --, or the number of arguments."""
+    return argv.index("--") if "--" in argv else len(argv)
 
 
 def _say(message: Message) -> None:
@@ -119,15 +93,23 @@ def _module(command: str) -> ModuleType:
     return module
 
 
-def _run(argv: list[str] | None) -> int:
-    argv = sys.argv[1:] if argv is None else argv
-    name = argv[0] if argv else ""
-    if name not in COMMANDS:
-        return _no_command(argv)
-    module = _module(name)
-    parser = Parser(prog=f"envkit {name}", description=COMMANDS[name], epilog=EXIT_STATUSES)
-    parser.set_defaults(command=name)
+def parser_of(command: str) -> tuple[Parser, ModuleType]:
+    """Return the parser of a command, and the module that runs it."""
+    module = _module(command)  # only what is asked for, and one parser: `exec` is to start fast
+    what = COMMANDS[command]
+    parser = Parser(prog=f"envkit {command}", description=f"{what[0].upper()}{what[1:]}.", epilog=EXIT_STATUSES)
+    parser.set_defaults(command=command)
     module.add_arguments(parser)
+    return parser, module
+
+
+def _run(argv: Sequence[str]) -> int:
+    if argv[:1] == ["help"] and len(argv) > 1 and argv[1] not in HELP:
+        argv = [*argv[1:], "--help"]
+    name = argv[0] if argv else "help"
+    if name not in COMMANDS:
+        return _no_command(name)
+    parser, module = parser_of(name)
     own = argv.index("--") if name in OWN_COMMAND and "--" in argv else None
     arguments = parser.parse_args(argv[1:own])
     if name in OWN_COMMAND:
@@ -141,15 +123,28 @@ def _run(argv: list[str] | None) -> int:
     return status
 
 
-def _no_command(argv: list[str]) -> int:
-    """Print the help or the version, or say that there is no such command."""
-    parser = Parser(prog="envkit", description=WHAT_FOR, epilog=EXIT_STATUSES)
-    parser.add_argument("--version", action="version", version=f"envkit {__version__}")
-    choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, what in COMMANDS.items():
-        choices.add_parser(name, help=what)
-    parser.parse_known_args(argv)
-    parser.error("COMMAND comes first")
+def _no_command(name: str) -> int:
+    """Print the help or the version. Raise InputError for anything else."""
+    if name in VERSION:
+        print(f"envkit {__version__}")
+        return MEASURED
+    if name in HELP or name == "help":
+        import shutil
+
+        from envkit.cli import overview
+
+        print(overview.text(shutil.get_terminal_size().columns), end="")
+        return MEASURED
+    if name.startswith("-"):
+        raise InputError(load_messages().OptionBeforeCommand(name))
+    raise InputError(load_messages().UnknownCommand(name, nearest(name, [*COMMANDS, "help"])))
+
+
+def _print_anything() -> None:
+    """Have characters that the locale lacks printed as escapes: LANG=C has ASCII alone."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _drop_output() -> None:

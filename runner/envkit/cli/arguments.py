@@ -8,17 +8,24 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 
+from envkit.cli.messages import NoUnit
+from envkit.cli.parser import BadValue
 from envkit.common.errors import InputError
 from envkit.common.suggestion import suggestion
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _HOURS = {"h": 1, "d": 24, "w": 168}
+# Options whose value is a number of seconds.
+DURATIONS = ("budget", "timeout", "prove", "watch", "time_limit", "start_within")
 
 
 def duration(text: str) -> float:
-    """``60s``, ``4m``, ``1h`` or ``90`` (seconds) as seconds; must be above 0."""
+    """``60s``, ``4m`` or ``1h`` as seconds; must be above 0 and have a unit."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
-    seconds = float(match.group(1)) * _UNITS[match.group(2) or "s"] if match else 0.0
+    number = float(match[1]) if match else 0.0
+    if match and not match[2] and 0 < number < math.inf:
+        raise BadValue(NoUnit(match[1]))
+    seconds = number * _UNITS.get(match[2], 0) if match else 0.0
     if not 0 < seconds < math.inf:
         raise argparse.ArgumentTypeError(f"'{text}' is not a time above 0; write for example 60s, 4m or 1h")
     return seconds
@@ -97,6 +104,7 @@ def words(given: argparse.Namespace, names: Iterable[str]) -> list[str]:
         if isinstance(value, bool):
             found += [option(name)] if value else []
             continue
+        value = f"{value:g}s" if name in DURATIONS and value is not None else value
         for one in value if isinstance(value, list) else [value]:
             if one is not None:  # one that begins with a dash would be taken for another option
                 found += [f"{option(name)}={one}"] if str(one).startswith("-") else [option(name), str(one)]

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from envkit import engines
 from envkit.analysis.baseline_diff import machine_pairs, unequal
 from envkit.analysis.baselines import Baseline
 from envkit.bench.plan import REFERENCE_PROFILE
@@ -22,6 +21,7 @@ from envkit.bench.specification import Specification
 from envkit.cli import engine_options, measuring_options, training_options, user_command
 from envkit.cli.arguments import count, duration
 from envkit.cli.measuring_options import against_baseline
+from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 from envkit.stats.interval import MIN_BLOCKS
 from envkit.worker.fashion_mnist import SYNTHETIC
@@ -38,23 +38,27 @@ NOT_HERE: dict[str, Any] = {
 MOST_STEPS = 10**7
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the options of ``envkit bench`` that say what to measure."""
     parser.add_argument("profile", metavar="PROFILE", nargs="*",
-                        help="what to measure, as with envkit bench; it must be what the baseline is of")  # fmt: skip
-    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
-    engine_options.add(parser)
-    group = parser.add_argument_group("measuring")
-    group.add_argument("--workload", type=user_command.known_workload, metavar="NAME",
-                       help=f"to train: {', '.join(WORKLOADS)} (default: cnn); or a file like x.yaml")  # fmt: skip
-    training_options.add_options(group)
-    group.add_argument("--steps", metavar="N", type=count, help="timed steps per sample (default: as the baseline has)")
-    group.add_argument("--warmup-steps", metavar="N", type=count, help="untimed steps before them (default: as it has)")
-    group.add_argument("--blocks", metavar="N", type=count, help="measure so many (default: as many as it has)")
-    group.add_argument("--budget", type=duration, help=argparse.SUPPRESS)  # known, to say what to give instead
-    group.add_argument("--timeout", metavar="TIME", type=duration, help="stop a worker that takes longer (default: 5m)")
-    measuring_options.add_worker_options(group)
+                        help="measure these profiles; the baseline must be of the same")  # fmt: skip
+    parser.add_argument_group("what to train").add_argument(
+        "--workload", type=user_command.known_workload, metavar="NAME",
+        help=f"train {', '.join(WORKLOADS)}, or a file like mine.yaml (default: cnn)",
+    )  # fmt: skip
     user_command.add_options(parser)
+    training_options.add_options(parser)
+    engine_options.add(parser)
+    group = parser.add_argument_group("how long", advanced=True)
+    group.add_argument("--blocks", metavar="N", type=count, help="measure N blocks (default: as many as the baseline)")
+    group.add_argument("--steps", metavar="N", type=count, help="time N steps per sample (default: as the baseline)")
+    group.add_argument("--warmup-steps", metavar="N", type=count,
+                       help="run N untimed steps first (default: as the baseline)")  # fmt: skip
+    group.add_argument("--budget", type=duration, help=argparse.SUPPRESS)  # known, to say what to give instead
+    measuring_options.add_worker_options(parser)
+    group = parser.add_argument_group("workers", advanced=True)
+    group.add_argument("--timeout", metavar="TIME", type=duration, help="stop a worker that takes longer (default: 5m)")
+    measuring_options.add_output(parser)
     parser.set_defaults(**NOT_HERE)
 
 

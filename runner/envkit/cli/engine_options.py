@@ -8,24 +8,33 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from envkit import engines
+from envkit.cli.parser import Parser
 from envkit.engines.base import IMAGE_FILES, Engine, EngineOptions
 from envkit.engines.local import LocalEngine
 from envkit.profiles.environment import clean
 from envkit.worker.gpus import CHOOSING
 
-MEASURED = "local: measure this interpreter; nothing is installed there"
+MEASURED = "local: measure this interpreter; nothing is installed there (default: the one of envkit)"
+OF_COMMAND = "local: look for libraries in this interpreter's environment (default: that of COMMAND's Python)"
 
 
-def add(parser: argparse.ArgumentParser, python: str = MEASURED) -> None:
-    """``python`` says what the local engine's interpreter is for."""
+def add(parser: Parser, python: str = MEASURED, engine: str | None = "start workers with") -> None:
+    """Add the options; ``python`` says what the local engine's interpreter is for, and ``engine`` what --engine does.
+
+    None: the command has no such option, or another one.
+    """
     group = parser.add_argument_group("engine")
+    if engine is not None:
+        group.add_argument("--engine", help=f"{engine}: {', '.join(engines.ENGINES)} (default: local)")
     group.add_argument("--python", metavar="PATH", help=python)
-    group.add_argument("--image", metavar="NAME", help="docker, podman: the image (default: envkit-cpu)")
-    group.add_argument("--sif", metavar="FILE", help="apptainer: the image (default: build/envkit-cpu.sif)")
-    group.add_argument("--sqsh", metavar="FILE", help="enroot: the image (default: build/envkit-cpu.sqsh)")
-    group.add_argument("--cpus", metavar="N", help="containers: CPU time of N CPUs at most, e.g. 1.5")
-    group.add_argument("--cpuset-cpus", metavar="LIST", help="containers: these CPUs only, e.g. 0-3,8")
-    group.add_argument("--memory", metavar="SIZE", help="containers: at most this much memory, e.g. 4g")
+    group.add_argument("--image", metavar="NAME", help="docker, podman: use this image (default: envkit-cpu)")
+    for option, which, default in (("--sif", "apptainer", "build/envkit-cpu.sif"),
+                                    ("--sqsh", "enroot", "build/envkit-cpu.sqsh")):  # fmt: skip
+        group.add_argument(option, metavar="FILE", advanced=True,
+                           help=f"{which}: use this image (default: {default})")  # fmt: skip
+    group.add_argument("--cpus", metavar="N", advanced=True, help="containers: limit CPU time to N CPUs, e.g. 1.5")
+    group.add_argument("--cpuset-cpus", metavar="LIST", advanced=True, help="containers: use these CPUs, e.g. 0-3,8")
+    group.add_argument("--memory", metavar="SIZE", advanced=True, help="containers: limit memory to SIZE, e.g. 4g")
 
 
 def given(arguments: argparse.Namespace) -> EngineOptions:

@@ -12,6 +12,7 @@ from envkit.bench.plan import Arm
 from envkit.bench.specification import EVERY
 from envkit.cli import user_command
 from envkit.cli.arguments import option
+from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 from envkit.engines import ENGINES, container
 from envkit.engines.base import IMAGE_FILES
@@ -21,17 +22,16 @@ from envkit.worker.workloads import WORKLOADS
 OPTIONS = {"against_python": "python", "against_image": "image", "against_sif": "sif", "against_sqsh": "sqsh"}
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("two images under one PROFILE")
-    group.add_argument("--against-python", metavar="EXE",
-                       help="local: compare the Python of --python with this one, which is the reference (a speedup "
-                       "above 1 means that --python is the faster one), and say what differs between them")  # fmt: skip
-    group.add_argument("--against-image", metavar="NAME",
-                       help="docker, podman: the same of --image, with this one as the reference")  # fmt: skip
-    group.add_argument("--against-sif", metavar="FILE",
-                       help="apptainer: the same of --sif, with this file as the reference")  # fmt: skip
-    group.add_argument("--against-sqsh", metavar="FILE",
-                       help="enroot: the same of --sqsh, with this file as the reference")  # fmt: skip
+def add_options(parser: Parser) -> None:
+    group = parser.add_argument_group(
+        "compare two images under one PROFILE",
+        "The image named by --against-… is the reference. The report says what differs between the two.",
+        advanced=True,
+    )
+    group.add_argument("--against-python", metavar="PATH", help="local: compare the Python of --python with this one")
+    group.add_argument("--against-image", metavar="NAME", help="docker, podman: compare --image with this image")
+    group.add_argument("--against-sif", metavar="FILE", help="apptainer: compare --sif with this image")
+    group.add_argument("--against-sqsh", metavar="FILE", help="enroot: compare --sqsh with this image")
 
 
 def given(arguments: argparse.Namespace) -> str | None:

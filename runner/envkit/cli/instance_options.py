@@ -8,18 +8,17 @@ from dataclasses import replace
 
 from envkit.bench.plan import Arm
 from envkit.cli.arguments import count, option
-from envkit.cli.rank_options import BUDGET_EACH_S
+from envkit.cli.parser import Parser
+from envkit.cli.rank_options import BUDGET_EACH_S, GROUP
 from envkit.common.errors import InputError
 
-BUDGET = f"with --instances {BUDGET_EACH_S:g}s for the baseline, and twice that for each profile"
 
-
-def add_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--instances", metavar="N", type=count,
-                        help="train N times at once under each PROFILE, in processes that know nothing of each other, "
-                        "each on a part of the cores, with a thread for each of these where a profile says nothing "
-                        "of threads; and hold what all of them do in a second against one process with all cores, of "
-                        "the baseline and of the same profile")  # fmt: skip
+def add_option(parser: Parser) -> None:
+    parser.add_argument_group(GROUP, advanced=True).add_argument(
+        "--instances", metavar="N", type=count,
+        help="train N independent copies at once under each PROFILE, each on its share of the cores, and compare "
+        "their total throughput with one process on all cores",
+    )  # fmt: skip
 
 
 def arms(arguments: argparse.Namespace, given: Sequence[Arm]) -> list[Arm]:

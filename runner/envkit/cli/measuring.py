@@ -15,20 +15,24 @@ from typing import Any
 
 from envkit import engines
 from envkit.analysis.summary import Summary, summarise
-from envkit.bench import measure, record, resuming, room, seal
+from envkit.bench import early_checks, measure, record, resuming, room, seal
 from envkit.bench.context import recorded_context
 from envkit.bench.job import Job
+from envkit.bench.messages import Interrupted, InterruptedForGood, NotInEffect, TargetNotReached, WorkerFailed
 from envkit.bench.plan import Plan
 from envkit.bench.prepare import Prepared, begin, prepare
 from envkit.bench.record import Event, Record
 from envkit.bench.requirements import require_nodes
 from envkit.bench.room import TooShort
 from envkit.bench.specification import Specification
+from envkit.cli import output_options
 from envkit.cli.arguments import option
+from envkit.cli.ending import end_with, error
 from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted, short
 from envkit.common.machine_lock import machine_lock
 from envkit.common.progress import Progress
+from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
 from envkit.report import model, terminal
@@ -46,6 +50,7 @@ class Invocation:
 
     output: Path | None = None  # the folder of its record; None: a new one among the results
     json: bool = False
+    quiet: bool = False  # show no progress
     resumed_by: str | None = "bench"  # the command that goes on with it; None: it is started again
     dry_run: bool = False
     resume: Path | None = None  # the folder of the record to go on with, of which this command is the intent
@@ -56,7 +61,8 @@ class Invocation:
 def invocation(arguments: argparse.Namespace, resumed_by: str | None = "bench") -> Invocation:
     """Return how the run was asked for. Raise InputError as ``require_folder`` does."""
     require_folder(arguments)
-    return Invocation(arguments.output, arguments.json, resumed_by, arguments.dry_run, arguments.resume)
+    quiet = output_options.is_quiet(arguments)
+    return Invocation(arguments.output, arguments.json, quiet, resumed_by, arguments.dry_run, arguments.resume)
 
 
 def require_folder(arguments: argparse.Namespace) -> None:
@@ -71,6 +77,8 @@ def run(asked: Specification, how: Invocation, then: Then | None = None, require
     if how.dry_run:
         print(json.dumps(asked.anywhere().to_json(), indent=1))
         return MEASURED
+    if how.resume is None:
+        early_checks.require(asked, how.output)
     with machine_lock():
         engines.remove_leftovers()
         return run_locked(asked, how, then, require=require)
@@ -102,7 +110,7 @@ def run_locked(
         events = [begin(opened, prepared, results())]
         if left_out:
             events.append(opened.append("left-out", profiles={**left_out}))
-        if then is None and not how.json:  # else it is no verdict that the command reports
+        if then is None and not how.quiet:  # else it is no verdict that the command reports
             say_of_few_blocks(prepared.job.plan)
         return _measure(prepared.job, opened, events, how, then)
 
@@ -142,7 +150,7 @@ def is_alone(arguments: argparse.Namespace, first: Event, free: Collection[str] 
 
 def beside_resume(arguments: argparse.Namespace, free: Collection[str] = ()) -> list[str]:
     """Return the options beside --resume that say what to run, by argparse's names."""
-    beside = ("command", "resume", "json", "output", *free)
+    beside = ("command", "resume", "json", "quiet", "output", *free)
     return [name for name, value in vars(arguments).items() if name not in beside and value not in (None, False, [])]
 
 
@@ -225,7 +233,7 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
     folder = opened.path.parent
     try:
         stopping = job.plan.stopping
-        with Progress(0.0 if job.plan.epochs or stopping.blocks else stopping.budget_s, quiet=how.json) as progress:
+        with Progress(0.0 if job.plan.epochs or stopping.blocks else stopping.budget_s, quiet=how.quiet) as progress:
             reason = measure.measure(job, opened, events, progress)
     except KeyboardInterrupt:
         reason = measure.INTERRUPTED
@@ -235,22 +243,34 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
     unfinished = reason in (measure.INTERRUPTED, measure.TOO_SHORT)
     if then is not None and not unfinished and status == MEASURED:
         return then(folder)
-    if how.json:
-        own = how.cut_short(summary, folder) if how.cut_short and unfinished else summary.to_json()
-        print(json.dumps({**own, "record": str(folder)}))
-    else:
+    own = how.cut_short(summary, folder) if how.cut_short and unfinished else summary.to_json()
+    document = {**own, "record": str(folder)}
+    if not how.json:
         terminal.show(summary, str(short(folder)), terminal.console())
     if reason == measure.TOO_SHORT:
         found = room.need(events, job.plan)
         assert found is not None, "a worker ended"
         again = None if how.resumed_by is None else _go_on_with(how, folder)
-        raise TooShort(room.refusal(found, job.plan, again))
+        raise TooShort(room.refusal(found, job.plan, again), document)
     if reason == measure.INTERRUPTED:
-        # a run that nothing goes on with is so short that it is begun anew
-        again = "start it again" if how.resumed_by is None else f"go on with: {_go_on_with(how, folder)}"
-        print(f"envkit: interrupted; {again}", file=sys.stderr)
-        return INTERRUPTED
+        return end_with(_interrupted(how, folder), INTERRUPTED, how.json, document)
+    if how.json:
+        problem = _problem(reason, summary)
+        print(json.dumps(document if problem is None else {**document, **error(problem)}))
     return status
+
+
+def _interrupted(how: Invocation, folder: Path) -> Message:
+    return InterruptedForGood() if how.resumed_by is None else Interrupted(_go_on_with(how, folder))
+
+
+def _problem(reason: str, summary: Summary) -> Message | None:
+    """Return why a run that ended has exit status 1, or None. The report for people says it in its own words."""
+    if reason == measure.FAILED:
+        return WorkerFailed()
+    if summary.not_in_effect:
+        return NotInEffect(tuple(one.arm for one in summary.measured if not one.in_effect))
+    return TargetNotReached() if summary.not_reached else None
 
 
 def _go_on_with(how: Invocation, folder: Path) -> str:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from envkit.bench.plan import MARGIN, REFERENCE_PROFILE, Arm
 from envkit.bench.specification import FULL_TIMEOUT_S, PRECISION, TIMEOUT_S, Specification
-from envkit.cli import engine_options, training_options, user_command
+from envkit.cli import engine_options, output_options, training_options, user_command
 from envkit.cli.arguments import count, duration, refuse, share
+from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 from envkit.worker.measure.quality_target import TargetError, parse
 from envkit.worker.workloads import DEFAULT, WORKLOADS, get
@@ -20,72 +21,90 @@ BUDGET_S = 180.0
 
 
 def add(
-    parser: argparse.ArgumentParser,
+    parser: Parser,
     budget: str = "3m",
-    blocks: str = "measure so many blocks, however long they take",
+    blocks: str = "measure N blocks instead, however long they take",
     refused: Collection[str] = (),
+    engine: str | None = "start workers with",
+    every: str = "",
 ) -> None:
     """``budget`` is what the help names as the command's default, and ``blocks`` the help for that number.
 
+    ``engine`` is as for ``engine_options.add``, and ``every`` what --workload takes besides.
+
     The help has no word of the options that are ``refused``: they are known, to say what to give instead.
     """
-    engine_options.add(parser)
-    full = "" if "full" in refused else ", with --full 2h"
-    group = parser.add_argument_group("measuring")
-    group.add_argument("--resume", metavar="DIR", type=Path, help="go on with the interrupted run in this folder")
+    group = parser.add_argument_group("what to train")
     group.add_argument("--workload", type=user_command.known_workload, metavar="NAME",
-                       help=f"to train: {', '.join(WORKLOADS)}; all, with bench (default: cnn); "
-                       "or a file like x.yaml")  # fmt: skip
-    training_options.add_options(group)
+                       help=f"train {', '.join(WORKLOADS)}, {every}or a YAML file (default: cnn)")  # fmt: skip
+    user_command.add_options(parser)
+    _add_length(parser, budget, blocks)
+    training_options.add_options(parser)
+    group = parser.add_argument_group("full trainings", advanced=True)
     group.add_argument("--full", action="store_true",
-                       help="train all epochs once each; report their time, and accuracy after each epoch")  # fmt: skip
-    group.add_argument("--epochs", metavar="N", type=count, help="with --full: so many of them (default: cnn 10)")
+                       help="train all epochs; report time and accuracy of each epoch")  # fmt: skip
+    group.add_argument("--epochs", metavar="N", type=count, help="with --full: train N epochs (default: cnn 10)")
     group.add_argument("--until", metavar="TARGET", type=_target,
-                       help="with --full: end a training after the first epoch that reached this METRIC=NUMBER, as "
-                       "accuracy=0.85 or loss=0.4, and report the time to it")  # fmt: skip
-    length = group.add_mutually_exclusive_group()
-    length.add_argument(
-        "--budget", metavar="TIME", type=duration, help=f"measure for so long, e.g. 60s (default: {budget})"
-    )
-    length.add_argument("--blocks", metavar="N", type=count, help=blocks)
-    group.add_argument("--margin", metavar="SHARE", type=share,
-                       help="the smallest difference that matters to you (default: 2%%)")  # fmt: skip
-    group.add_argument("--half-width", metavar="SHARE", type=share,
-                       help="stop early only when the interval's half-width is below this (default: 4%%)")  # fmt: skip
-    group.add_argument(
-        "--steps", metavar="N", type=count, help="timed steps per sample (default: by the machine's pace)"
-    )
-    group.add_argument(
-        "--warmup-steps", metavar="N", type=count, help="untimed steps before them (default: by its pace)"
-    )
+                       help="with --full: end after the first epoch that reaches TARGET, for example accuracy=0.85 or "
+                       "loss=0.4, and report the time to it")  # fmt: skip
+    engine_options.add(parser, engine=engine)
+    full = "" if "full" in refused else "; 2h with --full"
+    add_worker_options(parser)
+    group = parser.add_argument_group("workers", advanced=True)
     group.add_argument("--timeout", metavar="TIME", type=duration,
                        help=f"stop a worker that takes longer (default: 5m{full})")  # fmt: skip
-    group.add_argument("--seed", metavar="N", type=count, help="of the random order of blocks (default: random)")
-    add_worker_options(group)
-    group.add_argument("--json", action="store_true", help="print JSON for scripts instead of the report")
-    user_command.add_options(parser)
+    group = parser.add_argument_group("output")
+    group.add_argument("--resume", metavar="DIR", type=Path, help="continue the interrupted run in this folder")
+    add_output(parser)
     parser.set_defaults(nproc=None, nodes=None, weak=False, dry_run=False)  # which not all of these commands have
     for action in parser._actions:  # of several modules, and argparse has no other list
         if action.dest in refused:
             action.help = argparse.SUPPRESS
 
 
-def add_worker_options(group: argparse._ArgumentGroup, against_advice: bool = True) -> None:
-    """Those of what workers are given and where that is recorded; and those of measuring ``against_advice``."""
-    group.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    group.add_argument("--keep-env", metavar="NAME", action="append",
-                       help="let workers inherit this variable although it can change the outcome")  # fmt: skip
-    if against_advice:
-        group.add_argument("--force", action="store_true", help="measure although it is known to be worthless")
-        group.add_argument("--allow-unknown", action="store_true",
-                           help="let a profile set variables that nothing is known to read")  # fmt: skip
-    group.add_argument("--output", metavar="DIR", type=Path, help="folder for the record (default: in ./results)")
-
-
-def add_dry_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--dry-run", action="store_true", help="print the specification of the run, as JSON, and measure nothing"
+def _add_length(parser: Parser, budget: str, blocks: str) -> None:
+    group = parser.add_argument_group("how long")
+    length = group.add_mutually_exclusive_group()
+    length.add_argument(
+        "--budget", metavar="TIME", type=duration, help=f"measure for this long, e.g. 60s or 10m (default: {budget})"
     )
+    length.add_argument("--blocks", metavar="N", type=count, advanced=True, help=blocks)
+    group.add_argument("--margin", metavar="SHARE", type=share, advanced=True,
+                       help="set the smallest relevant difference (default: 2%%)")  # fmt: skip
+    group.add_argument("--half-width", metavar="SHARE", type=share, advanced=True,
+                       help="stop early only if the interval's half-width is below SHARE (default: 4%%)")  # fmt: skip
+    group.add_argument("--steps", metavar="N", type=count, advanced=True,
+                       help="time N steps per sample (default: from the pace of the machine)")  # fmt: skip
+    group.add_argument("--warmup-steps", metavar="N", type=count, advanced=True,
+                       help="run N untimed steps first (default: from the pace of the machine)")  # fmt: skip
+    group.add_argument("--seed", metavar="N", type=count, advanced=True,
+                       help="seed the random order of blocks (default: random)")  # fmt: skip
+
+
+def add_output(parser: Parser) -> None:
+    """Add where the record goes, and what is printed."""
+    group = parser.add_argument_group("output")
+    group.add_argument("--output", metavar="DIR", type=Path, help="write the record to DIR (default: in ./results)")
+    output_options.add(parser)
+
+
+def add_worker_options(parser: Parser, against_advice: bool = True) -> None:
+    """Add what workers are given, and, with ``against_advice``, the options that override checks."""
+    group = parser.add_argument_group("workers", advanced=True)
+    group.add_argument("--data", metavar="DIR",
+                       help="read Fashion-MNIST's four files from DIR, or 'synthetic' to generate data")  # fmt: skip
+    group.add_argument("--keep-env", metavar="NAME", action="append",
+                       help="pass this variable on to workers although it can change the outcome")  # fmt: skip
+    if against_advice:
+        group.add_argument("--force", action="store_true", help="measure despite failed preflight checks")
+        group.add_argument("--allow-unknown", action="store_true",
+                           help="allow a profile to set variables that no known program reads")  # fmt: skip
+
+
+def add_dry_run(parser: Parser) -> None:
+    group = parser.add_argument_group("output")
+    group.add_argument("--dry-run", action="store_true", advanced=True,
+                       help="print the specification of the run as JSON and measure nothing")  # fmt: skip
 
 
 def specification(

@@ -21,6 +21,7 @@ from envkit.cluster.slurm.settings import Settings
 from envkit.common import atomic
 from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
+from envkit.rendering import text_of
 from envkit.tuning import conclusion, session, space_file
 from envkit.tuning.merged import merged
 from envkit.tuning.session import Session
@@ -74,7 +75,7 @@ def search(settings: Settings, folder: Path, place: Path, node: str, number: int
                     if searching.search.best() is None and not searching.store.problems:
                         raise InputError(conclusion.no_room(searching.search.least_budget_s, searching.events))
             except BaselineFailed as error:
-                print(f"envkit: {error}", file=sys.stderr)
+                print(f"envkit: {text_of(error)}", file=sys.stderr)
                 return FAILED
             except KeyboardInterrupt:
                 opened.append("end", reason=CUT_SHORT)
@@ -93,7 +94,7 @@ def confirm(settings: Settings, folder: Path, place: Path, node: str, number: in
             try:
                 confirming.warm()  # a node that was killed early lacks it
             except BaselineFailed as error:
-                print(f"envkit: {error}", file=sys.stderr)
+                print(f"envkit: {text_of(error)}", file=sys.stderr)
                 return FAILED
             number_of_best, shipped = _chosen(confirming, folder, node)
             best = confirming.search.candidate(number_of_best)

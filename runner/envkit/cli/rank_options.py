@@ -12,6 +12,7 @@ from envkit.bench.requirements import exchanges, require_shares
 from envkit.bench.specification import EVERY
 from envkit.cli import user_command
 from envkit.cli.arguments import count
+from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 from envkit.profiles import profile
 from envkit.tuning.space import Space
@@ -21,28 +22,30 @@ from envkit.worker.workloads import DEFAULT
 
 # For each arm, where none is given: eleven samples or so, one of them on a part of the CPUs, with their ranks' starts.
 BUDGET_EACH_S = 120.0
-BUDGET = (
-    f"with --nproc {BUDGET_EACH_S:g}s for each profile, the baseline too, and each process that they are held against"
-)
+BUDGET = f"{BUDGET_EACH_S:g}s per arm with --nproc"
 ONE_PROCESS = "1 process"
 
 
-def add_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup, then: str) -> None:
+GROUP = "several processes"
+
+
+def add_option(parser: Parser, then: str) -> None:
     """``then`` says what is measured of them."""
     parser.set_defaults(nodes=None, weak=False)  # which not all commands with ranks have
-    parser.add_argument("--nproc", metavar="N", type=count,
-                        help="train on N ranks at once (torchrun, DDP), each on its part of the cores, with a thread "
-                        "for each of these where a profile, or the baseline, says nothing of threads; "
-                        f"{then}; on --device cuda, each on a GPU of its own")  # fmt: skip
-    parser.add_argument("--backend", metavar="NAME", type=_backend,
-                        help=f"by what ranks exchange gradients: {' or '.join(BACKENDS)} (default: {NCCL} between "
-                        f"GPUs, {GLOO} between CPUs)")  # fmt: skip
+    group = parser.add_argument_group(GROUP, advanced=True)
+    group.add_argument("--nproc", metavar="N", type=count,
+                       help="train on N ranks (torchrun, DDP), each on its share of the cores, or with --device cuda "
+                       f"on a GPU of its own; {then}")  # fmt: skip
+    group.add_argument("--backend", metavar="NAME", type=_backend,
+                       help=f"exchange gradients by {' or '.join(BACKENDS)} (default: {NCCL} between GPUs, {GLOO} "
+                       "between CPUs)")  # fmt: skip
 
 
-def add_weak_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--weak", action="store_true",
-                        help="with --nproc: weak scaling, the batch of one process on each rank, and so N times as "
-                        "large on N (default: strong scaling, one batch for all ranks)")  # fmt: skip
+def add_weak_option(parser: Parser) -> None:
+    parser.add_argument_group(GROUP, advanced=True).add_argument(
+        "--weak", action="store_true",
+        help="with --nproc: weak scaling, a full batch per rank (default: strong scaling, one batch for all ranks)",
+    )  # fmt: skip
 
 
 def _backend(text: str) -> str:
@@ -65,9 +68,11 @@ def require(arguments: argparse.Namespace, nodes: int = 1) -> None:
         raise InputError(f"{option}: not all workloads can share their batches; name one of: {known}")
 
 
-def add_nodes_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--nodes", metavar="N", type=count,
-                        help="in a Slurm job: train on so many of its nodes together; see envkit submit")  # fmt: skip
+def add_nodes_option(parser: Parser) -> None:
+    parser.add_argument_group(GROUP, advanced=True).add_argument(
+        "--nodes", metavar="N", type=count,
+        help="in a Slurm job: train on N of its nodes together; see envkit submit",
+    )  # fmt: skip
 
 
 def arms(arguments: argparse.Namespace, given: Sequence[Arm], nodes: int = 1) -> list[Arm]:

@@ -6,8 +6,8 @@ import argparse
 from dataclasses import dataclass
 from typing import Any
 
-from envkit import engines
 from envkit.cli import engine_options
+from envkit.cli.parser import Parser
 from envkit.engines.base import Engine
 from envkit.engines.inspect_image import inspect
 from envkit.profiles import catalogue, profile
@@ -26,12 +26,11 @@ class Looked:
     environment: Environment
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
-    parser.add_argument("--engine", help=f"resolve inside it: {', '.join(engines.ENGINES)} (default: local)")
     parser.add_argument("--allow-unknown", action="store_true",
-                        help="let the profile set variables that nothing is known to read")  # fmt: skip
-    engine_options.add(parser)
+                        help="allow the profile to set variables that no known program reads")  # fmt: skip
+    engine_options.add(parser, engine="resolve inside")
 
 
 def look(arguments: argparse.Namespace) -> Looked:

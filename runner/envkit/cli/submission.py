@@ -21,8 +21,10 @@ from typing import Any
 from envkit import __version__
 from envkit.bench import record
 from envkit.bench.record import Event, Record
-from envkit.cli import measuring, measuring_options, next_job, rank_options, submitted
+from envkit.cli import measuring, measuring_options, next_job, output_options, rank_options, submitted
 from envkit.cli.arguments import count, duration, node_names
+from envkit.cli.ending import error
+from envkit.cli.parser import Parser
 from envkit.cluster.slurm import collect as collecting
 from envkit.cluster.slurm import script, table
 from envkit.cluster.slurm.collect import NodeResult, collect
@@ -41,42 +43,46 @@ from envkit.tuning.specification import TuningSpecification
 
 SUMMARY = "summary.json"
 # What may change from one job of a submission to the next: how it queues, and not what it measures.
-WITH_RESUME = ("command", "resume", "json", "partition", "time", "sbatch", "start_within", "detach")
+WITH_RESUME = ("command", "resume", "json", "quiet", "partition", "time_limit", "sbatch", "start_within", "detach")
 # Options of a job, beside its nodes.
-OF_JOB = ("partition", "time", "sbatch", "start_within", "detach", "dry_run")
+OF_JOB = ("partition", "time_limit", "sbatch", "start_within", "detach", "dry_run")
 # A network file system shows another machine's files after some seconds.
 FILES_PATIENCE_S = 10.0
 # Prints what a submission found, of which the last argument is the document that is kept; returns an exit status.
 Show = Callable[[Settings, Path, Sequence[NodeResult], dict[str, Any]], int]
 
 
-def add_arguments(parser: argparse.ArgumentParser, nodelist: str, together: str, nodes: str | None = None) -> None:
+def add_arguments(parser: Parser, nodelist: str, together: str, nodes: str | None = None) -> None:
     """``nodelist``, ``together`` (of --nproc) and ``nodes`` are what the help says of these options.
 
     Without ``nodes`` there is no such option.
     """
-    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(submitted.OPTIONS)} (default: local)")
+    group = parser.add_argument_group("engine")
+    group.add_argument("--engine", help=f"start workers with: {', '.join(submitted.OPTIONS)} (default: local)")
+    add_job_options(parser, nodelist, nodes, advanced=False)
     rank_options.add_option(parser, together)
     rank_options.add_weak_option(parser)
-    add_job_options(parser, nodelist, nodes)
-    measuring_options.add(parser, budget=f"3m; {rank_options.BUDGET}", refused=("image",))
+    measuring_options.add(parser, budget=f"3m; {rank_options.BUDGET}", refused=("image",), engine=None)
 
 
-def add_job_options(parser: argparse.ArgumentParser, nodelist: str, nodes: str | None = None) -> None:
-    """Those of what is submitted, by the same words in the help as above."""
-    group = parser.add_argument_group("job")
+def add_job_options(parser: Parser, nodelist: str, nodes: str | None = None, advanced: bool = True) -> None:
+    """Add the options of a job, by the same words in the help as above; all are ``advanced`` where a command usually
+    measures on this machine."""
+    group = parser.add_argument_group("job", advanced=True)
     if nodes is not None:
-        group.add_argument("--nodes", metavar="N", type=count, help=nodes)
-    group.add_argument("--nodelist", metavar="NODES", type=node_names, help=nodelist)
-    group.add_argument("--partition", metavar="NAME", help="of the cluster (default: the cluster's own)")
-    group.add_argument("--time", metavar="TIME", type=duration,
-                       help="time limit, e.g. 30m (default: from the budget, with room to spare)")  # fmt: skip
+        group.add_argument("--nodes", metavar="N", type=count, advanced=advanced, help=nodes)
+    group.add_argument("--nodelist", metavar="NODES", type=node_names, advanced=advanced, help=nodelist)
+    group.add_argument("--partition", metavar="NAME", advanced=advanced,
+                       help="use this partition (default: the cluster's default)")  # fmt: skip
+    group.add_argument("--time-limit", metavar="TIME", type=duration,
+                       help="limit the job's time, e.g. 30m (default: the budget and some reserve)")  # fmt: skip
     group.add_argument("--sbatch", metavar="OPTION", action="append",
-                       help="another option of sbatch, e.g. account=physics; can be repeated")  # fmt: skip
+                       help="pass another option to sbatch, e.g. account=physics; can be repeated")  # fmt: skip
     group.add_argument("--start-within", metavar="TIME", type=duration,
-                       help="cancel what has not started by then, and say why it waits")  # fmt: skip
-    group.add_argument("--detach", action="store_true", help="submit and return; --resume DIR follows the job later")
-    group.add_argument("--dry-run", action="store_true", help="print the batch script, and submit nothing")
+                       help="cancel a job that has not started after TIME, and say why it waits")  # fmt: skip
+    group.add_argument("--detach", action="store_true",
+                       help="submit and return; --resume DIR follows the job later")  # fmt: skip
+    group.add_argument("--dry-run", action="store_true", help="print the batch script and submit nothing")
 
 
 def is_given(arguments: argparse.Namespace) -> bool:
@@ -192,7 +198,7 @@ def _resume(
     settings = replace(
         settings,
         partition=arguments.partition or settings.partition,
-        minutes=submitted.in_minutes(arguments.time) if arguments.time else settings.minutes,
+        minutes=submitted.in_minutes(arguments.time_limit) if arguments.time_limit else settings.minutes,
         options=options or settings.options,
     )
     with Record.reopen(folder) as opened:
@@ -286,7 +292,7 @@ def _follow(settings: Settings, opened: Record, job: str, arguments: argparse.Na
         print(told if arguments.json else f"job {job} was submitted; follow it with: {go_on}")
         return MEASURED
     interrupted = False
-    with View(quiet=arguments.json) as view:
+    with View(quiet=output_options.is_quiet(arguments)) as view:
         try:
             followed = follow(job, folder, view, settings.joint, settings.fleet, arguments.start_within)
         except NotStarted as error:
@@ -359,13 +365,13 @@ def _report(
     status = collecting.status(results, settings.runs)
     document = collecting.document(folder, settings, followed, results)
     atomic.write(folder / SUMMARY, json.dumps(document).encode(), private=True)
-    found = show(settings, folder, results, document)
+    measured = sum(one.settled for one in results)
+    ended = "not measured to the end" if settings.joint else f"{measured} of {settings.nodes} nodes measured"
+    problem = f"{'interrupted' if interrupted else ended}; go on with: {_go_on(arguments, folder)}"
+    found = show(settings, folder, results, document if status == MEASURED else {**document, **error(problem)})
     for line in table.problems(results):
         print(f"envkit: {line}", file=sys.stderr)
     if status == MEASURED:
         return found
-    measured = sum(one.settled for one in results)
-    ended = "not measured to the end" if settings.joint else f"{measured} of {settings.nodes} nodes measured"
-    how = "interrupted" if interrupted else ended
-    print(f"envkit: {how}; go on with: {_go_on(arguments, folder)}", file=sys.stderr)
+    print(f"envkit: {problem}", file=sys.stderr)
     return INTERRUPTED if interrupted else status

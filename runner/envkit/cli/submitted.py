@@ -37,8 +37,8 @@ from envkit.worker.workloads import GENERATED, get
 OPTIONS = {
     "local": LocalEngine.options, "apptainer": apptainer.ApptainerEngine.options, "enroot": enroot.EnrootEngine.options,
 }  # fmt: skip
-# Of a run's own options those that a batch script sets for the job by the same name.
-OF_THE_JOB = ("nodes", "nodelist", "partition", "time", "sbatch", "start_within", "dry_run", "detach")
+# Options of sbatch that have an option of the kit's own, and that option.
+OF_THE_JOB = {"nodes": "--nodes", "nodelist": "--nodelist", "partition": "--partition", "time": "--time-limit"}
 # sbatch's options that the batch script sets itself, or that would make another kind of job.
 SET_BY_SCRIPT = (
     "array", "chdir", "clusters", "cpus-per-task", "dependency", "error", "exclude", "exclusive", "export", "hold",
@@ -221,8 +221,8 @@ def _data(arguments: argparse.Namespace, asked: Specification) -> str | None:
 
 def _time_limit(arguments: argparse.Namespace, asked: Specification) -> int | None:
     """In minutes, as Slurm counts. None, for the partition's own, where nobody knows how long it takes."""
-    if arguments.time is not None:
-        return in_minutes(arguments.time)
+    if arguments.time_limit is not None:
+        return in_minutes(arguments.time_limit)
     if asked.epochs or asked.blocks or asked.user_command:
         return None
     return in_minutes(asked.budget_s * SLACK + BEGIN_AND_END_S)
@@ -240,7 +240,7 @@ def sbatch_option(text: str) -> str:
         wrong = "must be a long option of sbatch without its dashes, as account=physics"
         raise InputError(f"--sbatch {text!r}: {wrong}")
     if name in SET_BY_SCRIPT:
-        fix = f"give --{name}" if name in OF_THE_JOB else "leave it out"
+        fix = f"give {OF_THE_JOB[name]}" if name in OF_THE_JOB else "leave it out"
         raise InputError(f"--sbatch {text}: the batch script sets {name} itself; {fix}")
     return text
 

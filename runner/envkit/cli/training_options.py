@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from envkit.bench.specification import EVERY
 from envkit.cli.arguments import count
+from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 from envkit.worker.modes import CPU, CUDA, DEVICES, FP32, PRECISIONS, Options
 from envkit.worker.workloads import WORKLOADS
@@ -14,18 +15,20 @@ from envkit.worker.workloads import WORKLOADS
 MOST_SCALE = 64
 
 
-def add_options(group: argparse._ArgumentGroup) -> None:
-    """The modes, which any workload takes, and the scale."""
+def add_options(parser: Parser) -> None:
+    """Add the modes, which any workload takes, and the scale."""
+    group = parser.add_argument_group("how to train", advanced=True)
     group.add_argument("--device", metavar="DEVICE", type=_device,
-                       help=f"where to train: {CPU}, or {CUDA}: the first GPU, or one for each rank; {CUDA} "
-                       f"gives a command of your own the GPUs in a container (default: {CPU})")  # fmt: skip
+                       help=f"train on {CPU}, or on {CUDA}: the first GPU, or one GPU per rank; {CUDA} also gives a "
+                       f"command of your own the GPUs in a container (default: {CPU})")  # fmt: skip
     group.add_argument("--precision", metavar="FORMAT", type=_precision,
-                       help=f"number format to train in: {', '.join(PRECISIONS)} (default: {FP32})")  # fmt: skip
-    group.add_argument("--compile", action="store_true", help="train a model that torch.compile has compiled")
-    group.add_argument("--channels-last", action="store_true", help="keep the channels of images innermost in memory")
-    group.set_defaults(backend=None)  # of ranks, which not all commands have
+                       help=f"train in this number format: {', '.join(PRECISIONS)} (default: {FP32})")  # fmt: skip
+    group.add_argument("--compile", action="store_true", help="train a model compiled by torch.compile")
+    group.add_argument("--channels-last", action="store_true", help="store images channels-last in memory")
     group.add_argument("--scale", metavar="N", type=_scale,
-                       help="make steps N times as large, for more than two cores (default: 1)")  # fmt: skip
+                       help=f"make steps N times as large, for machines with many cores; 1 to {MOST_SCALE} "
+                       "(default: 1)")  # fmt: skip
+    parser.set_defaults(backend=None)  # of ranks, which not all commands have
 
 
 def _device(text: str) -> str:

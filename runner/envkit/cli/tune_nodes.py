@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from envkit.analysis.summary import Comparison
 from envkit.bench import record, requirements
 from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.cli import node_tuning, rank_options, submission, submitted, tune_options
+from envkit.cli.ending import end_with
 from envkit.cluster import type_verdict, type_wording
 from envkit.cluster.slurm.collect import NodeResult
 from envkit.cluster.slurm.settings import Settings
@@ -86,10 +86,8 @@ def _show(
     assert settings.tuning is not None, "only a tuning is shown so"
     found = _found(settings, folder, results)
     if found is None:
-        if as_json:
-            print(json.dumps({"submission": document}))
-        print("envkit: no node has confirmed anything, and no profile was written", file=sys.stderr)
-        return FAILED
+        problem = "no node has confirmed anything, and no profile was written"
+        return end_with(problem, FAILED, as_json, {"submission": document})
     path, best = Path(settings.tuning.profile), found.decision.recommended
     records = node_tuning.records(folder)
     store = merged(records)

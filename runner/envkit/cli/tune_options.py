@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from envkit import engines
 from envkit.bench.plan import REFERENCE_PROFILE, Arm
 from envkit.cli import measuring_options, rank_options, submission, training_options, user_command
 from envkit.cli.arguments import count, duration
 from envkit.cli.engine_options import add as add_engine_options
+from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 from envkit.tuning import space_file
 from envkit.tuning.specification import TuningSpecification
@@ -29,44 +29,44 @@ NOT_HERE: dict[str, Any] = {
 }  # fmt: skip
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
-    add_engine_options(parser)
-    group = parser.add_argument_group("searching")
+def add_arguments(parser: Parser) -> None:
+    group = parser.add_argument_group("search")
     spaces = ", ".join(space_file.names())
-    group.add_argument("--resume", metavar="DIR", type=Path, help="go on with the interrupted tuning in this folder")
-    group.add_argument("--space", metavar="SPACE", help=f"what to search: {spaces}, or a YAML file (default: {SPACE})")
-    group.add_argument(
-        "--budget", metavar="TIME", type=duration, help="for search and confirmation together (default: 20m)"
-    )
-    group.add_argument("--numerics", choices=NUMERICS, metavar="WHICH",
-                       help="same: nothing that may change the results (default); any: that too")  # fmt: skip
-    group.add_argument("--space-only", action="store_true",
-                       help="search the space alone: shipped profiles don't compete, nor are confirmed")  # fmt: skip
-    group.add_argument("--exhaustive", action="store_true",
-                       help="measure every candidate of a small space, to judge the search by")  # fmt: skip
-    group.add_argument("--blocks", metavar="N", type=count,
-                       help=f"with --exhaustive: trials of each candidate (default: {GRID_BLOCKS})")  # fmt: skip
-    group.add_argument("--seed", metavar="N", type=count, help="of all chance in the search (default: 1)")
-    group.add_argument("--profile", metavar="FILE", type=Path,
-                       help="write the profile there (default: HOST-tuned.yaml in envprofiles/local, or in "
-                       "~/.config/envkit/profiles where pip installed envkit)")  # fmt: skip
-    group = parser.add_argument_group("measuring")
+    group.add_argument("--budget", metavar="TIME", type=duration,
+                       help="search and confirm in this time, e.g. 1h (default: 20m; 5m with --nodes)")  # fmt: skip
+    group.add_argument("--space", metavar="SPACE", help=f"search {spaces}, or a YAML file (default: {SPACE})")
+    group.add_argument("--numerics", choices=NUMERICS, metavar="WHICH", advanced=True,
+                       help="same: search settings that keep the results; any: search all (default: same)")  # fmt: skip
+    group.add_argument("--space-only", action="store_true", advanced=True,
+                       help="search the space alone, without the shipped profiles")  # fmt: skip
+    group.add_argument("--exhaustive", action="store_true", advanced=True,
+                       help="measure every candidate of a small space, to check the search")  # fmt: skip
+    group.add_argument("--blocks", metavar="N", type=count, advanced=True,
+                       help=f"with --exhaustive: run N trials of each candidate (default: {GRID_BLOCKS})")  # fmt: skip
+    group.add_argument("--seed", metavar="N", type=count, advanced=True, help="seed the search (default: 1)")
+    group = parser.add_argument_group("what to train")
     group.add_argument("--workload", type=user_command.known_workload, metavar="NAME",
-                       help=f"tune for: {', '.join(WORKLOADS)} (default: cnn); or a file, as mine.yaml")  # fmt: skip
-    training_options.add_options(group)
-    rank_options.add_option(group, "each has the environment that is searched for")
-    group.add_argument("--steps", metavar="N", type=count,
-                       help="timed steps per trial and sample (default: 30%% of the workload's, then all)")  # fmt: skip
-    group.add_argument("--warmup-steps", metavar="N", type=count, help="untimed steps before them")
-    group.add_argument("--timeout", metavar="TIME", type=duration, help="stop a worker that takes longer (default: 5m)")
-    measuring_options.add_worker_options(group, against_advice=False)
-    group.add_argument("--json", action="store_true", help="print JSON for scripts instead of the report")
-    submission.add_job_options(
-        parser, "on these among them, as node1,node2 or node[1-2]",
-        "search on so many nodes of a Slurm cluster together, and confirm on all of them (budget: 5m of each)",
-    )  # fmt: skip
+                       help=f"tune for {', '.join(WORKLOADS)}, or a file like mine.yaml (default: cnn)")  # fmt: skip
     user_command.add_options(parser)
+    training_options.add_options(parser)
+    rank_options.add_option(parser, "every rank gets the environment that is searched for")
+    group = parser.add_argument_group("workers", advanced=True)
+    group.add_argument("--steps", metavar="N", type=count,
+                       help="time N steps per sample (default: the workload's, and 30%% of it in trials)")  # fmt: skip
+    group.add_argument("--warmup-steps", metavar="N", type=count, help="run N untimed steps first")
+    group.add_argument("--timeout", metavar="TIME", type=duration, help="stop a worker that takes longer (default: 5m)")
+    measuring_options.add_worker_options(parser, against_advice=False)
+    add_engine_options(parser)
+    submission.add_job_options(
+        parser, "search on these nodes, e.g. node1,node2 or node[1-2]",
+        "search on N nodes of a Slurm cluster together, and confirm on all of them",
+    )  # fmt: skip
+    group = parser.add_argument_group("output")
+    group.add_argument("--profile", metavar="FILE", type=Path, advanced=True,
+                       help="write the profile to FILE (default: HOST-tuned.yaml in envprofiles/local, or in "
+                       "~/.config/envkit/profiles if pip installed envkit)")  # fmt: skip
+    group.add_argument("--resume", metavar="DIR", type=Path, help="continue the interrupted search in this folder")
+    measuring_options.add_output(parser)
     parser.set_defaults(**NOT_HERE)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit import __version__
-from envkit.bench import batch_split, record, requirements, resuming, seal
+from envkit.bench import batch_split, early_checks, record, requirements, resuming, seal
 from envkit.bench.context import (
     ExecutionContext,
     execution_context,
@@ -34,6 +34,7 @@ from envkit.tuning.feasible import require_candidates
 from envkit.tuning.narrow import narrow
 from envkit.tuning.peers import Peers
 from envkit.tuning.session import Session, Settings
+from envkit.tuning.space import Space
 from envkit.tuning.specification import TuningSpecification
 from envkit.tuning.trials import lengths
 
@@ -59,17 +60,34 @@ def require_same_tuning(folder: Path, first: Event, fields: Mapping[str, Any], c
         require_same_values(folder, first, context.kept)
 
 
+def require_early(asked: TuningSpecification, output: Path | None) -> None:
+    """Raise InputError for what can be told wrong before anything starts; ``output`` is the folder for the record."""
+    wanted = asked.specification
+    _require(asked)
+    early_checks.require(wanted, output)
+    if not asked.blocks:  # the baseline and what is found, compared in a confirmation
+        early_checks.require_time(replace(wanted, budget_s=asked.budget_s), 2)
+
+
+def _require(asked: TuningSpecification) -> Space:
+    """Return the space to search. Raise InputError where it can't be searched by what is to be trained."""
+    space = space_file.read(Path(asked.space))
+    wanted = asked.specification
+    trained = None if wanted.user_command else wanted.workload
+    requirements.require_modes(wanted.workloads, wanted.options)
+    most = rank_options.require_searched(space, trained, wanted.options, wanted.nproc)
+    rank_options.require_backend(wanted.options.backend, most)
+    requirements.require_exchange(wanted.workloads, wanted.options, most)
+    return space
+
+
 def first_event(asked: TuningSpecification) -> tuple[dict[str, Any], ExecutionContext]:
     """The fields of a record's first event, found by looking at this machine. Raises InputError."""
-    space = space_file.read(Path(asked.space))
+    space = _require(asked)
     space_sha256 = session.require_space(Path(asked.space), asked.space_sha256)
     wanted, numerics = asked.specification, asked.numerics
     how, engine = wanted.options, wanted.arms[0].engine
     trained = None if wanted.user_command else wanted.workload
-    requirements.require_modes(wanted.workloads, how)
-    most = rank_options.require_searched(space, trained, how, wanted.nproc)
-    rank_options.require_backend(wanted.options.backend, most)
-    requirements.require_exchange(wanted.workloads, how, most)
     given = [profiles.load(name, SHIPPED_FOLDER) for name in profiles.names(SHIPPED_FOLDER)]
     context = execution_context(wanted, [*session.prefix_commands(space, given), *requirements.tools(how)])
     requirements.require_in(context.seen, wanted.workloads, how)

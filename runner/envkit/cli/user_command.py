@@ -9,6 +9,7 @@ from pathlib import Path
 from envkit.bench.plan import UserCommand
 from envkit.bench.specification import EVERY
 from envkit.cli.arguments import count, refuse
+from envkit.cli.parser import Parser
 from envkit.cli.workload_file import WARMUP_STEPS, load, require_metric, words
 from envkit.common.errors import InputError
 from envkit.common.suggestion import suggestion
@@ -31,24 +32,25 @@ LOADER = (
 )
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: Parser) -> None:
     group = parser.add_argument_group("a command of your own")
     group.add_argument("--command", dest="user_command", metavar="COMMAND",
-                       help="measure this training, started in this folder, in the place of a workload")  # fmt: skip
-    group.add_argument("--metric", metavar="METRIC",
-                       help="a regular expression for lines that end a step or, with a group, hold its time or rate; "
-                       "or a path into JSON lines, as $.step_time (default: all of it is one step)")  # fmt: skip
-    group.add_argument("--unit", metavar="UNIT", help=f"of the metric's number: {', '.join(CHOICES)}, which reads the "
-                       "unit that is printed behind each number (default: s)")  # fmt: skip
-    group.add_argument("--optimizer-steps", metavar="N", type=count,
-                       help="time the steps of its torch optimizer in the place of a metric, and end it after N that "
-                       "count")  # fmt: skip
-    group.add_argument("--warmup-lines", metavar="N", type=count,
-                       help="leave out the metric's first N readings, or so many steps of the optimizer (default "
-                       f"with --optimizer-steps: {WARMUP_STEPS})")  # fmt: skip
-    group.add_argument("--loss-metric", metavar="METRIC",
-                       help="compare losses: a regular expression for lines that hold one, with a group around it, or "
-                       "a path into JSON lines, as $.loss (default: they are not compared)")  # fmt: skip
+                       help="measure this training instead of a workload; it starts in this folder")  # fmt: skip
+    group.add_argument("--metric", metavar="METRIC", advanced=True,
+                       help="find steps by a regular expression: its lines end a step or, with a group, hold the time "
+                       "or rate of one; or by a path into JSON lines, e.g. $.step_time (default: the whole command is "
+                       "one step)")  # fmt: skip
+    group.add_argument("--unit", metavar="UNIT", advanced=True,
+                       help=f"read the metric's number in this unit: {', '.join(CHOICES)}; auto reads the unit behind "
+                       "each number (default: s)")  # fmt: skip
+    group.add_argument("--optimizer-steps", metavar="N", type=count, advanced=True,
+                       help="time N steps of the torch optimizer, without a metric, then end the command")  # fmt: skip
+    group.add_argument("--warmup-lines", metavar="N", type=count, advanced=True,
+                       help="ignore the first N readings of the metric, or N steps of the optimizer (default with "
+                       f"--optimizer-steps: {WARMUP_STEPS})")  # fmt: skip
+    group.add_argument("--loss-metric", metavar="METRIC", advanced=True,
+                       help="compare losses: a regular expression with a group around the loss, or a path into JSON "
+                       "lines, e.g. $.loss (default: losses are not compared)")  # fmt: skip
 
 
 def from_args(arguments: argparse.Namespace) -> tuple[str, UserCommand] | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from envkit.messages import MessageError
+from collections.abc import Mapping
+from typing import Any
+
+from envkit.messages import Message, MessageError
 
 MEASURED = 0
 FAILED = 1  # a worker failed, a profile was not in effect, a target not reached; or a command found what it looks for
@@ -11,4 +14,11 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
 class InputError(MessageError):
-    """Bad input. The message is one line: which file and key, what is wrong, and how to fix it."""
+    """Bad input. The message is one line: which file and key, what is wrong, and how to fix it.
+
+    ``document`` is what --json prints beside the error, if something was found before it.
+    """
+
+    def __init__(self, message: Message | str, document: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.document = document

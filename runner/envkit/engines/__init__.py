@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from envkit.common import extras
 from envkit.common.errors import InputError
+from envkit.common.suggestion import nearest
 from envkit.engines import apptainer, container, enroot, local, podman, process
-from envkit.engines.base import Engine, EngineOptions
+from envkit.engines.base import IMAGE_FILES, Engine, EngineOptions
 from envkit.engines.setup_messages import LimitOfSome, OptionWithoutEffect, UnknownEngine
 
 
@@ -36,15 +38,26 @@ class Registered:
     make: Callable[[EngineOptions], Engine]  # raises InputError where it can't be used here
     remove_leftovers: Callable[[], None]  # of runners that were killed
     image_option: str  # the field of EngineOptions that names what its workers run in
+    options: frozenset[str]  # those of EngineOptions that mean something to it
     container: container.Kind | None = None  # how it starts containers, if it does
 
 
 ENGINES = {
-    "local": Registered(local.LocalEngine, process.remove_leftovers, "python"),
-    "docker": Registered(_docker, _remove_dockers, "image", container.DOCKER),
-    "podman": Registered(podman.PodmanEngine, podman.remove_leftovers, "image", podman.CONTAINER),
-    "apptainer": Registered(apptainer.ApptainerEngine, process.remove_leftovers, "sif", apptainer.CONTAINER),
-    "enroot": Registered(enroot.EnrootEngine, process.remove_leftovers, "sqsh", enroot.CONTAINER),
+    "local": Registered(local.LocalEngine, process.remove_leftovers, "python", local.LocalEngine.options),
+    "docker": Registered(_docker, _remove_dockers, "image", podman.PodmanEngine.options, container.DOCKER),
+    "podman": Registered(
+        podman.PodmanEngine, podman.remove_leftovers, "image", podman.PodmanEngine.options, podman.CONTAINER
+    ),
+    "apptainer": Registered(
+        apptainer.ApptainerEngine,
+        process.remove_leftovers,
+        "sif",
+        apptainer.ApptainerEngine.options,
+        apptainer.CONTAINER,
+    ),
+    "enroot": Registered(
+        enroot.EnrootEngine, process.remove_leftovers, "sqsh", enroot.EnrootEngine.options, enroot.CONTAINER
+    ),
 }
 CONTAINERS = {name: one.container for name, one in ENGINES.items() if one.container is not None}
 
@@ -54,17 +67,28 @@ def get_all(names: Sequence[str], options: EngineOptions) -> dict[str, Engine]:
 
     Raises InputError if one is unknown or can't be used here, or if an option means nothing to any of them.
     """
+    require_static(names, options)
+    return {name: ENGINES[name].make(options) for name in dict.fromkeys(names)}
+
+
+def require_static(names: Sequence[str], options: EngineOptions) -> None:
+    """Raise InputError for what can be told wrong of engines and their options without starting anything."""
     for name in names:
         if name not in ENGINES:
-            raise InputError(UnknownEngine(name, tuple(ENGINES)))
-    engines = {name: ENGINES[name].make(options) for name in dict.fromkeys(names)}
-    taken = frozenset(option for engine in engines.values() for option in engine.options)
-    require_options(options, taken, [*engines])
+            raise InputError(UnknownEngine(name, tuple(ENGINES), nearest(name, ENGINES)))
+    registered = {name: ENGINES[name] for name in dict.fromkeys(names)}
+    taken = frozenset(option for one in registered.values() for option in one.options)
+    require_options(options, taken, [*registered])
     for limit in sorted(container.LIMITS & options.to_json().keys()):
-        for name, engine in engines.items():
-            if limit not in engine.options:
+        for name, one in registered.items():
+            if limit not in one.options:
                 raise InputError(LimitOfSome(f"--{limit.replace('_', '-')}", name))
-    return engines
+    for name, one in registered.items():
+        if name == "local":
+            local.LocalEngine(options)
+        kind = one.image_option
+        if kind in IMAGE_FILES:
+            apptainer.require_file(Path(getattr(options, kind) or IMAGE_FILES[kind]), kind)
 
 
 def require_options(options: EngineOptions, taken: frozenset[str], names: Sequence[str]) -> None:

@@ -127,18 +127,23 @@ def callers(task: Task, variables: Mapping[str, str]) -> dict[str, str]:
 CONTAINER = container.Kind(("--nv",), "exec", "--bind", callers=callers, attaches=False)
 
 
+def require_file(image: Path, kind: str) -> None:
+    """Raise InputError as ``digest`` does, without reading all of it."""
+    try:
+        image.open("rb").close()
+    except OSError as error:
+        fix = f"build it with: {container.made_by(image.stem, kind)}, or name another"
+        raise InputError(ImageUnreadable(str(image), str(error.strerror), fix)) from None
+
+
 def digest(image: Path, kind: str = "sif") -> str:
     """``sha256:…`` of an image's file. Raises InputError, with the fix, where it can't be read.
 
     ``kind`` is one of IMAGE_FILES, which is also the target that makes such a file.
     """
+    require_file(image, kind)
     found = hashlib.sha256()
-    try:
-        with image.open("rb") as file:
-            while block := file.read(2**20):
-                found.update(block)
-    except OSError as error:
-        build = container.made_by(image.stem, kind)
-        fix = f"build it with: {build}, or name another"
-        raise InputError(ImageUnreadable(str(image), str(error.strerror), fix)) from None
+    with image.open("rb") as file:
+        while block := file.read(2**20):
+            found.update(block)
     return f"sha256:{found.hexdigest()}"

@@ -9,10 +9,11 @@ class UnknownEngine(Message):
     """No engine has the name that the user gave."""
 
     code = "engines.unknown-engine"
-    template = "no engine '{name}'; there are: {known:list}"
+    template = "no engine '{name}'[; did you mean '{suggestion}'?]; there are: {known:list}"
 
     name: str
     known: tuple[str, ...]
+    suggestion: str | None = None
 
 
 class OptionWithoutEffect(Message):

@@ -177,7 +177,7 @@ def test_what_cannot_be_taken_apart(refused, write_profile, run_folder, text, sa
         (["no-such-profile"], "no profile 'no-such-profile' in "),
         (["gnu-omp", "--full"], "ablate takes no --full: one training each has no interval to tell settings apart by"),
         (["gnu-omp", "--workload", "all"], "--workload all means nothing to envkit ablate; name one of: "),
-        (["gnu-omp", "--engine", "lokal"], "no engine 'lokal'; there are: "),
+        (["gnu-omp", "--engine", "lokal"], "no engine 'lokal'; did you mean 'local'?; there are: "),
     ],
 )
 def test_bad_input(refused, arguments, said):
@@ -273,7 +273,7 @@ def test_an_interrupted_run_is_gone_on_with_and_all_reports_are_there(ablate, pl
     assert result.returncode == 0, result.stderr
     assert "OMP_WAIT_POLICY does it alone" in joined(result)
     assert cli("report", run_folder).stdout == result.stdout
-    assert "mine-only-OMP_WAIT_POLICY" in cli("export-results", run_folder, "--format", "csv").stdout
+    assert "mine-only-OMP_WAIT_POLICY" in cli("export", run_folder, "--format", "csv").stdout
     listed = cli("history", run_folder.parent).stdout
     assert "OMP_WAIT_POLICY" in listed
     assert "those without a setting against mine" in " ".join(listed.split())

@@ -171,7 +171,7 @@ def test_allowed_variables_are_those_of_the_start_when_resumed(bench, simulation
     [
         ([], "bench needs a PROFILE; envkit profiles lists them"),
         (["inetl-omp"], "no profile 'inetl-omp' in "),
-        (["baseline", "--engine", "dokcer"], "no engine 'dokcer'; there are: local, docker, "),
+        (["baseline", "--engine", "dokcer"], "no engine 'dokcer'; did you mean 'docker'?; there are: local, docker, "),
         (["baseline", "--python", "/no/python"], "--python /no/python: no such executable; give an interpreter, for "),
         (["baseline", "--python", "/bin/false"], "/bin/false: the worker ended with exit status 1"),
         (["baseline", "--python", "/bin/true"], "/bin/true: "),

@@ -101,6 +101,7 @@ def test_files_of_images_are_compared_too(cli, tmp_path, images_of, run_folder, 
     made = images_of(engine, kind)
     files = [tmp_path / f"envkit-cpu-{name}.{kind}" for name in ("old", "new")]
     for file in files:
+        file.touch()
         made.add(str(file))
     options = ("--data", "synthetic", "--steps", 3, "--blocks", 1, "--output", run_folder)
     # as they are named from there: a run may be resumed from elsewhere
@@ -301,7 +302,7 @@ def test_history_and_exports_know_it(bench_images, old, new, cli, run_folder):
     listed = words(cli("history", run_folder).stdout)
     assert "baseline in new" in listed
     assert "against old" in listed
-    exported = cli("export-results", run_folder, "--format", "csv")
+    exported = cli("export", run_folder, "--format", "csv")
     assert exported.returncode == 0
     assert {row["arm"] for row in csv.DictReader(io.StringIO(exported.stdout))} == {"old", "new"}
 

@@ -13,7 +13,10 @@ import pytest
         ([], "compare-engines needs a PROFILE, for example baseline"),
         (["baseline", "--engines", "local"], "--engines local: name two or more, for example local,docker,apptainer"),
         (["baseline", "--engines", "local,local"], "--engines local,local: name two or more"),
-        (["baseline", "--engines", "local,dokcer"], "no engine 'dokcer'; there are: local, docker, "),
+        (
+            ["baseline", "--engines", "local,dokcer"],
+            "no engine 'dokcer'; did you mean 'docker'?; there are: local, docker, ",
+        ),
     ],
 )
 def test_bad_input(refused, run_folder, arguments, said):

@@ -137,12 +137,12 @@ def test_a_command_of_ones_own_is_measured_on_them_where_it_says_so(bench_in_ima
 # --- what is refused ---
 
 
-@pytest.mark.parametrize("command", ["bench", "matrix", "tune", "profile-ops", "bench --command true"])
+@pytest.mark.parametrize("command", ["bench", "matrix", "tune", "breakdown", "bench --command true"])
 def test_a_machine_that_can_not(refused, simulation, instant, machine, run_folder, command):
     machine(problem="no NVIDIA driver is seen", fix="install it")
     name, *own = command.split()
     named = ["--profile", run_folder / "x.yaml"] if name == "tune" else ["physical-cores"]
-    named += [] if name == "profile-ops" else ["--output", run_folder]  # which keeps nothing
+    named += [] if name == "breakdown" else ["--output", run_folder]  # which keeps nothing
     line = refused(name, *named, "--python", simulation.python, *(own or ["--data", "synthetic"]), *ON_GPU)
     assert line == "envkit: --device cuda: /sim/bin/python (engine local) can't: no NVIDIA driver is seen; install it"
     assert not run_folder.exists()

@@ -228,6 +228,6 @@ def test_bad_input_prints_nothing_that_could_be_evaluated(env_refused, options, 
 def test_an_unknown_format(env):
     result = env("baseline", "--format", "fish")
     assert (result.returncode, result.stdout) == (2, "")
-    assert "invalid choice: 'fish'" in result.stderr
+    assert "no such value 'fish'" in result.stderr
     for name in FORMATS:
         assert name in result.stderr

@@ -110,7 +110,7 @@ def test_what_ranks_can_not_do(refused, bench_arguments, simulation, machine, ru
     assert not run_folder.exists()
 
 
-@pytest.mark.parametrize("command", ["bench", "matrix", "calibrate", "profile-ops", "submit"])
+@pytest.mark.parametrize("command", ["bench", "matrix", "calibrate", "breakdown", "submit"])
 def test_commands_of_one_process_exchange_nothing(refused, simulation, command):
     where = ["--nodes", 1, "--dry-run"] if command == "submit" else []
     named = [] if command == "calibrate" else ["physical-cores"]
@@ -171,7 +171,7 @@ def test_the_report_tells_what_nccl_chose(on_ranks):
 
 def test_exports_have_columns_for_it(on_ranks, cli, run_folder):
     on_ranks(evidence={"gpu": {}, "nccl": LOG}, gpu=GPU)
-    rows = json.loads(cli("export-results", run_folder, "--format", "json").stdout)
+    rows = json.loads(cli("export", run_folder, "--format", "json").stdout)
     (row,) = (row for row in rows if row["arm"] == "mine")
     assert (row["gpu_after_sm_mhz"], row["gpu_after_temperature_c"], row["gpu_mean_power_w"]) == (1755, 56, 350.2)
     assert (row["gpu_after_held_back"], row["gpu_idle_share"]) == ('["power cap"]', 0.125)
@@ -192,6 +192,6 @@ def test_an_all_reduce_has_bandwidths(bench_arguments, cli, simulation, instant,
         "All-reduce, bus bandwidth (size over time, times 1.5 for 4 ranks) and time of one: "
         "4 KiB 0.0614 GB/s (0.1 ms), 16 MiB 3.15 GB/s (8 ms)"
     ) in said
-    rows = json.loads(cli("export-results", run_folder, "--format", "json").stdout)
+    rows = json.loads(cli("export", run_folder, "--format", "json").stdout)
     assert rows[0]["all_reduce_16777216_s"] == 8e-3
     assert rows[0]["all_reduce_16777216_bus_bytes_per_s"] == pytest.approx(2**24 / 8e-3 * 1.5)

@@ -74,7 +74,7 @@ def test_runs_are_kept_and_looked_for_where_one_stands(
     (one,) = json.loads(cli("history", "--json", cwd=here).stdout)["runs"]
     assert one["folder"] == str(folder)
     assert cli("history", cwd=here).stdout.startswith("runs in results, the latest first\n")
-    rows = json.loads(cli("export-results", "--format", "json", cwd=here).stdout)
+    rows = json.loads(cli("export", "--format", "json", cwd=here).stdout)
     assert {row["run"] for row in rows} == {f"results/{folder.name}"}
     assert cli("baseline", "save", "first", cwd=here).returncode == 0
     why = "can't be read: No such file or directory; give a folder that holds runs"

@@ -106,7 +106,7 @@ def test_too_few_blocks_for_intervals(bench, workers):
 
 def test_an_export_has_them(cli, bench, workers, run_folder):
     assert bench("mine", "--instances", 2).returncode == 0
-    rows = json.loads(cli("export-results", run_folder, "--format", "json").stdout)
+    rows = json.loads(cli("export", run_folder, "--format", "json").stdout)
     assert {row["arm"]: row["instances"] for row in rows} == {"baseline": 1, "mine": 1, "2 x mine": 2}
 
 
@@ -206,7 +206,7 @@ def test_two_images(refused):
 def test_what_is_no_number_of_them(cli, number):
     result = cli("bench", "baseline", "--instances", number)
     assert (result.returncode, result.stdout) == (2, "")
-    assert f"argument --instances: '{number}' is not a whole number above 0" in result.stderr
+    assert f"--instances: '{number}' is not a whole number above 0" in result.stderr
 
 
 def test_one_is_what_it_is_without_any(bench, simulation, instant):

@@ -39,7 +39,7 @@ def machine(simulation):
 
 
 @pytest.mark.parametrize("name", ["mkl-native", "glibc-retain-mkl"])
-@pytest.mark.parametrize("command", ["show", "env", "doctor", "bench", "plan", "ablate", "profile-ops", "exec"])
+@pytest.mark.parametrize("command", ["show", "env", "doctor", "bench", "plan", "ablate", "breakdown", "exec"])
 def test_a_command_refuses_such_a_profile_in_one_line(refused, simulation, command, name):
     if (command, name) == ("ablate", "mkl-native"):
         name = "mimalloc-retain-mkl"  # the other has one setting, which leaves nothing to take apart

@@ -1,4 +1,4 @@
-"""``envkit loader-grid --start`` and ``--persistent-workers`` by simulated workers; workloads with such settings."""
+"""``envkit loader-grid --start-method`` and ``--persistent-workers`` by simulated workers, and their workloads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ALL = [f"loader-w2-b32-p2-{start}{stay}" for start in ("fork", "forkserver", "sp
 def test_what_it_takes_to_begin_an_epoch_is_told_apart_from_the_batches_in_it(loader_grid, simulation, run_folder):
     """20 steps take a second in all, and those that begin an epoch 3 seconds more."""
     simulation.worker("baseline", seconds=[1.0], begin_s=3.0)
-    result = loader_grid("--start", "fork,spawn,forkserver", "--persistent-workers", "yes,no", "--blocks", 1)
+    result = loader_grid("--start-method", "fork,spawn,forkserver", "--persistent-workers", "yes,no", "--blocks", 1)
     assert result.returncode == 0, result.stderr
     assert measured(simulation) == ALL
     plan = Plan.from_json(record.first(run_folder)["plan"])
@@ -45,7 +45,7 @@ def test_one_option_is_enough_and_json_has_every_cell(loader_grid, simulation):
 
 def test_a_sample_has_whole_epochs_whatever_the_pace(loader_grid, simulation):
     simulation.worker("baseline warming", seconds=[1.0], begin_s=5.0)  # of 12 steps some are 60 times as slow
-    assert loader_grid("--start", "spawn", "--batches", "40", "--blocks", 1).returncode == 0
+    assert loader_grid("--start-method", "spawn", "--batches", "40", "--blocks", 1).returncode == 0
     for start in simulation.starts():
         arguments = start["arguments"]
         assert [arguments[arguments.index(name) + 1] for name in ("--warmup-steps", "--steps")] == ["4", "16"]
@@ -85,16 +85,18 @@ def test_workers_that_stay_uncalled_for_are_an_error_too(own, simulation):
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--start", "fork", "--workers", "0"],
-         "--start is of DataLoader's workers, and with --workers 0 there are none; leave the 0 out"),
+        (["--start-method", "fork", "--workers", "0"],
+         "--start-method is of DataLoader's workers, and with --workers 0 there are none; leave the 0 out"),
         (["--persistent-workers", "yes", "--workers", "0,2"],
          "--persistent-workers is of DataLoader's workers, and with --workers 0 there are none; leave the 0 out"),
-        (["--start", "fork", "--batches", "128"],
-         "--batches 128: an epoch has 160 images, and is to have 2 batches or more with --start; give at most 80"),
-        (["--start", "fork", "--steps", "3"],
+        (["--start-method", "fork", "--batches", "128"],
+         "--batches 128: an epoch has 160 images, and is to have 2 batches or more with --start-method; "
+         "give at most 80"),
+        (["--start-method", "fork", "--steps", "3"],
          "--steps 3: an epoch of batches of 32 has 5 steps, and a sample is to see one end; give at least 5"),
-        (["--start", "fork", "--persistent-workers", "no"], "loader-grid compares settings, and this is one; give "),
-        (["--start", "spawn", "--workload", "cnn"],
+        (["--start-method", "fork", "--persistent-workers", "no"],
+         "loader-grid compares settings, and this is one; give "),
+        (["--start-method", "spawn", "--workload", "cnn"],
          "--workload means nothing to loader-grid, which measures the loader; leave it out"),
     ],
 )  # fmt: skip
@@ -106,16 +108,16 @@ def test_what_can_t_be(refused, run_folder, options, line):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["loader-grid", "--start", "fork,spwan"],
-         "argument --start: no start method 'spwan' (did you mean 'spawn'?); there are: fork, spawn, forkserver"),
+        (["loader-grid", "--start-method", "fork,spwan"],
+         "--start-method: no start method 'spwan' (did you mean 'spawn'?); there are: fork, spawn, forkserver"),
         (["loader-grid", "--persistent-workers", "maybe"],
-         "argument --persistent-workers: no answer 'maybe'; there are: no, yes"),
+         "--persistent-workers: no answer 'maybe'; there are: no, yes"),
         (["bench", "jemalloc", "--workload", "loader-w2-b32-p2-spwan"],
-         "argument --workload: no settings of the loader in 'loader-w2-b32-p2-spwan'; write them as "
+         "--workload: no settings of the loader in 'loader-w2-b32-p2-spwan'; write them as "
          "loader-w4-b64-p2 or, with epochs that end"),
         (["bench", "jemalloc", "--workload", "loader-w0-b32-spawn"],
-         "argument --workload: no settings of the loader in 'loader-w0-b32-spawn'; write them as "),
-        (["tune", "--workload", "cnn-spawn"], "argument --workload: no workload 'cnn-spawn'; there are: cnn, "),
+         "--workload: no settings of the loader in 'loader-w0-b32-spawn'; write them as "),
+        (["tune", "--workload", "cnn-spawn"], "--workload: no workload 'cnn-spawn'; there are: cnn, "),
     ],
 )  # fmt: skip
 def test_words_that_are_not_known(cli, arguments, line):

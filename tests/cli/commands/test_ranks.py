@@ -269,7 +269,7 @@ def test_a_command_of_ones_own_starts_its_ranks_itself(refused, write_profile, m
 def test_what_is_no_number_of_ranks(cli):
     result = cli("bench", "baseline", "--nproc", "0")
     assert (result.returncode, result.stdout) == (2, "")
-    assert "argument --nproc: '0' is not a whole number above 0" in result.stderr
+    assert "--nproc: '0' is not a whole number above 0" in result.stderr
 
 
 def test_one_rank_is_what_it_is_without_any(bench, simulation, instant):

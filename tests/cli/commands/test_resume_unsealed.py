@@ -355,7 +355,7 @@ def test_a_kept_value_is_nowhere(bench, cli, simulation, instant, run_folder, tm
         cli("report", run_folder, "--details"), cli("report", run_folder, "--json"), cli("report", run_folder),
         cli("report", run_folder, "--html", page, "--markdown", folder / "page.md"),
         cli("baseline", "save", "mine", "--from", run_folder, "--folder", folder),
-        cli("history", run_folder), *(cli("export-results", run_folder, "--format", kind) for kind in ("csv", "json")),
+        cli("history", run_folder), *(cli("export", run_folder, "--format", kind) for kind in ("csv", "json")),
         bench("mine", *options, "--dry-run", **kept),
     ]  # fmt: skip
     simulation.worker("mine", does="exit", status=3, stderr=f"token is {SECRET}\n")

@@ -100,8 +100,8 @@ def test_a_workload_that_makes_its_data_and_its_modes(measured):
 @pytest.mark.parametrize(
     ("options", "limit"),
     [
-        (("--time", "90s"), ["time=2"]),
-        (("--time", "2h"), ["time=120"]),
+        (("--time-limit", "90s"), ["time=2"]),
+        (("--time-limit", "2h"), ["time=120"]),
         (("--budget", "1h"), ["time=85"]),
         (("--full",), []),
         (("--blocks", "9"), []),
@@ -130,7 +130,7 @@ def test_the_partition_of_the_users_variable(dry):
          "--engine docker: on nodes workers are started by local, apptainer or enroot; "),
         (("intel-omp", "--sif", "x.sif"), "--sif means nothing to the engine local; leave it out"),
         (("intel-omp", "--nodes", 1, "--nodelist", "a,b"), "--nodes 1 is less than the 2 that --nodelist names; leave"),
-        (("intel-omp", "--sbatch", "time=5"), "--sbatch time=5: the batch script sets time itself; give --time"),
+        (("intel-omp", "--sbatch", "time=5"), "--sbatch time=5: the batch script sets time itself; give --time-limit"),
         (("intel-omp", "--sbatch", "clusters=b"), "--sbatch clusters=b: the batch script sets clusters itself; leave"),
         (("intel-omp", "--sbatch", "export=NONE"), "--sbatch export=NONE: the batch script sets export itself"),
         (("intel-omp", "--sbatch=--account=a"), "--sbatch '--account=a': must be a long option of sbatch"),
@@ -225,7 +225,7 @@ def test_other_commands_know_a_submission(cli, refused, submission):
     assert cli("report", submission / "node1").returncode == 0
     assert recorded_runs.folders(submission.parent) == [submission / "node1", submission / "node2"]
     assert recorded_runs.folders(submission) == [submission / "node1", submission / "node2"]
-    rows = json.loads(cli("export-results", submission, "--format", "json").stdout)
+    rows = json.loads(cli("export", submission, "--format", "json").stdout)
     assert [row["run"] for row in rows] == [str(submission / "node1")] * 14 + [str(submission / "node2")] * 14
     assert "2 nodes of this kind" in words(cli("fleet", "report", submission).stdout)
 

@@ -128,7 +128,7 @@ def test_the_file_for_nodes_is_written_again(cli, submitted):
 def test_how_it_queues_is_no_part_of_what_it_is(cli, submitted):
     folder, _, _ = submitted
     before = Settings.read(folder).sha256
-    assert cli("submit", "--resume", folder, "--time", "2h", "--sbatch", "account=x", "--detach").returncode == 0
+    assert cli("submit", "--resume", folder, "--time-limit", "2h", "--sbatch", "account=x", "--detach").returncode == 0
     assert Settings.read(folder).sha256 == before
 
 

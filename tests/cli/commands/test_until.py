@@ -95,14 +95,14 @@ def test_the_numbers_are_in_the_exports(until, cli, run_folder):
     mine = next(one for one in document["learning_curves"] if one["arm"] == "mine")
     assert mine["to_target"] == {"seconds": pytest.approx(0.24875), "epochs": 2, "best": 0.8}
     assert [one["quality"] for one in mine["epochs"]] == QUICK[:2]
-    rows = csv.DictReader(io.StringIO(cli("export-results", run_folder, "--format", "csv").stdout))
+    rows = csv.DictReader(io.StringIO(cli("export", run_folder, "--format", "csv").stdout))
     row = next(row for row in rows if row["arm"] == "mine")
     assert float(row["time_to_target_s"]) == float(row["epoch_2_training_s"]) == pytest.approx(0.24875)
     assert (row["epoch_1_accuracy"], row["epoch_1_loss"], row["epoch_2_test_s"]) == ("0.5", "2.3", "0.25")
     assert (row["epoch_4_accuracy"], row["epoch_3_training_s"]) == ("", "")
     never = until("accuracy=0.9", "--output", run_folder.with_name("never"))
     assert never.returncode == 1
-    rows = json.loads(cli("export-results", run_folder.with_name("never"), "--format", "json").stdout)
+    rows = json.loads(cli("export", run_folder.with_name("never"), "--format", "json").stdout)
     assert {row["time_to_target_s"] for row in rows} == {None}
 
 
@@ -144,7 +144,7 @@ def test_what_can_not_be_reached_is_refused(refused, bench_arguments, run_folder
 def test_what_is_no_target(cli, target, said):
     result = cli("bench", "baseline", "--full", "--until", target)
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.splitlines()[-1].endswith(f"argument --until: '{target}' {said}")
+    assert result.stderr.splitlines()[-1].endswith(f"--until: '{target}' {said}")
 
 
 def test_a_command_of_ones_own_is_not_looked_into(refused):

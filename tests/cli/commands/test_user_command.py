@@ -140,7 +140,7 @@ def test_every_process_of_the_command_is_checked(own, cli, simulation, run_folde
     text = words(result.stdout)
     assert "mine is NOT IN EFFECT" in text
     assert "variable MKL_NUM_THREADS (process 71: python rank.py, and 1 more): expected 2, seen 9" in text
-    assert '"in_effect": false' in cli("export-results", second, "--format", "json").stdout
+    assert '"in_effect": false' in cli("export", second, "--format", "json").stdout
 
 
 def test_the_report_of_a_whole_command(own):
@@ -166,7 +166,7 @@ def test_other_reports_of_it(own, cli, run_folder, tmp_path):
     assert found["measured"][0]["images_per_s"] is None
     assert "python train.py --epochs 1" in cli("history", run_folder).stdout
     for kind in ("csv", "json", "openmetrics"):
-        assert "python train.py --epochs 1" in cli("export-results", run_folder, "--format", kind).stdout
+        assert "python train.py --epochs 1" in cli("export", run_folder, "--format", kind).stdout
 
 
 def test_one_that_is_resumed(own, cli, simulation, run_folder):

@@ -119,7 +119,7 @@ def test_what_is_recorded_and_reported(own, cli, losses, run_folder, tmp_path, e
     assert all("Losses are within 0.3% of baseline" in path.read_text() for path in (page, markdown))
     assert cli("history", run_folder).returncode == 0
     for kind in ("csv", "json", "openmetrics"):
-        assert cli("export-results", run_folder, "--format", kind).returncode == 0
+        assert cli("export", run_folder, "--format", kind).returncode == 0
 
 
 def test_a_workload_file_has_it(own, losses, tmp_path):

@@ -70,7 +70,7 @@ def test_options_that_are_refused(refused, tmp_path, options, line):
 def test_no_steps_of_its_optimizer_are_none(cli):
     result = cli("bench", "baseline", *OWN, "--optimizer-steps", 0)
     assert result.returncode == 2
-    assert "argument --optimizer-steps: '0' is not a whole number above 0" in result.stderr
+    assert "--optimizer-steps: '0' is not a whole number above 0" in result.stderr
 
 
 @pytest.mark.parametrize(

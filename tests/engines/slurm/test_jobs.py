@@ -83,7 +83,7 @@ def test_a_time_limit_comes_near(cli, simulated, slow, folder, simulation):
     It looks at limits twice a minute, and so may tell it half a minute earlier than it was asked to.
     """
     slow(4)
-    result = cli(*simulated("--nodes", 2, "--time", "2m", "--blocks", 20))
+    result = cli(*simulated("--nodes", 2, "--time-limit", "2m", "--blocks", 20))
     assert result.returncode == 1, result
     assert last_lines(result) == [
         "node1, node2: the job's time limit was near",
@@ -94,7 +94,7 @@ def test_a_time_limit_comes_near(cli, simulated, slow, folder, simulation):
         assert record.read(folder / node)[-1]["reason"] == "interrupted"
         assert 0 < len(before) < 40
     slow(0)
-    resumed = cli("submit", "--resume", folder, "--time", "10m")
+    resumed = cli("submit", "--resume", folder, "--time-limit", "10m")
     assert resumed.returncode == 0, resumed
     for node, before in earlier.items():
         assert measured(folder, node)[: len(before)] == before

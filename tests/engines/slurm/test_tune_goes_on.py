@@ -46,7 +46,7 @@ def test_a_job_that_makes_room_for_another_is_requeued_and_goes_on(start, tune, 
 
 def test_a_time_limit_comes_near_in_the_search(cli, tune, slow, folder, tmp_path):
     slow(4)
-    result = cli(*tune("--time", "2m", budget="200s"))
+    result = cli(*tune("--time-limit", "2m", budget="200s"))
     assert result.returncode == 1, result
     assert last_lines(result) == [
         "no node has confirmed anything, and no profile was written",
@@ -55,7 +55,7 @@ def test_a_time_limit_comes_near_in_the_search(cli, tune, slow, folder, tmp_path
     ]
     earlier = {node: trials(folder, node) for node in NODES}
     slow(0)
-    resumed = cli("tune", "--resume", folder, "--time", "10m")
+    resumed = cli("tune", "--resume", folder, "--time-limit", "10m")
     assert resumed.returncode == 0, resumed
     assert "Traceback" not in printed(folder)
     assert events(folder, "submitting")[-1]["wanted"] == [*NODES]

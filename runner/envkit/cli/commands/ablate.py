@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from envkit import engines
-from envkit.bench import requirements
+from envkit.bench import early_checks, requirements
 from envkit.bench.context import ExecutionContext, execution_context
 from envkit.bench.job import Job
 from envkit.bench.plan import REFERENCE_PROFILE, Ablated, Arm
@@ -18,6 +18,7 @@ from envkit.bench.specification import Specification
 from envkit.checks.preflight import preflight
 from envkit.cli import measuring, measuring_options, trying
 from envkit.cli.measuring import Invocation
+from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 from envkit.common.machine_lock import machine_lock
 from envkit.profiles import ablation, catalogue, profile
@@ -68,11 +69,10 @@ class Parts:
         self.arms = {name: arm for name, arm in self.arms.items() if arm not in problems}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("profile", metavar="PROFILE", nargs="?", help="name of a profile, or a YAML file")
-    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
-    each = "the baseline, the profile, each of its settings alone, and the profile without each"
-    measuring_options.add(parser, budget=f"{BUDGET_PER_ARM_S:g}s for each of these: {each}", refused=REFUSED)
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument("profile", metavar="PROFILE", nargs="?", help="take apart this profile, or YAML file")
+    each = "the baseline, the profile, each setting alone, and the profile without each"
+    measuring_options.add(parser, budget=f"{BUDGET_PER_ARM_S:g}s for each of: {each}", refused=REFUSED)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -87,6 +87,9 @@ def run(arguments: argparse.Namespace) -> int:
     whole, engine = _load(arguments.profile), arguments.engine or "local"
     arms = [Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine), Arm(whole.name, arguments.profile, engine)]
     asked = measuring_options.specification(arguments, f"{whole.name}-ablated", arms)
+    if how.resume is None:
+        early_checks.require(asked, how.output)
+        early_checks.require_time(asked, len(arms) + len(ablation.settings(whole)))
     with machine_lock():  # for trying and measuring: nothing else is to begin between the two
         engines.remove_leftovers()
         return _try_and_measure(asked, whole, how)
@@ -158,7 +161,7 @@ def _problems(asked: Specification, parts: Parts, context: ExecutionContext, how
     """Why parts can't be measured, by trying each once. Raises InputError where it is the whole profile."""
     plan = plan_of(asked, requirements.data(asked).location)
     job = Job(plan, parts.environments, context.engines, context.inherited, context.kept)
-    found = trying.problems(job, quiet=how.json)
+    found = trying.problems(job, quiet=how.quiet)
     whole = asked.arms[1]
     if whole.name in found:
         raise InputError(f"{whole.name}: {found[whole.name]}; find out why: envkit doctor {whole.profile}")

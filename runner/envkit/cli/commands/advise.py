@@ -25,9 +25,10 @@ from envkit.bench.specification import Specification
 from envkit.checks import steady_process
 from envkit.checks.doctor import diagnose_process
 from envkit.checks.doctor.finding import Finding, Situation
-from envkit.cli import engine_options, measuring, watching
+from envkit.cli import engine_options, measuring, output_options, watching
 from envkit.cli.arguments import duration, refuse, words
 from envkit.cli.measuring import Invocation
+from envkit.cli.parser import Parser
 from envkit.cli.user_command import shortened
 from envkit.cli.workload_file import WARMUP_STEPS
 from envkit.common.errors import MEASURED, InputError
@@ -49,24 +50,20 @@ SAME = ("engine", *engines.base.EngineOptions.names(), "keep_env")
 NOT_WITH_PID = ("prove", *SAME)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.usage = "envkit advise [options] -- COMMAND... | envkit advise --pid PID"
     parser.add_argument("without_dashes", metavar="COMMAND", nargs="*",
-                        help="after --: the training; it is started, watched, and then stopped")  # fmt: skip
+                        help="after --: start this training, watch it for some seconds, and stop it")  # fmt: skip
     parser.add_argument("--pid", metavar="PID", type=int,
-                        help="watch a training that runs already, from outside, and leave it running")  # fmt: skip
+                        help="watch this running training from outside, and leave it running")  # fmt: skip
     parser.add_argument("--prove", metavar="TIME", type=duration,
-                        help=f"then measure what is advised first with envkit bench, e.g. {PROOF}")  # fmt: skip
-    parser.add_argument("--engine", help=f"where to run it: {', '.join(engines.ENGINES)} (default: local)")
-    parser.add_argument("--keep-env", metavar="NAME", action="append",
-                        help="let it inherit this variable although it can change the outcome")  # fmt: skip
-    parser.add_argument(
-        "--output", metavar="DIR", type=Path, help="folder for the proof's record (default: in ./results)"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON for scripts")
-    engine_options.add(
-        parser, "local: look for libraries in this interpreter's environment (default: that of COMMAND's Python)"
-    )
+                        help=f"then measure the first profile for this long, e.g. {PROOF}")  # fmt: skip
+    parser.add_argument("--keep-env", metavar="NAME", action="append", advanced=True,
+                        help="pass this variable on although it can change the outcome")  # fmt: skip
+    parser.add_argument("--output", metavar="DIR", type=Path,
+                        help="write the record of --prove to DIR (default: in ./results)")  # fmt: skip
+    engine_options.add(parser, engine_options.OF_COMMAND, "run it with")
+    output_options.add(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -99,7 +96,7 @@ def _naming_prove() -> Iterator[None]:
     try:
         yield
     except TooShort as error:
-        raise TooShort(error.too_short.replace(option="--prove")) from None
+        raise TooShort(error.too_short.replace(option="--prove"), error.document) from None
 
 
 def _specification(arguments: argparse.Namespace) -> Specification:
@@ -124,7 +121,7 @@ def _of_command(asked: Specification, arguments: argparse.Namespace) -> tuple[Ad
     applying, left_out = _apply(inspection)
     instead = _instead(left_out, inspection)
     argv = arguments.user_command
-    sample = watching.watch(prepared.job, argv, quiet=arguments.json)
+    sample = watching.watch(prepared.job, argv, quiet=output_options.is_quiet(arguments))
     symptoms = of_sample(sample)
     if sample["evidence"].get("gpu"):
         applying, instead, left_out = [], [], {**left_out, **dict.fromkeys(applying, ON_A_GPU)}
@@ -217,15 +214,13 @@ def _prove(asked: Specification, advice: Advice, steps: int, arguments: argparse
     least_s = (steps + WARMUP_STEPS) * step_s
     try:
         room.require(plan_of(asked, ""), [least_s])
-    except TooShort:
-        if arguments.json:
-            print(json.dumps(advice.to_json()))
-        raise
+    except TooShort as error:
+        raise TooShort(error.too_short, advice.to_json()) from None
 
     def proved(summary: Summary, folder: Path) -> dict[str, Any]:
         return {**advice.to_json(), "proof": summary.to_json(), "record": str(folder)}
 
-    how = Invocation(arguments.output, arguments.json, cut_short=proved)
+    how = Invocation(arguments.output, arguments.json, output_options.is_quiet(arguments), cut_short=proved)
 
     def then(folder: Path) -> int:
         summary = summarise(record.read(folder))

@@ -16,10 +16,11 @@ from rich.text import Text
 from envkit.analysis import baselines
 from envkit.analysis.baseline_diff import Changes, changes, differences, obstacles
 from envkit.analysis.baselines import Baseline
-from envkit.cli import baseline_check, measuring
+from envkit.cli import baseline_check, measuring, output_options
 from envkit.cli.arguments import refuse_others, share
 from envkit.cli.baseline_check import refuse
 from envkit.cli.measuring import Invocation
+from envkit.cli.parser import Parser
 from envkit.common.errors import FAILED, INTERRUPTED, MEASURED
 from envkit.common.plain_table import plain_table
 from envkit.report import baseline_report, terminal
@@ -36,33 +37,32 @@ NO_RATIO = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
-    def add(name: str, text: str) -> argparse.ArgumentParser:
-        action = actions.add_parser(name, help=text, description=text, epilog=EXIT_STATUSES)
+    def add(name: str, text: str) -> Parser:
+        action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=EXIT_STATUSES)
         action.add_argument("--folder", metavar="DIR", type=Path, default=baselines.FOLDER,
-                            help="where baselines are kept (default: baselines/)")  # fmt: skip
-        action.add_argument("--json", action="store_true", help="print JSON for scripts")
+                            help="keep baselines in DIR (default: baselines/)")  # fmt: skip
         return action
 
     save = add("save", "save a run's record as a small file to be committed")
-    save.add_argument("name", metavar="NAME", help="what to call it, for example cnn-epyc")
+    save.add_argument("name", metavar="NAME", help="name of the new baseline, e.g. cnn-epyc")
     save.add_argument("--from", dest="record", metavar="DIR", type=Path,
-                      help="folder of the run (default: the latest in ./results that can become one)")  # fmt: skip
-    save.add_argument("--replace", action="store_true", help="write over a baseline of this name")
-    check = add("check", "measure the same again, as the command line says; exit status 1 where speed was lost beyond "
-                         "the threshold")  # fmt: skip
+                      help="save the run in this folder (default: the latest in ./results)")  # fmt: skip
+    save.add_argument("--replace", action="store_true", help="overwrite a baseline of this name")
+    check = add("check", "measure the same again; exit status 1 if more speed was lost than --threshold allows")
     check.add_argument("name", metavar="NAME", help="name of a baseline, or its file")
-    check.add_argument("--against", metavar="DIR", type=Path, help="take this run's record instead of measuring")
-    diff = add("diff", "say what differs between two baselines, beside the change of speed")
+    check.add_argument("--against", metavar="DIR", type=Path, help="compare with this run instead of measuring")
+    diff = add("diff", "say what differs between two baselines, and how speed changed")
     diff.add_argument("old", metavar="A", help="name of a baseline, or its file")
-    diff.add_argument("new", metavar="B", help="the other one")
+    diff.add_argument("new", metavar="B", help="name of the other baseline, or its file")
     for action in (check, diff):
         action.add_argument("--threshold", metavar="SHARE", type=share, default=THRESHOLD,
-                            help="the loss of speed that is a regression (default: 5%%)")  # fmt: skip
+                            help="call a larger loss of speed a regression (default: 5%%)")  # fmt: skip
     baseline_check.add_arguments(check)
-    add("list", "list the baselines")
+    for action in (save, diff, add("list", "list the baselines")):
+        action.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -115,10 +115,10 @@ def _check(arguments: argparse.Namespace) -> int:
     old = baselines.load(arguments.name, arguments.folder)
     if arguments.against is not None:
         why = "means nothing with --against, which measures nothing"
-        refuse_others(arguments, ("command", "action", "name", "folder", "json", "against", "threshold"), why)
+        refuse_others(arguments, ("command", "action", "name", "folder", "json", "quiet", "against", "threshold"), why)
         return _compare(arguments, old, arguments.against)
     asked = baseline_check.asked(arguments, old)
-    how = Invocation(arguments.output, arguments.json)
+    how = Invocation(arguments.output, arguments.json, output_options.is_quiet(arguments))
     status = measuring.run(
         asked, how, lambda folder: _compare(arguments, old, folder), partial(baseline_check.require_same_run, old)
     )

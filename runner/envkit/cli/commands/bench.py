@@ -6,9 +6,9 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from envkit import engines
 from envkit.bench.specification import EVERY, Specification
 from envkit.cli import image_options, instance_options, measuring, measuring_options, rank_options
+from envkit.cli.parser import Parser
 from envkit.worker.workloads import ALL
 
 # Of ``--workload all``, for each profile on each workload: eight samples of up to 12 s with their workers' starts.
@@ -17,17 +17,23 @@ from envkit.worker.workloads import ALL
 BUDGET_EACH_S = 96.0
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("profile", metavar="PROFILE", nargs="*", help="name of a profile, or a YAML file")
-    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
-    rank_options.add_option(parser, "and measure how that scales")
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument("profile", metavar="PROFILE", nargs="*",
+                        help="name of a profile, or a YAML file; envkit profiles lists them")  # fmt: skip
+    all_of_them = f"{BUDGET_EACH_S:g}s per arm with --workload all"
+    budget = f"3m; {all_of_them}; {rank_options.BUDGET} or --instances"
+    measuring_options.add(parser, budget=budget, every="all of these, ")
+    rank_options.add_option(parser, "also measures how that scales")
     rank_options.add_weak_option(parser)
     rank_options.add_nodes_option(parser)
     instance_options.add_option(parser)
-    each = f"with --workload all {BUDGET_EACH_S:g}s for each profile on each, the baseline too"
-    measuring_options.add(parser, budget=f"3m; {each}; {rank_options.BUDGET}; {instance_options.BUDGET}")
-    measuring_options.add_dry_run(parser)
     image_options.add_options(parser)
+    parser.add_argument_group("output").add_argument(
+        "--specification", metavar="FILE", type=Path, advanced=True,
+        help="measure what this file asks for, as --dry-run printed it; it names programs to run, so "
+        "give none that you don't trust",
+    )  # fmt: skip
+    measuring_options.add_dry_run(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

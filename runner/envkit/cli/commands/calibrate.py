@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from envkit import engines
 from envkit.bench.plan import REFERENCE_PROFILE, Arm
 from envkit.cli import measuring, measuring_options
+from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 
 BUDGET_S = 180.0
@@ -14,8 +14,7 @@ REFUSED = ("full", "epochs", "until")
 AGAIN = "again"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
+def add_arguments(parser: Parser) -> None:
     measuring_options.add(parser, budget="3m", refused=REFUSED)
     measuring_options.add_dry_run(parser)
 

@@ -8,16 +8,19 @@ from pathlib import Path
 from envkit import engines
 from envkit.bench.plan import Arm
 from envkit.cli import measuring, measuring_options
+from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 
 DEFAULT = "local,docker,apptainer"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("profile", metavar="PROFILE", nargs="?", help="name of a profile, or a YAML file")
-    parser.add_argument("--engines", metavar="LIST",
-                        help=f"the reference first, of: {', '.join(engines.ENGINES)} (default: {DEFAULT})")  # fmt: skip
-    measuring_options.add(parser)
+    measuring_options.add(parser, engine=None)
+    parser.add_argument_group("engine").add_argument(
+        "--engines", metavar="LIST",
+        help=f"compare these engines, the first is the reference: {', '.join(engines.ENGINES)} (default: {DEFAULT})",
+    )  # fmt: skip
     measuring_options.add_dry_run(parser)
 
 

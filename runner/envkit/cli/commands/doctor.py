@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import getpass
 import json
 import os
+import platform
 import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 
 from rich.text import Text
 
@@ -21,7 +24,9 @@ from envkit.checks.doctor.finding import Finding, Situation
 from envkit.checks.doctor.running_process import watch as watch_process
 from envkit.checks.effect import check
 from envkit.cli import engine_options
-from envkit.cli.arguments import duration, option
+from envkit.cli.arguments import duration, option, refuse
+from envkit.cli.ending import end_with
+from envkit.cli.parser import Parser
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
 from envkit.engines.base import EngineOptions, Task
@@ -31,10 +36,11 @@ from envkit.profiles import catalogue, profile
 from envkit.profiles.environment import Environment, clean
 from envkit.profiles.resolve import resolve
 from envkit.rendering import text
-from envkit.report import terminal
+from envkit.report import issue, terminal
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.measure.machine_load import watch as watch_machine
 from envkit.worker.modes import CUDA
+from envkit.worker.performance_variables import is_performance_variable
 
 LOAD_S = 3.0
 WATCH_S = 10.0
@@ -47,19 +53,25 @@ EXIT_STATUSES = "exit status: 0 nothing found that is a reason to stop, 1 such a
 COLOURS = {"stop": "bold red", "warn": "bold yellow", "note": "bold"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.epilog = EXIT_STATUSES
     parser.usage = "envkit doctor [options] [PROFILE] | envkit doctor [options] -- COMMAND..."
     parser.add_argument("profile", metavar="PROFILE", nargs="?", help="name of a profile, or a YAML file")
-    parser.add_argument("without_dashes", metavar="COMMAND", nargs="*", help="after --: watch this instead")
+    parser.add_argument("without_dashes", metavar="COMMAND", nargs="*", help="after --: watch this command instead")
     parser.add_argument("--watch", metavar="TIME", type=duration,
-                        help="how long to watch the command before it is stopped (default: 10s)")  # fmt: skip
-    parser.add_argument("--engine", help=f"where to look: {', '.join(engines.ENGINES)} (default: local)")
-    parser.add_argument("--json", action="store_true", help="print JSON for scripts")
-    engine_options.add(parser)
+                        help="watch the command for this long, then stop it (default: 10s)")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    parser.add_argument("--for-issue", action="store_true",
+                        help="print what a bug report needs: versions, threads, masks, quota, OpenMP, allocator, BLAS. "
+                        "It has no name of user, host or home folder")  # fmt: skip
+    engine_options.add(parser, engine="look inside")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.for_issue:
+        why = "means nothing with --for-issue, which looks at one short training; leave it out"
+        refuse(arguments, ("user_command", "watch"), why)
+        return _for_issue(arguments)
     if arguments.user_command is not None:
         if arguments.profile is not None:
             raise InputError("doctor: give a PROFILE, or a command after --, and not both")
@@ -79,6 +91,40 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _show(findings)
     return FAILED if any(finding.severity == "stop" for finding in findings) else MEASURED
+
+
+def _for_issue(arguments: argparse.Namespace) -> int:
+    """Train for a moment as a plain command would, or under the profile, and print what was seen."""
+    chosen = profile.load(arguments.profile or REFERENCE_PROFILE)
+    engine, inherited = engine_options.engine(arguments)
+    inspection = inspect(engine, inherited, chosen.prefix[:1], gpus=chosen.on_gpus or None)
+    environment = resolve(chosen, inspection)
+    if arguments.profile is None and engine.name == "local":
+        inherited = dict(os.environ)  # the report is about what the user's own programs have
+    with machine_lock():
+        outcome = engine.run(Task(TRIAL, environment.variables, inherited, environment.prefix))
+    if outcome.failure is not None:
+        last = (outcome.stderr_tail.strip().splitlines() or ["it printed nothing"])[-1]
+        return end_with(f"doctor: a worker {outcome.failure}: {last}", FAILED, arguments.json)
+    given = environment.variables if arguments.profile else os.environ
+    known = catalogue.load()  # what another variable holds nobody knows: a token, perhaps
+    variables = {
+        name: value if name in known else None for name, value in given.items() if is_performance_variable(name)
+    }
+    text = issue.markdown(inspection, json.loads(outcome.stdout)["evidence"], variables, _secrets())
+    print(json.dumps({"markdown": text}) if arguments.json else text, end="\n" if arguments.json else "")
+    return MEASURED
+
+
+def _secrets() -> dict[str, str]:
+    """Return what would tell who runs this and where, and what stands in its place."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # in a container nobody may have that number
+        user = ""
+    host = platform.node()
+    found = {str(Path.home()): "~", host: "HOST", host.partition(".")[0]: "HOST", user: "USER"}
+    return {secret: instead for secret, instead in found.items() if len(secret) > 1}
 
 
 def _of_profile(arguments: argparse.Namespace) -> list[Finding]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import sys
 
 from envkit.cli import engine_options, resolving_options
+from envkit.cli.parser import Parser
 from envkit.cli.resolving_options import Looked
 from envkit.common.errors import MEASURED, InputError
 from envkit.engines import CONTAINERS, container
 from envkit.engines.base import PACKAGE
+from envkit.profiles import profile
 from envkit.profiles.formats import FORMATS, docker_run
 from envkit.profiles.formats.resolved import Resolved
 from envkit.profiles.profile import VARIABLE_NAME
@@ -21,23 +24,26 @@ SHORT_DIGEST = len("sha256:") + 12
 NOT_OCI = ("local", "apptainer", "enroot")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     uses = "; ".join(f"{name}: {format.use}" for name, format in FORMATS.items()).replace("%", "%%")
-    parser.add_argument("--format", metavar="FORMAT", choices=FORMATS, default="shell", help=f"{uses} (default: shell)")
+    parser.add_argument(
+        "--format", metavar="FORMAT", choices=FORMATS, default="shell", help=f"write {uses} (default: shell)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the text and its notes as JSON")
     resolving_options.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     chosen = FORMATS[arguments.format]
-    looked = resolving_options.look(arguments)
-    environment = looked.environment
-    if chosen.inside and looked.engine.name == "local":
-        needs = [*environment.preload, *environment.prefix[:1]]
-        if needs:
+    if chosen.inside and arguments.engine in (None, "local"):
+        named = profile.load(arguments.profile)
+        if needs := [*named.preload, *named.prefix[:1]]:
             raise InputError(
-                f"profile '{environment.profile}' needs {', '.join(needs)}, and --format {arguments.format} needs the "
+                f"profile '{named.name}' needs {', '.join(needs)}, and --format {arguments.format} needs the "
                 "paths inside an image: add --engine docker with --image, apptainer with --sif, or enroot with --sqsh"
             )
+    looked = resolving_options.look(arguments)
+    environment = looked.environment
     limits = tuple(container.limits(engine_options.given(arguments)))
     stray = _stray(looked) if chosen.cleans and looked.engine.name == "local" else ()
     resolved = _resolved(looked, limits, stray)
@@ -64,6 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
     elif environment.preload and chosen.either:
         fix = "for a container add --engine docker --image NAME"
         notes.append(f"the preloaded libraries' paths are this machine's; {fix}")
+    if arguments.json:
+        print(json.dumps({"format": arguments.format, "text": text, "notes": notes}))
+        return MEASURED
     sys.stdout.write(text)
     for note in notes:  # eval and a redirection hide what stands in comments, and some formats have none
         print(f"envkit: note: {note}", file=sys.stderr)

@@ -19,6 +19,7 @@ from envkit.cli.execution import in_container, process_checks, resolving
 from envkit.cli.execution.executables import NOT_EXECUTABLE, NOT_FOUND, Unusable
 from envkit.cli.execution.launch import launch
 from envkit.cli.execution.on_machine import Start, evidence_folder, local
+from envkit.cli.parser import Parser
 from envkit.common import atomic
 from envkit.common.errors import FAILED, InputError
 from envkit.profiles.environment import Environment
@@ -35,27 +36,25 @@ SIZES = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
 SILENT = (signal.SIGINT, signal.SIGPIPE)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.usage = "envkit exec [options] PROFILE -- COMMAND..."
-    parser.description = (
-        f"{parser.description}. For one that signal N ended the exit status is 128 + N, and 126 or 127 for one that "
-        "can't be started."
+    parser.epilog = (
+        "exit status: the command's own, or 128 + N if signal N ended it; 1 if that was 0 and the profile was not in "
+        "effect; 126 or 127 if the command can't be started; 2 bad input"
     )
-    parser.epilog = "exit status: the command's own; 1 where that was 0 and the profile was not in effect; 2 bad input"
     parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
-    parser.add_argument("without_dashes", metavar="COMMAND", nargs="*", help="after --: what to run, as you would")
-    parser.add_argument("--engine", help="where to run it: local, docker, podman, apptainer, enroot (default: local)")
-    parser.add_argument("--evidence", metavar="FILE", type=Path, help="write what was seen of each process, as JSON")
-    parser.add_argument("--no-check", action="store_true", help="leave the check out, and what it puts into PYTHONPATH")
-    kept = "pass this variable on although it can change the outcome; into a container, any"
+    parser.add_argument("without_dashes", metavar="COMMAND", nargs="*", help="after --: run this command")
+    parser.add_argument("--engine", help="run it with: local, docker, podman, apptainer, enroot (default: local)")
+    parser.add_argument("--evidence", metavar="FILE", type=Path,
+                        help="write what was observed in each process to FILE, as JSON")  # fmt: skip
+    parser.add_argument("--no-check", action="store_true", help="do not verify the settings when the command ends")
+    kept = "pass this variable on although it can change the outcome; into a container, any variable"
     parser.add_argument("--keep-env", metavar="NAME", action="append", default=[], help=kept)
-    parser.add_argument("--gpus", action="store_true",
+    parser.add_argument("--gpus", action="store_true", advanced=True,
                         help="give a container the machine's GPUs; a profile for GPUs does so itself")  # fmt: skip
-    parser.add_argument("--allow-unknown", action="store_true",
-                        help="let the profile set variables that nothing is known to read")  # fmt: skip
-    engine_options.add(
-        parser, "local: look for libraries in this interpreter's environment (default: that of COMMAND's Python)"
-    )
+    parser.add_argument("--allow-unknown", action="store_true", advanced=True,
+                        help="allow the profile to set variables that no known program reads")  # fmt: skip
+    engine_options.add(parser, engine_options.OF_COMMAND, engine=None)
 
 
 def run(arguments: argparse.Namespace) -> int:

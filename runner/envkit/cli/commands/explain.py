@@ -10,9 +10,10 @@ from typing import Any
 
 from rich.text import Text
 
-from envkit import engines, rendering
+from envkit import rendering
 from envkit.checks.effect import look_up
 from envkit.cli import engine_options
+from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
 from envkit.engines.base import Engine, Task
@@ -29,11 +30,10 @@ LOOK = ("train", "--workload", "cnn", "--data", SYNTHETIC, "--warmup-steps", "0"
 LOOK_TIMEOUT_S = 120.0
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="an environment variable, for example KMP_BLOCKTIME")
-    parser.add_argument("--json", action="store_true", help="print JSON for scripts")
-    parser.add_argument("--engine", help=f"look inside it: {', '.join(engines.ENGINES)} (default: local)")
-    engine_options.add(parser)
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument("name", metavar="NAME", help="name of an environment variable, e.g. KMP_BLOCKTIME")
+    parser.add_argument("--json", action="store_true", help="print the explanation as JSON")
+    engine_options.add(parser, engine="look inside")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -13,6 +13,8 @@ from envkit.bench import record
 from envkit.bench.plan import MARGIN, REFERENCE_PROFILE
 from envkit.cli import submission
 from envkit.cli.arguments import refuse_others
+from envkit.cli.ending import end_with
+from envkit.cli.parser import Parser
 from envkit.cluster.fleet import kept
 from envkit.cluster.slurm.collect import NodeResult
 from envkit.cluster.slurm.settings import Settings
@@ -24,30 +26,30 @@ from envkit.report import terminal
 # The word that stands where a profile to measure would.
 REPORT, DIFF = "report", "diff"
 # What `envkit fleet report` takes besides the folder.
-OF_REPORT = ("judged", "margin", "json", "html", "prometheus")
-OF_DIFF = ("judged", "margin", "json", "prometheus")
+OF_REPORT = ("judged", "margin", "json", "quiet", "html", "prometheus")
+OF_DIFF = ("judged", "margin", "json", "quiet", "prometheus")
 EXIT_STATUSES = (
     "exit status: 0 done, and no node is slow or left out; 1 a worker failed, or a node is slow, was not measured or "
     f"can't be compared, or ({DIFF}) became slower; 2 bad input; 130 interrupted"
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.epilog = EXIT_STATUSES
     parser.add_argument("profile", metavar="PROFILE", nargs="*",
-                        help="measure these on every node, each in a Slurm job of its own, and report; or "
-                        f"'{REPORT} DIR': report on a folder with one folder per node, each with a record; or "
-                        f"'{DIFF} A B': which nodes became slower from one report or folder to the next")  # fmt: skip
+                        help="measure these profiles on every node, each in a Slurm job of its own; or "
+                        f"'{REPORT} DIR': report on a folder that holds a record per node; or "
+                        f"'{DIFF} A B': name the nodes that became slower between two reports or folders")  # fmt: skip
     group = parser.add_argument_group("report")
-    group.add_argument("--profile", dest="judged", metavar="NAME",
-                       help="judge nodes by this one, where they measured several")  # fmt: skip
+    group.add_argument("--profile", dest="judged", metavar="NAME", advanced=True,
+                       help="judge nodes by this profile, if they measured several")  # fmt: skip
     group.add_argument("--html", metavar="FILE", type=Path, help="write one page with pictures, for a browser")
-    group.add_argument("--prometheus", metavar="FILE", type=Path,
-                       help="write Prometheus' text format, as its textfile collector takes it")  # fmt: skip
+    group.add_argument("--prometheus", metavar="FILE", type=Path, advanced=True,
+                       help="write metrics for the textfile collector of Prometheus")  # fmt: skip
     submission.add_arguments(
         parser,
-        nodelist="measure these, as node1,node2 or node[1-2] (default: all of the partition that are in service)",
-        together="on each node alone",
+        nodelist="measure these nodes, e.g. node1,node2 or node[1-2] (default: all nodes of the partition in service)",
+        together="each node trains alone",
     )
 
 
@@ -73,10 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             return _show(folder, arguments, settings.nodelist, settings.specification.margin, {"submission": document})
         except InputError as error:
-            if arguments.json:
-                print(json.dumps({"submission": document}))
-            print(f"envkit: no report: {text_of(error)}", file=sys.stderr)
-            return FAILED
+            return end_with(f"no report: {text_of(error)}", FAILED, arguments.json, {"submission": document})
 
     return submission.run(arguments, show, with_resume=("judged", "html", "prometheus"))
 

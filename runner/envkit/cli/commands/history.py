@@ -18,6 +18,7 @@ from envkit.analysis.summary import Comparison
 from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.cli import measuring
 from envkit.cli.arguments import count, moment
+from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED
 from envkit.common.folders import short
 from envkit.report import terminal, wording
@@ -44,16 +45,18 @@ NAME_WIDTH = 17  # leaves room for the longest verdict
 MOST_NODES = 4  # of a submission; the others are counted
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=measuring.results(),
                         help="folder that holds runs (default: ./results)")  # fmt: skip
-    parser.add_argument("--profile", metavar="NAME", help="only runs that measured this profile")
-    parser.add_argument("--engine", metavar="NAME", help="only runs under this engine")
+    parser.add_argument("--profile", metavar="NAME", help="list only runs that measured this profile")
+    parser.add_argument("--engine", metavar="NAME", help="list only runs under this engine")
     parser.add_argument("--verdict", metavar="VERDICT", choices=VERDICTS,
-                        help=f"only runs that found this: {', '.join(VERDICTS)}")  # fmt: skip
-    parser.add_argument("--since", metavar="DATE", type=moment, help="only runs since then: 2026-11-01, 12h, 7d or 4w")
-    parser.add_argument("--limit", metavar="N", type=count, help="only the latest N of these runs")
-    parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+                        help=f"list only runs with this verdict: {', '.join(VERDICTS)}")  # fmt: skip
+    parser.add_argument(
+        "--since", metavar="DATE", type=moment, help="list only runs since then: 2026-11-01, 12h, 7d or 4w"
+    )
+    parser.add_argument("--limit", metavar="N", type=count, help="list only the latest N of these runs")
+    parser.add_argument("--json", action="store_true", help="print the runs as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,6 +1,6 @@
 """``envkit loader-grid [PROFILE]``: how long input takes with which settings of DataLoader, as a table and a plot.
 
-With ``--start`` or ``--persistent-workers``: what the end of an epoch costs.
+With ``--start-method`` or ``--persistent-workers``: what the end of an epoch costs.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from envkit import engines
 from envkit.analysis.summary import summarise
 from envkit.bench import record
 from envkit.bench.plan import REFERENCE_PROFILE, Arm
 from envkit.cli import measuring, measuring_options
 from envkit.cli.arguments import counts, refuse, words_of
+from envkit.cli.parser import Parser
 from envkit.common import atomic, extras
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.messages import MissingExtra
@@ -40,28 +40,27 @@ NOT_HERE = (
 )  # fmt: skip
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("profile", metavar="PROFILE", nargs="?",
                         help=f"name of a profile, or a YAML file (default: {REFERENCE_PROFILE})")  # fmt: skip
-    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
     group = parser.add_argument_group("the grid")
     group.add_argument("--workers", metavar="LIST", type=counts(0),
-                       help=f"numbers of DataLoader workers (default: {_listed(WORKERS)})")  # fmt: skip
+                       help=f"measure these numbers of DataLoader workers (default: {_listed(WORKERS)})")  # fmt: skip
     group.add_argument("--batches", metavar="LIST", type=counts(1),
-                       help=f"sizes of a batch, in images (default: {_listed(BATCHES)})")  # fmt: skip
-    group.add_argument("--prefetch", metavar="LIST", type=counts(1),
-                       help=f"batches that each worker makes ahead (default: {_listed(PREFETCH)})")  # fmt: skip
-    group.add_argument("--pin-memory", action="store_true",
-                       help="measure each with pinned memory too, which takes an accelerator")  # fmt: skip
+                       help=f"measure these batch sizes, in images (default: {_listed(BATCHES)})")  # fmt: skip
+    group.add_argument("--prefetch", metavar="LIST", type=counts(1), advanced=True,
+                       help=f"let each worker make this many batches ahead (default: {_listed(PREFETCH)})")  # fmt: skip
+    group.add_argument("--pin-memory", action="store_true", advanced=True,
+                       help="measure each setting with pinned memory too; needs an accelerator")  # fmt: skip
     defaults = f"2 workers and batches of {_listed(EPOCH_BATCHES)}"
     group = parser.add_argument_group(
-        "ends of epochs", f"Either of these measures what it costs to begin the next epoch; by default with {defaults}."
+        "ends of epochs", f"Either option measures the time to begin the next epoch, by default with {defaults}."
     )
-    group.add_argument("--start", metavar="LIST", type=words_of(loader_epochs.STARTS, "start method"),
-                       help="start methods of DataLoader's workers: "
+    group.add_argument("--start-method", metavar="LIST", type=words_of(loader_epochs.STARTS, "start method"),
+                       help="start DataLoader's workers by these methods: "
                        f"{', '.join(loader_epochs.STARTS)} (default: all)")  # fmt: skip
     group.add_argument("--persistent-workers", metavar="LIST", type=words_of(tuple(PERSISTENT), "answer"),
-                       help="yes: workers that stay when an epoch ends; no: new ones (default: both)")  # fmt: skip
+                       help="yes: keep workers between epochs; no: start new ones (default: both)")  # fmt: skip
     measuring_options.add(parser, budget=f"{BLOCKS} blocks, however long they take", refused=NOT_HERE)
 
 
@@ -82,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def ends_epochs(arguments: argparse.Namespace) -> bool:
-    return bool(arguments.start or arguments.persistent_workers)
+    return bool(arguments.start_method or arguments.persistent_workers)
 
 
 def cells(arguments: argparse.Namespace) -> list[Settings]:
@@ -101,7 +100,7 @@ def workloads(arguments: argparse.Namespace) -> list[str]:
     found = cells(arguments)
     if not ends_epochs(arguments):
         return [one.workload for one in found]
-    starts = arguments.start or loader_epochs.STARTS
+    starts = arguments.start_method or loader_epochs.STARTS
     stay = [PERSISTENT[word] for word in arguments.persistent_workers or PERSISTENT]
     each = [(one, start, persistent) for one in found for start in starts for persistent in stay]
     return [loader_epochs.Settings(*settings).workload for settings in each]
@@ -120,14 +119,14 @@ def _require(arguments: argparse.Namespace) -> None:
             raise InputError(f"{name}: too large a number; give fewer workers, or smaller batches")
     if len(wanted) < 2:
         given = ["--workers", "--batches", "--prefetch"]
-        given += ["--start", "--persistent-workers"] if ends_epochs(arguments) else []
+        given += ["--start-method", "--persistent-workers"] if ends_epochs(arguments) else []
         more = f"{', '.join(given[:-1])} or {given[-1]}"
         raise InputError(f"loader-grid compares settings, and this is one; give more {more}")
 
 
 def _require_epochs(arguments: argparse.Namespace, wanted: Sequence[Settings]) -> None:
     """Raise InputError where there is nobody to start, or a sample would see no epoch end."""
-    given = "--start" if arguments.start else "--persistent-workers"
+    given = "--start-method" if arguments.start_method else "--persistent-workers"
     if not all(one.workers for one in wanted):
         raise InputError(f"{given} is of DataLoader's workers, and with --workers 0 there are none; leave the 0 out")
     for one in wanted:

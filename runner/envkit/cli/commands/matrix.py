@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit import engines
-from envkit.bench import requirements
+from envkit.bench import early_checks, requirements
 from envkit.bench.context import ExecutionContext, execution_context
 from envkit.bench.job import Job
 from envkit.bench.plan import REFERENCE_PROFILE, Arm, own_ranks
@@ -20,6 +20,8 @@ from envkit.bench.specification import Specification
 from envkit.checks.preflight import preflight
 from envkit.cli import measuring, measuring_options, submission, submitted, trying
 from envkit.cli.measuring import Invocation
+from envkit.cli.messages import NothingToCompare
+from envkit.cli.parser import Parser
 from envkit.cluster import type_wording
 from envkit.cluster.slurm import collect
 from envkit.cluster.slurm.collect import NodeResult
@@ -48,15 +50,14 @@ class Choice:
     left_out: dict[str, str] = field(default_factory=dict)  # of the others why, by their names
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    left_out = "what does not apply here, or fails or is not in effect when tried once, is left out, and reported"
-    named = f"names of profiles, or YAML files (default: all that are shipped); {left_out}"
-    parser.add_argument("profile", metavar="PROFILE", nargs="*", help=named)
-    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
-    measuring_options.add(parser, budget="2m for each profile, the baseline too")
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument("profile", metavar="PROFILE", nargs="*",
+                        help="names of profiles, or YAML files (default: all shipped profiles). The report names those "
+                        "that do not apply here, fail, or are not in effect")  # fmt: skip
+    measuring_options.add(parser, budget="2m for each profile and the baseline")
     submission.add_job_options(
-        parser, "on these among them, as node1,node2 or node[1-2]",
-        "measure on so many nodes of a Slurm cluster, and rank by what profiles are worth on all of them",
+        parser, "measure on these nodes, e.g. node1,node2 or node[1-2]",
+        "measure on N nodes of a Slurm cluster, and rank by the results of all of them",
     )  # fmt: skip
 
 
@@ -103,9 +104,20 @@ def _show_nodes(as_json: bool) -> submission.Show:
 
 def measure(asked: Specification, named: Sequence[str], how: Invocation) -> int:
     """Measure all that apply of the profiles ``named``; ``asked`` has the reference alone. Returns the exit status."""
+    if how.resume is None:
+        _require_early(asked, named, how)
     with machine_lock():  # for trying and measuring: nothing else is to begin between the two
         engines.remove_leftovers()
         return _try_and_measure(asked, named, how)
+
+
+def _require_early(asked: Specification, named: Sequence[str], how: Invocation) -> None:
+    """Raise InputError for what can be told wrong before anything starts."""
+    loaded = [profile.load(name) for name in dict.fromkeys(named)]
+    if {one.name for one in loaded} <= {REFERENCE_PROFILE}:
+        raise InputError(NothingToCompare(REFERENCE_PROFILE))
+    early_checks.require(asked, how.output)
+    early_checks.require_time(asked, 1 + max(1, len(early_checks.applying(loaded))))
 
 
 def _try_and_measure(asked: Specification, named: Sequence[str], how: Invocation) -> int:
@@ -196,6 +208,6 @@ def try_once(choice: Choice, asked: Specification, context: ExecutionContext, ho
     baseline = resolve(profile.load(REFERENCE_PROFILE), context.seen[engine]["inspection"])
     environments = {name: environment for name, (_, environment) in choice.measured.items()}
     job = Job(plan, {REFERENCE_PROFILE: baseline, **environments}, context.engines, context.inherited, context.kept)
-    for name, reason in trying.problems(job, quiet=how.json).items():
+    for name, reason in trying.problems(job, quiet=how.quiet).items():
         choice.left_out[name] = reason
         del choice.measured[name]

@@ -14,7 +14,6 @@ from typing import Any
 
 from rich.text import Text
 
-from envkit import engines
 from envkit.analysis.summary import summarise
 from envkit.bench import record
 from envkit.bench.blocks import block_ratios, recorded_plan, timed_steps
@@ -22,6 +21,7 @@ from envkit.bench.plan import MARGIN
 from envkit.cli import measuring, measuring_options
 from envkit.cli.arguments import option, words
 from envkit.cli.measuring_options import against_baseline
+from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.plain_table import plain_table
 from envkit.engines.base import EngineOptions
@@ -39,10 +39,9 @@ DIFFERENCES = (0.01, 0.02, 0.05)
 NOTABLE_SHARE = 0.5
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
-    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
-    blocks = f"look at the noise in so many blocks, {LEAST_BLOCKS} or more (default: {BLOCKS})"
+    blocks = f"measure the noise in N blocks, {LEAST_BLOCKS} or more (default: {BLOCKS})"
     measuring_options.add(parser, blocks=blocks, refused=REFUSED)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED
 from envkit.common.plain_table import plain_table
 from envkit.profiles import needs, places, profile
@@ -21,8 +22,8 @@ from envkit.worker import gpus
 from envkit.worker.host import cpu_facts
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the list as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -16,6 +16,7 @@ from envkit.analysis import recorded_runs
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record
 from envkit.bench.record import Event
+from envkit.cli.parser import Parser
 from envkit.common import atomic, extras
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import quoted
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 STANDARD_OUTPUT = Path("-")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", type=Path, help="folder of a run, for example results/…-intel-omp")
-    parser.add_argument("--details", action="store_true", help="with machine, settings, evidence and commands")
-    parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument("folder", metavar="DIR", type=Path, help="folder of a run, e.g. results/…-intel-omp")
+    parser.add_argument("--details", action="store_true", help="add machine, settings, evidence and commands")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     group = parser.add_argument_group("instead of printing it")
     group.add_argument("--html", metavar="FILE", type=Path, help="write one page with pictures, for a browser")
     group.add_argument("--png", metavar="FILE", type=Path, help="write the pictures, for a paper")

@@ -8,13 +8,14 @@ import json
 from rich.text import Text
 
 from envkit.cli import resolving_options
+from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED
 from envkit.profiles import needs, profile
 from envkit.report import terminal
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the settings as JSON")
     resolving_options.add_arguments(parser)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.cli import submission
+from envkit.cli.parser import Parser
 from envkit.cluster.slurm import collect, table
 from envkit.cluster.slurm.collect import NodeResult
 from envkit.cluster.slurm.settings import Settings
@@ -17,13 +18,13 @@ from envkit.common.folders import short
 from envkit.report import terminal
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("profile", metavar="PROFILE", nargs="*", help="name of a profile, or a YAML file")
     submission.add_arguments(
         parser,
-        nodes="measure on so many nodes (default: 1)",
-        nodelist="on these among them, as node1,node2 or node[1-2]",
-        together="on several nodes they all train together",
+        nodes="measure on N nodes (default: 1)",
+        nodelist="measure on these nodes, e.g. node1,node2 or node[1-2]",
+        together="all nodes train together",
     )
 
 

@@ -17,10 +17,12 @@ from envkit.bench.context import ExecutionContext, recorded_context
 from envkit.bench.measure import ENDED, NOT_IN_EFFECT
 from envkit.bench.measure import FAILED as FAILED_WORKER
 from envkit.bench.measure import INTERRUPTED as CUT_SHORT
+from envkit.bench.messages import Interrupted
 from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.record import Event, Record
-from envkit.cli import measuring, submission, tune_nodes, tune_options
-from envkit.cli.tuning import first_event, require_same_tuning, session_of
+from envkit.cli import measuring, output_options, submission, tune_nodes, tune_options
+from envkit.cli.ending import end_with, error
+from envkit.cli.tuning import first_event, require_early, require_same_tuning, session_of
 from envkit.common import atomic, extras
 from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted, short
@@ -45,6 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
     extras.require("envkit tune", "optuna")
     if submission.is_given(arguments):
         return tune_nodes.run(arguments)
+    if arguments.resume is None:
+        require_early(_asked(arguments), arguments.output)
     with machine_lock():
         engines.remove_leftovers()
         try:
@@ -60,15 +64,21 @@ def _start(arguments: argparse.Namespace) -> int:
     folder = arguments.output or measuring.new_folder(asked.specification.title)
     with Record.create(folder) as opened:
         atomic.write(folder / session.SPACE_FILE, Path(asked.space).read_bytes(), private=True)
-        return _go_on(opened, [opened.append_sealed("tune", **fields)], context, arguments.json)
+        return _go_on(opened, [opened.append_sealed("tune", **fields)], context, arguments)
 
 
 def _intent(arguments: argparse.Namespace) -> tuple[TuningSpecification, dict[str, Any], ExecutionContext]:
     """Return the tuning that the command line asks for, prepared on this machine."""
+    asked = _asked(arguments)
+    return (asked, *first_event(asked))
+
+
+def _asked(arguments: argparse.Namespace) -> TuningSpecification:
+    """Return the tuning that the command line asks for. Raise InputError if its profile can't be written."""
     asked = tune_options.asked(arguments, _default_path())
     if not arguments.exhaustive:
         destination.require(Path(asked.profile))
-    return (asked, *first_event(asked))
+    return asked
 
 
 def _resume(arguments: argparse.Namespace) -> int:
@@ -88,7 +98,7 @@ def _resume(arguments: argparse.Namespace) -> int:
         measuring.require_unchanged(folder, first, events)
         events = [{**first, **fields}, *events[1:]]
         events.append(opened.append_sealed("resume", first, command=sys.argv, profile=str(written)))
-        return _go_on(opened, events, context, arguments.json, written)
+        return _go_on(opened, events, context, arguments, written)
 
 
 def _recorded(folder: Path, first: Event, named: Path | None) -> tuple[ExecutionContext, Path]:
@@ -108,31 +118,36 @@ def _recorded(folder: Path, first: Event, named: Path | None) -> tuple[Execution
 
 
 def _go_on(
-    opened: Record, events: list[Event], context: ExecutionContext, as_json: bool, written: Path | None = None
+    opened: Record,
+    events: list[Event],
+    context: ExecutionContext,
+    arguments: argparse.Namespace,
+    written: Path | None = None,
 ) -> int:
     """Do what the record lacks, and return the exit status; the profile goes to ``written``, where that is given."""
-    tuning = session_of(opened, events, context, as_json, profile=written)
+    as_json = arguments.json
+    tuning = session_of(opened, events, context, output_options.is_quiet(arguments), profile=written)
     try:
         tuning.run_search()
         try:
             chosen = tuning.chosen()
             if chosen is None:
-                return _nothing(tuning)
+                return _nothing(tuning, as_json)
             if tuning.settings.blocks:
                 return _ranked(tuning, as_json)
             reason, summary, decision = tuning.confirm(chosen)
         except InputError as error:  # it could all be written when the tuning began
             raise InputError(f"{text_of(error)}; then {_go_on_with(tuning)}") from None
     except KeyboardInterrupt:
-        return _interrupted(tuning)
+        return _interrupted(tuning, as_json)
     except BaselineFailed as error:
         tuning.record.append("end", reason=FAILED_WORKER)
         # one that never ran will hardly do so when nothing has changed
         never = f"fix that and start again; the record is in {tuning.folder}"
-        print(f"envkit: {error}; {_go_on_with(tuning) if tuning.store.trials_s_of else never}", file=sys.stderr)
-        return FAILED
+        then = _go_on_with(tuning) if tuning.store.trials_s_of else never
+        return end_with(f"{error}; {then}", FAILED, as_json)
     if reason == CUT_SHORT:
-        return _interrupted(tuning)
+        return _interrupted(tuning, as_json)
     return _concluded(tuning, reason, summary, decision, as_json)
 
 
@@ -157,6 +172,10 @@ def _concluded(tuning: Session, reason: str, summary: Summary, decision: Decisio
     # to read an old one again replaces nothing, and neither does what holds only beside a load
     replaces = decision.is_better and not written_before
     written = _write(tuning, summary, decision, shipped, found, replaces) if ended else None
+    said = f"the confirmation ended: {reason}; no profile was written"
+    go_on = conclusion.failed_again(summary) + _go_on_with(tuning)
+    never = "start a new tuning: what was seen to have no effect in this one stays in its record"
+    problem = f"{said}; {never if summary.not_in_effect else go_on}"
     if as_json:
         versus = decision.versus and {**decision.versus.to_json(), "verdict": decision.versus.words}
         print(json.dumps({
@@ -166,6 +185,7 @@ def _concluded(tuning: Session, reason: str, summary: Summary, decision: Decisio
             "versus_best_shipped": versus, "confirmation": summary.to_json(),
             "written": str(path) if written and not written.stays else None,
             "earlier": str(written.earlier) if written and written.earlier else None, "record": str(tuning.folder),
+            **({} if ended else error(problem)),
         }))  # fmt: skip
     else:
         out = terminal.console()
@@ -182,10 +202,7 @@ def _concluded(tuning: Session, reason: str, summary: Summary, decision: Decisio
         confirmed = f"{short(tuning.folder)}, and the confirmation: envkit report {quoted(tuning.confirmation)}"
         terminal.item(out, "record", confirmed, width=conclusion.LABEL)
     if not ended:
-        said = f"the confirmation ended: {reason}; no profile was written"
-        go_on = conclusion.failed_again(summary) + _go_on_with(tuning)
-        never = "start a new tuning: what was seen to have no effect in this one stays in its record"
-        print(f"envkit: {said}; {never if summary.not_in_effect else go_on}", file=sys.stderr)
+        print(f"envkit: {problem}", file=sys.stderr)
     return MEASURED if ended else FAILED
 
 
@@ -248,7 +265,7 @@ def _ranked(tuning: Session, as_json: bool) -> int:
     return MEASURED
 
 
-def _nothing(tuning: Session) -> int:
+def _nothing(tuning: Session, as_json: bool) -> int:
     """Every candidate failed."""
     tuning.record.append("end", reason=FAILED_WORKER)
     store = tuning.store
@@ -257,14 +274,12 @@ def _nothing(tuning: Session) -> int:
         said = f"all {len(store.problems)} candidates failed, the first ({store.entries[number].title}): {problem}"
     else:
         said = conclusion.no_room(tuning.search.least_budget_s, tuning.events)
-    print(f"envkit: {said}; no profile was written; the record is in {tuning.folder}", file=sys.stderr)
-    return FAILED
+    return end_with(f"{said}; no profile was written; the record is in {tuning.folder}", FAILED, as_json)
 
 
-def _interrupted(tuning: Session) -> int:
+def _interrupted(tuning: Session, as_json: bool) -> int:
     tuning.record.append("end", reason=CUT_SHORT)
-    print(f"envkit: interrupted; {_go_on_with(tuning)}", file=sys.stderr)
-    return INTERRUPTED
+    return end_with(Interrupted(measuring.go_on_with("tune", tuning.folder, "tune")), INTERRUPTED, as_json)
 
 
 def _go_on_with(tuning: Session) -> str:

@@ -41,7 +41,7 @@ REASONS = {
     "Priority": "other jobs come first",
     "PartitionDown": "its partition starts no jobs now",
     "PartitionInactive": "its partition starts no jobs now",
-    "PartitionTimeLimit": "it asks for more time than its partition allows; give less with --time",
+    "PartitionTimeLimit": "it asks for more time than its partition allows; give less with --time-limit",
     "PartitionNodeLimit": "it asks for more nodes than its partition allows or has up",
     "Nodes required for job are DOWN": "nodes that it needs are down, drained or reserved",
     "ReqNodeNotAvail": "a node that it needs is down, drained or reserved",

@@ -352,7 +352,7 @@ def test_a_bad_space_is_refused_before_anything_is_started(refused, arguments, t
 
 
 def test_a_budget_too_small_for_a_single_candidate_is_said_so(tuned, local, tmp_path):
-    result = tuned(budget="2s")
+    result = tuned(budget="4s")
     assert (result.returncode, result.stdout) == (1, "")
     said = re.search(r"no room for a single candidate and its confirmation: give --budget (\d+s) or", result.stderr)
     assert said is not None
@@ -365,7 +365,7 @@ def test_a_budget_too_small_for_a_single_candidate_is_said_so(tuned, local, tmp_
 def test_where_a_budget_is_too_small_on_a_busy_machine_that_is_said_too(tuned, engine):
     usage = sample(["train", "--steps", "3"], {"seconds": [1.0]}, 0, {})["usage"]
     engine.other = lambda variables: {"usage": {**usage, "worker_cpus_busy_s": 3.0}}
-    result = tuned(budget="2s")
+    result = tuned(budget="4s")
     said = r" or more; the machine is busy \(others used 1\.\d\d CPUs\), and a quiet one needs less; no profile was "
     assert re.search(said, result.stderr)
 

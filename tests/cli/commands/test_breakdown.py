@@ -1,4 +1,4 @@
-"""``envkit profile-ops`` with simulated workers: what it starts, prints and refuses."""
+"""``envkit breakdown`` with simulated workers: what it starts, prints and refuses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.cli.commands.conftest import words
 
 
 @pytest.fixture
-def profile_ops(cli, write_profile, simulation, instant):
+def breakdown(cli, write_profile, simulation, instant):
     """Profile operators; each name is a profile that is written as needed."""
 
     def run(*profiles, options=(), text="", data=("--data", "synthetic")):
@@ -19,7 +19,7 @@ def profile_ops(cli, write_profile, simulation, instant):
             for name in profiles
         ]
         fixed = ("--python", simulation.python, *data, "--steps", 4, "--warmup-steps", 1)
-        return cli("profile-ops", *paths, *fixed, *options)
+        return cli("breakdown", *paths, *fixed, *options)
 
     return run
 
@@ -32,8 +32,8 @@ def memory(simulation):
     simulation.worker("mine", seconds=[0.5, 0.51, 0.49], usage=usage, operators={"aten::mm": 0.1, "aten::add_": 0.5})
 
 
-def test_a_profile_beside_the_baseline_and_the_reason(profile_ops, memory):
-    result = profile_ops("mine")
+def test_a_profile_beside_the_baseline_and_the_reason(breakdown, memory):
+    result = breakdown("mine")
     assert result.returncode == 0
     assert "SYNTHETIC DATA" in result.stdout
     rows = {line.split()[0]: line.split() for line in result.stdout.splitlines() if line.strip()}
@@ -51,38 +51,38 @@ def test_a_profile_beside_the_baseline_and_the_reason(profile_ops, memory):
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
-def test_processes_take_turns_and_are_all_profiled(profile_ops, memory, simulation):
-    profile_ops("mine", options=("--processes", 3, "--workload", "cnn-nobias"))
+def test_processes_take_turns_and_are_all_profiled(breakdown, memory, simulation):
+    breakdown("mine", options=("--processes", 3, "--workload", "cnn-nobias"))
     starts = simulation.starts()
     assert [start["name"] for start in starts] == ["baseline", "mine", "mine", "baseline", "baseline", "mine"]
     assert {start["arguments"][0] for start in starts} == {"operators"}
     assert "cnn-nobias" in starts[0]["arguments"]
 
 
-def test_two_profiles_are_compared_with_each_other(profile_ops, memory, simulation):
+def test_two_profiles_are_compared_with_each_other(breakdown, memory, simulation):
     simulation.worker("other")
-    result = profile_ops("other", "mine")
+    result = breakdown("other", "mine")
     assert result.returncode == 0
     assert {start["name"] for start in simulation.starts()} == {"other", "mine"}
     assert "less per step than other" in words(result.stdout)
 
 
-def test_the_baseline_alone(profile_ops, simulation):
-    result = profile_ops("baseline")
+def test_the_baseline_alone(breakdown, simulation):
+    result = breakdown("baseline")
     assert result.returncode == 0
     assert [start["name"] for start in simulation.starts()] == ["baseline"] * 4
     assert "ratio" not in result.stdout
     assert "why" not in result.stdout
 
 
-def test_few_operators_leave_the_rest_together(profile_ops, memory):
-    shown = profile_ops("mine", options=("--top", 1)).stdout
+def test_few_operators_leave_the_rest_together(breakdown, memory):
+    shown = breakdown("mine", options=("--top", 1)).stdout
     assert "other operators" in shown
     assert "\nadd_" not in shown
 
 
-def test_json_has_every_operator_and_process(profile_ops, memory):
-    result = profile_ops("mine", options=("--json",))
+def test_json_has_every_operator_and_process(breakdown, memory):
+    result = breakdown("mine", options=("--json",))
     assert (result.returncode, result.stderr) == (0, "")
     document = json.loads(result.stdout)
     reference, mine = document["profiles"]
@@ -95,69 +95,69 @@ def test_json_has_every_operator_and_process(profile_ops, memory):
     assert (document["workload"], document["processes"], document["synthetic_data"]) == ("cnn", 4, True)
 
 
-def test_what_is_not_in_effect_has_no_reason(profile_ops, memory):
+def test_what_is_not_in_effect_has_no_reason(breakdown, memory):
     expect = "expect:\n  openmp.runtime: intel\n"
-    result = profile_ops("mine", text=expect)
+    result = breakdown("mine", text=expect)
     assert result.returncode == 1
     assert "mine is NOT IN EFFECT: openmp.runtime: expected intel, seen gnu" in words(result.stdout)
     assert "takes 125" not in result.stdout
-    document = json.loads(profile_ops("mine", options=("--json",), text=expect).stdout)
+    document = json.loads(breakdown("mine", options=("--json",), text=expect).stdout)
     wrong = {"arm": "mine", "key": "openmp.runtime", "expected": "intel", "seen": "gnu"}
     assert (document["not_in_effect"], document["reasons"]) == ([wrong], [])
 
 
-def test_a_worker_that_fails_is_said(profile_ops, simulation):
+def test_a_worker_that_fails_is_said(breakdown, simulation):
     simulation.worker("mine", does="exit", status=3, stderr="one\ntwo")
-    result = profile_ops("mine")
+    result = breakdown("mine")
     assert (result.returncode, result.stdout) == (1, "")
     assert "envkit: a worker of mine: ended with exit status 3\n        | one\n        | two\n" in result.stderr
 
 
-def test_other_weights_are_no_comparison(profile_ops, simulation):
+def test_other_weights_are_no_comparison(breakdown, simulation):
     simulation.worker("mine", digests={"initial_weights": "a" * 64})
-    result = profile_ops("mine")
+    result = breakdown("mine")
     assert result.returncode == 1
     assert "mine: its initial weights differs from that of earlier samples" in result.stderr
 
 
-def test_an_interrupt_ends_it(profile_ops, simulation):
+def test_an_interrupt_ends_it(breakdown, simulation):
     simulation.worker("mine", does="interrupt")
-    result = profile_ops("mine")
+    result = breakdown("mine")
     assert (result.returncode, result.stderr.splitlines()[-1]) == (130, "envkit: interrupted")
 
 
 def test_a_profile_is_not_compared_with_itself(refused):
-    line = refused("profile-ops", "intel-omp", "intel-omp")
-    assert line == "envkit: profile-ops: 'intel-omp' is compared with itself; name two profiles, or one"
+    line = refused("breakdown", "intel-omp", "intel-omp")
+    assert line == "envkit: breakdown: 'intel-omp' is compared with itself; name two profiles, or one"
 
 
 def test_a_profile_of_several_ranks_is_refused(refused, write_profile):
-    line = refused("profile-ops", write_profile("mine", "ranks: 2\n"))
+    line = refused("breakdown", write_profile("mine", "ranks: 2\n"))
     assert line == "envkit: profile 'mine' is for 2 ranks, and only one process is profiled here; choose another"
 
 
-def test_what_nothing_is_known_to_read_is_refused_unless_it_is_asked_for(profile_ops):
+def test_what_nothing_is_known_to_read_is_refused_unless_it_is_asked_for(breakdown):
     unknown = "  OMP_NUM_THREDS: 2\n"
-    result = profile_ops("mine", text=unknown)
+    result = breakdown("mine", text=unknown)
     assert result.returncode == 2
     assert result.stderr.endswith("; correct the name, or give --allow-unknown\n")
-    assert profile_ops("mine", options=("--allow-unknown",), text=unknown).returncode == 0
+    assert breakdown("mine", options=("--allow-unknown",), text=unknown).returncode == 0
 
 
-def test_modes(profile_ops, simulation):
-    result = profile_ops("mine", options=("--precision", "bf16-autocast", "--scale", 2))
+def test_modes(breakdown, simulation):
+    result = breakdown("mine", options=("--precision", "bf16-autocast", "--scale", 2))
     assert result.returncode == 0, result.stderr
     for start in simulation.starts():
         assert start["arguments"][-4:] == ["--precision", "bf16-autocast", "--scale", "2"]
     assert "workload cnn (bf16-autocast, scale 2)" in words(result.stdout)
     simulation.worker("mine", modes={"precision": "fp32"})
-    failed = profile_ops("mine", options=("--precision", "bf16-autocast"))
+    failed = breakdown("mine", options=("--precision", "bf16-autocast"))
     assert failed.returncode == 1
     assert "saw that it was: fp32" in failed.stderr
 
 
-def test_the_forward_pass_alone(profile_ops, memory, simulation):
-    result = profile_ops("mine", options=("--forward",))
+def test_the_forward_pass_alone(breakdown, memory, simulation):
+    result = breakdown("mine", options=("--forward",))
     assert result.returncode == 0
     assert {"--forward"} < set(simulation.starts()[0]["arguments"])
     rows = {line.split()[0]: line.split() for line in result.stdout.splitlines() if line.strip()}
@@ -165,7 +165,7 @@ def test_the_forward_pass_alone(profile_ops, memory, simulation):
     assert rows["mm"] == ["mm", "2", "137.50", "62.5%", "13.75", "12.5%", "10.00", "-123.75"]
     assert rows["forward"] == ["forward", "pass", "220.00", "100%", "110.00", "100%", "2.00", "-110.00"]
     assert "why" not in rows
-    document = json.loads(profile_ops("mine", options=("--forward", "--json")).stdout)
+    document = json.loads(breakdown("mine", options=("--forward", "--json")).stdout)
     took = [side["forward_ms"]["median"] for side in document["profiles"]]
     assert took == pytest.approx([220, 110], rel=0.02)  # with another noise than before
     assert document["reasons"] == []
@@ -181,8 +181,8 @@ def input_saved(simulation):
                       phases={"wait for input": 0.125, "forward": 0.4375, "backward": 0.4375}, batch=parts)  # fmt: skip
 
 
-def test_phases_beside_the_baseline(profile_ops, input_saved, simulation):
-    result = profile_ops("mine", options=("--phases", "--workload", "loader"), data=())
+def test_phases_beside_the_baseline(breakdown, input_saved, simulation):
+    result = breakdown("mine", options=("--phases", "--workload", "loader"), data=())
     assert (result.returncode, [start["arguments"][0] for start in simulation.starts()]) == (0, ["phases"] * 8)
     shown = words(result.stdout)
     # of 250 and 150 ms per step
@@ -196,8 +196,8 @@ def test_phases_beside_the_baseline(profile_ops, input_saved, simulation):
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
-def test_phases_as_json(profile_ops, input_saved):
-    document = json.loads(profile_ops("mine", options=("--phases", "--workload", "loader", "--json"), data=()).stdout)
+def test_phases_as_json(breakdown, input_saved):
+    document = json.loads(breakdown("mine", options=("--phases", "--workload", "loader", "--json"), data=()).stdout)
     baseline, mine = document["profiles"]
     assert (baseline["arm"], mine["arm"]) == ("baseline", "mine")
     assert len(mine["phases"]["wait for input"]["processes"]) == 4
@@ -209,50 +209,50 @@ def test_phases_as_json(profile_ops, input_saved):
     assert document["saved_ms"]["whole batch"]["estimate"] == pytest.approx(125.0)
 
 
-def test_phases_of_few_processes_have_no_interval(profile_ops):
-    shown = words(profile_ops("mine", options=("--phases", "--processes", 3)).stdout)
+def test_phases_of_few_processes_have_no_interval(breakdown):
+    shown = words(breakdown("mine", options=("--phases", "--processes", 3)).stdout)
     assert "interval takes 4 processes of each (--processes)" in shown
     assert "backward 125.00 50.0% 125.00 50.0% - -" in shown
 
 
-def test_phases_of_the_baseline_alone(profile_ops):
-    shown = profile_ops("baseline", options=("--phases", "--processes", 1)).stdout
+def test_phases_of_the_baseline_alone(breakdown):
+    shown = breakdown("baseline", options=("--phases", "--processes", 1)).stdout
     assert "backward 125.00 50.0% other 62.50 25.0% whole step 250.00 100.0% measured" in words(shown)
     assert "saved" not in shown
     assert "loader" not in shown
 
 
-def test_phases_of_what_is_not_in_effect_save_nothing(profile_ops):
+def test_phases_of_what_is_not_in_effect_save_nothing(breakdown):
     expect = "expect:\n  openmp.runtime: intel\n"
-    result = profile_ops("mine", options=("--phases",), text=expect)
+    result = breakdown("mine", options=("--phases",), text=expect)
     assert result.returncode == 1
     assert "mine is NOT IN EFFECT: openmp.runtime: expected intel, seen gnu" in words(result.stdout)
     whole = next(line for line in result.stdout.splitlines() if line.startswith("whole step"))
     assert whole.split()[-2:] == ["-", "-"]
-    document = json.loads(profile_ops("mine", options=("--phases", "--json"), text=expect).stdout)
+    document = json.loads(breakdown("mine", options=("--phases", "--json"), text=expect).stdout)
     assert (document["saved_ms"], document["not_in_effect"][0]["arm"]) == ({}, "mine")
 
 
 @pytest.mark.parametrize("option", [("--forward",), ("--top", 3)])
 def test_phases_have_no_operators(refused, option):
-    line = refused("profile-ops", "intel-omp", "--phases", *option)
+    line = refused("breakdown", "intel-omp", "--phases", *option)
     assert line == f"envkit: {option[0]} is for operators, and --phases shows none; leave one of the two out"
 
 
-def test_settings_of_dataloader_s_are_a_workload(profile_ops, simulation):
-    result = profile_ops("baseline", options=("--phases", "--workload", "loader-w0-b16"), data=())
+def test_settings_of_dataloader_s_are_a_workload(breakdown, simulation):
+    result = breakdown("baseline", options=("--phases", "--workload", "loader-w0-b16"), data=())
     assert result.returncode == 0
     assert "loader-w0-b16" in simulation.starts()[0]["arguments"]
 
 
 @pytest.mark.parametrize("named", ["laoder", "all", "mine.yaml"])
 def test_what_is_no_workload_is_refused(cli, named):
-    result = cli("profile-ops", "intel-omp", "--workload", named)
+    result = cli("breakdown", "intel-omp", "--workload", named)
     assert (result.returncode, result.stdout) == (2, "")
-    assert f"argument --workload: no workload '{named}'" in result.stderr.splitlines()[-1]
+    assert f"--workload: no workload '{named}'" in result.stderr.splitlines()[-1]
 
 
 def test_a_command_of_one_s_own_has_no_phases(cli):
-    result = cli("profile-ops", "intel-omp", "--phases", "--command", "python train.py")
+    result = cli("breakdown", "intel-omp", "--phases", "--command", "python train.py")
     assert (result.returncode, result.stdout) == (2, "")
-    assert "unrecognized arguments: --command" in result.stderr.splitlines()[-1]
+    assert "no option --command" in result.stderr.splitlines()[-1]

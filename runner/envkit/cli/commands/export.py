@@ -1,4 +1,4 @@
-"""``envkit export-results``: what was recorded, for spreadsheets, data frames, databases and monitoring."""
+"""``envkit export``: what was recorded, for spreadsheets, data frames, databases and monitoring."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from envkit.analysis import recorded_runs
 from envkit.bench import record
 from envkit.cli import measuring
+from envkit.cli.parser import Parser
 from envkit.common import atomic, extras
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import short
@@ -17,12 +18,12 @@ from envkit.report.exports import FORMATS, Format
 from envkit.report.exports.rows import Row
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("folders", metavar="DIR", nargs="*", type=Path,
-                        help="folder of a run, or one that holds runs (default: ./results)")  # fmt: skip
+                        help="folder of a run, or a folder that holds runs (default: ./results)")  # fmt: skip
     parser.add_argument("--format", metavar="FORMAT", choices=FORMATS, required=True,
-                        help="csv, json, parquet: a row per sample; openmetrics: results per run and arm")  # fmt: skip
-    parser.add_argument("--output", metavar="FILE", type=Path, help="write there instead of to the standard output")
+                        help="write csv, json, parquet: a row per sample; openmetrics: the results")  # fmt: skip
+    parser.add_argument("--output", metavar="FILE", type=Path, help="write to FILE (default: standard output)")
 
 
 def run(arguments: argparse.Namespace) -> int:

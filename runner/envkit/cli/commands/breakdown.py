@@ -1,4 +1,4 @@
-"""``envkit profile-ops PROFILE [PROFILE]``: where a training step's time goes, and why one profile takes less of it."""
+"""``envkit breakdown PROFILE [PROFILE]``: where a training step's time goes, and why one profile takes less of it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from envkit import engines
 from envkit.analysis import operator_times, phase_times
 from envkit.analysis.operator_times import Profiled
 from envkit.analysis.phase_times import PhaseTimes
-from envkit.bench import parse_sample
+from envkit.bench import early_checks, parse_sample
 from envkit.bench.job import Job
 from envkit.bench.plan import REFERENCE_PROFILE, Arm, Plan
 from envkit.bench.prepare import prepare
 from envkit.bench.specification import TIMEOUT_S, Specification
 from envkit.checks.effect import Check, check
-from envkit.cli import engine_options, training_options
+from envkit.cli import engine_options, output_options, training_options
 from envkit.cli.arguments import count, duration, refuse
+from envkit.cli.ending import end_with
+from envkit.cli.parser import Parser
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
 from envkit.common.progress import Progress
@@ -42,36 +44,39 @@ Documents = dict[str, list[dict[str, Any]]]
 Unmet = list[tuple[str, Check]]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
     parser.add_argument("second", metavar="PROFILE2", nargs="?",
-                        help="compare it with PROFILE (default: PROFILE is compared with baseline)")  # fmt: skip
-    parser.add_argument("--phases", action="store_true",
-                        help="show the phases of a step, by the clock and without a profiler: waiting for input, "
-                        "copying it, forward, loss, backward, optimizer")  # fmt: skip
-    parser.add_argument("--forward", action="store_true", help="show the operators of the forward pass alone")
-    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
-    engine_options.add(parser)
-    group = parser.add_argument_group("measuring")
-    group.add_argument("--workload", type=_workload, metavar="NAME", default=DEFAULT,
-                       help=f"the training job: {', '.join(WORKLOADS)} (default: {DEFAULT})")  # fmt: skip
-    training_options.add_options(group)
+                        help="compare PROFILE2 with PROFILE (default: compare PROFILE with baseline)")  # fmt: skip
+    group = parser.add_argument_group("what to show")
+    group.add_argument("--phases", action="store_true",
+                       help="show the phases of a step, timed without a profiler: waiting for input, copying it, "
+                       "forward, loss, backward, optimizer")  # fmt: skip
+    group.add_argument("--forward", action="store_true", help="show the operators of the forward pass alone")
+    group.add_argument("--top", metavar="N", type=count,
+                       help=f"show the N operators that take longest (default: {TOP})")  # fmt: skip
+    parser.add_argument_group("what to train").add_argument(
+        "--workload", type=_workload, metavar="NAME", default=DEFAULT,
+        help=f"train {', '.join(WORKLOADS)} (default: {DEFAULT})",
+    )  # fmt: skip
+    training_options.add_options(parser)
+    group = parser.add_argument_group("how long", advanced=True)
     group.add_argument("--processes", metavar="N", type=count, default=PROCESSES,
-                       help=f"fresh processes of each profile, taking turns (default: {PROCESSES})")  # fmt: skip
+                       help=f"start N processes of each profile, in turns (default: {PROCESSES})")  # fmt: skip
     group.add_argument("--steps", metavar="N", type=count, default=STEPS,
-                       help="steps of each without the profiler, and as many with it, but for --phases "
-                       f"(default: {STEPS})")  # fmt: skip
-    group.add_argument("--warmup-steps", metavar="N", type=count, help="steps before them (default: the workload's)")
+                       help=f"time N steps of each process, then N under the profiler (default: {STEPS})")  # fmt: skip
+    group.add_argument("--warmup-steps", metavar="N", type=count,
+                       help="run N steps first (default: the workload's own number)")  # fmt: skip
+    group = parser.add_argument_group("workers", advanced=True)
     group.add_argument("--timeout", metavar="TIME", type=duration, default=TIMEOUT_S,
                        help="stop a worker that takes longer (default: 5m)")  # fmt: skip
-    group.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    group.add_argument("--force", action="store_true", help="measure although it is known to be worthless")
+    group.add_argument("--data", metavar="DIR",
+                       help="read Fashion-MNIST's four files from DIR, or 'synthetic' to generate data")  # fmt: skip
+    group.add_argument("--force", action="store_true", help="measure despite failed preflight checks")
     group.add_argument("--allow-unknown", action="store_true",
-                       help="let a profile set variables that nothing is known to read")  # fmt: skip
-    group.add_argument("--top", metavar="N", type=count,
-                       help=f"show the operators that take longest (default: {TOP})")  # fmt: skip
-    group.add_argument("--json", action="store_true",
-                       help="print JSON for scripts: every operator or phase, every process")  # fmt: skip
+                       help="allow a profile to set variables that no known program reads")  # fmt: skip
+    engine_options.add(parser)
+    output_options.add(parser, "print every operator or phase of every process as JSON")
 
 
 def _workload(text: str) -> str:
@@ -93,17 +98,19 @@ class _Failure(Exception):
 def run(arguments: argparse.Namespace) -> int:
     if arguments.phases:
         refuse(arguments, ("forward", "top"), "is for operators, and --phases shows none; leave one of the two out")
+    asked = _asked(arguments)
+    early_checks.require(asked)
     with machine_lock():
         engines.remove_leftovers()
-        job, source, versions = _prepare(arguments)
+        job, source, versions = _prepare(asked)
         try:
-            with Progress(0.0, quiet=arguments.json) as progress:
+            with Progress(0.0, quiet=output_options.is_quiet(arguments)) as progress:
                 documents, unmet = _measure(job, arguments, progress)
         except _Failure as failure:
-            print(f"envkit: {failure}", file=sys.stderr)
+            status = end_with(str(failure), FAILED, arguments.json)
             for line in failure.outcome.stderr_tail.strip().splitlines()[-terminal.STDERR_LINES :]:
                 print(f"        | {line}", file=sys.stderr)
-            return FAILED
+            return status
     if arguments.json:
         found = _phases_found(documents, unmet) if arguments.phases else _operators_found(documents, unmet, arguments)
         print(json.dumps({**_facts(job.plan, source, versions), **found, "not_in_effect": _missing(unmet)}))
@@ -130,19 +137,19 @@ def _arms(first: str, second: str | None, engine: str) -> tuple[Arm, ...]:
     given = [REFERENCE_PROFILE, first] if second is None else [first, second]
     names = {name: profile.load(name).name for name in dict.fromkeys(given)}
     if second is not None and len(set(names.values())) < 2:
-        raise InputError(f"profile-ops: '{second}' is compared with itself; name two profiles, or one")
+        raise InputError(f"breakdown: '{second}' is compared with itself; name two profiles, or one")
     return tuple(Arm(name, given, engine) for name, given in {called: path for path, called in names.items()}.items())
 
 
-def _prepare(arguments: argparse.Namespace) -> tuple[Job, str, str]:
-    """What to start; where its data is from; the engine's version and its PyTorch's."""
+def _asked(arguments: argparse.Namespace) -> Specification:
+    """Return what the command line asks for. Raise InputError for profiles that can't be profiled."""
     arms = _arms(arguments.profile, arguments.second, arguments.engine or "local")
     for arm in arms:
         if (ranks := profile.load(arm.profile).ranks) > 1:
             one = "only one process is profiled here; choose another"
             raise InputError(f"profile '{arm.name}' is for {ranks} ranks, and {one}")
-    asked = Specification(
-        title="profile-ops",
+    return Specification(
+        title="breakdown",
         arms=arms,
         workload=arguments.workload,
         options=training_options.options(arguments),
@@ -157,8 +164,12 @@ def _prepare(arguments: argparse.Namespace) -> tuple[Job, str, str]:
         force=arguments.force,
         allow_unknown=arguments.allow_unknown,
     )
+
+
+def _prepare(asked: Specification) -> tuple[Job, str, str]:
+    """Return what to start, where its data is from, and the engine's version and its PyTorch's."""
     prepared = prepare(asked)
-    about = prepared.context.seen[arms[0].target]
+    about = prepared.context.seen[asked.arms[0].target]
     engine, torch = about["engine"], about["inspection"]["packages"]["torch"]
     return prepared.job, prepared.data_source, f"{engine['name']} {engine['version']}, torch {torch}"
 

@@ -1,4 +1,4 @@
-"""``envkit export-results``: what gets where, and what happens when it can't."""
+"""``envkit export``: what gets where, and what happens when it can't."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def results(tmp_path):
 def test_every_sample_of_a_real_run_is_a_row(bench, simulation, instant, cli, run_folder):
     simulation.worker("mine", seconds=times(0.5))
     assert bench("mine", "--blocks", 2).returncode == 0
-    result = cli("export-results", run_folder, "--format", "csv")
+    result = cli("export", run_folder, "--format", "csv")
     assert (result.returncode, result.stderr) == (0, "")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     recorded = measure.samples(record.read(run_folder))
@@ -38,19 +38,19 @@ def test_every_sample_of_a_real_run_is_a_row(bench, simulation, instant, cli, ru
 
 
 def test_a_folder_of_runs(cli, results):
-    rows = json.loads(cli("export-results", results, "--format", "json").stdout)
+    rows = json.loads(cli("export", results, "--format", "json").stdout)
     assert [row["run"] for row in rows] == [str(results / "a")] * 14 + [str(results / "b")] * 14
     assert {row["profile"] for row in rows} == {"baseline", "mine", "other"}
 
 
 def test_several_folders_and_no_run_twice(cli, results):
-    rows = json.loads(cli("export-results", results / "b", results, "--format", "json").stdout)
+    rows = json.loads(cli("export", results / "b", results, "--format", "json").stdout)
     assert [row["run"] for row in rows][::14] == [str(results / "b"), str(results / "a")]
     assert len(rows) == 28
 
 
 def test_openmetrics(cli, results):
-    text = cli("export-results", results, "--format", "openmetrics").stdout
+    text = cli("export", results, "--format", "openmetrics").stdout
     assert sum(line.startswith("envkit_speedup_ratio{") for line in text.splitlines()) == 2
     assert sum(line.startswith("envkit_samples{") for line in text.splitlines()) == 4
     assert text.endswith("# EOF\n")
@@ -59,22 +59,22 @@ def test_openmetrics(cli, results):
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_file_holds_what_would_be_printed(cli, results, tmp_path, name):
     file = tmp_path / "out"
-    result = cli("export-results", results, "--format", name, "--output", file)
+    result = cli("export", results, "--format", name, "--output", file)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
     if name == "parquet":
         assert parquet.read_table(file).num_rows == 28
     else:
-        assert file.read_text() == cli("export-results", results, "--format", name).stdout
+        assert file.read_text() == cli("export", results, "--format", name).stdout
 
 
 def test_parquet_is_not_printed(refused, results):
     message = "envkit: --format parquet is not for a terminal: name a file with --output"
-    assert refused("export-results", results, "--format", "parquet") == message
+    assert refused("export", results, "--format", "parquet") == message
 
 
 def test_a_record_that_cannot_be_used_is_named_and_the_others_are_written(cli, results):
     (results / "a" / record.FILE_NAME).write_text("nonsense\n")
-    result = cli("export-results", results, "--format", "json")
+    result = cli("export", results, "--format", "json")
     assert result.returncode == 0
     assert {row["run"] for row in json.loads(result.stdout)} == {str(results / "b")}
     assert result.stderr == (
@@ -85,16 +85,16 @@ def test_a_record_that_cannot_be_used_is_named_and_the_others_are_written(cli, r
 @pytest.mark.parametrize("content", ["nonsense\n", '{"event": "run", "time": 1, "schema": 1}\n'])
 def test_a_record_that_was_asked_for_by_name_must_be_usable(refused, results, content):
     (results / "a" / record.FILE_NAME).write_text(content)
-    assert f"{results}/a/record.jsonl" in refused("export-results", results / "a", "--format", "json")
+    assert f"{results}/a/record.jsonl" in refused("export", results / "a", "--format", "json")
 
 
 def test_a_folder_without_runs(refused, tmp_path):
-    line = refused("export-results", tmp_path, "--format", "csv")
+    line = refused("export", tmp_path, "--format", "csv")
     assert line == f"envkit: {tmp_path}: holds no runs; give the folder of a run, or one that holds runs"
 
 
 @pytest.mark.parametrize("arguments", [(), ("--format", "xlsx")])
 def test_the_format_is_chosen_among_those_that_there_are(cli, arguments):
-    result = cli("export-results", *arguments)
+    result = cli("export", *arguments)
     assert result.returncode == 2
     assert "--format" in result.stderr.splitlines()[-1]

@@ -1,4 +1,4 @@
-"""``envkit profile-ops`` with real training: what PyTorch's profiler and the kernel's counters really tell."""
+"""``envkit breakdown`` with real training: what PyTorch's profiler and the kernel's counters really tell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STEPS = 2
 
 
 def test_operators_of_real_training_under_a_profile(cli):
-    result = cli("profile-ops", "glibc-retain", "--data", "synthetic", "--processes", 1, "--steps", STEPS,
+    result = cli("breakdown", "glibc-retain", "--data", "synthetic", "--processes", 1, "--steps", STEPS,
                  "--warmup-steps", 1, "--json")  # fmt: skip
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
@@ -32,7 +32,7 @@ def test_operators_of_real_training_under_a_profile(cli):
 
 
 def test_operators_of_the_forward_pass_alone(cli):
-    result = cli("profile-ops", "baseline", "--forward", "--data", "synthetic", "--processes", 1, "--steps", STEPS,
+    result = cli("breakdown", "baseline", "--forward", "--data", "synthetic", "--processes", 1, "--steps", STEPS,
                  "--warmup-steps", 1, "--json")  # fmt: skip
     assert result.returncode == 0, result.stderr
     (side,) = json.loads(result.stdout)["profiles"]
@@ -46,7 +46,7 @@ def test_operators_of_the_forward_pass_alone(cli):
 
 
 def test_phases_of_real_training(cli):
-    result = cli("profile-ops", "baseline", "--phases", "--workload", "loader", "--processes", 1, "--steps", STEPS,
+    result = cli("breakdown", "baseline", "--phases", "--workload", "loader", "--processes", 1, "--steps", STEPS,
                  "--warmup-steps", 1, "--json")  # fmt: skip
     assert result.returncode == 0, result.stderr
     (side,) = json.loads(result.stdout)["profiles"]

@@ -1,0 +1,157 @@
+"""Make scripts that complete ``envkit`` in bash, zsh and fish. They start nothing: all words are in the script."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from envkit.cli.overview import COMMANDS
+from envkit.cli.parser import Parser
+from envkit.engines import ENGINES
+from envkit.profiles import catalogue, places
+from envkit.worker.workloads import WORKLOADS
+
+BASH = r"""# Complete envkit in bash. Put this into ~/.local/share/bash-completion/completions/envkit
+_envkit() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words index
+    COMPREPLY=()
+    if ((COMP_CWORD == 1)); then
+        COMPREPLY=($(compgen -W "@COMMANDS@" -- "$word"))
+        return
+    fi
+    for ((index = 2; index < COMP_CWORD; index++)); do
+        if [[ ${COMP_WORDS[index]} == -- ]]; then
+            COMPREPLY=($(compgen -c -f -- "$word"))
+            return
+        fi
+    done
+    case $command in
+        @NESTED@) ((COMP_CWORD > 2)) && command="$command ${COMP_WORDS[2]}" ;;
+    esac
+    case "$command $before" in
+@VALUES@
+        *)
+            if [[ $word == -* ]]; then
+                case $command in
+@OPTIONS@
+                esac
+            else
+                case $command in
+@ARGUMENTS@
+                esac
+                compopt -o default 2>/dev/null
+            fi ;;
+    esac
+    COMPREPLY=($(compgen -W "$words" -- "$word"))
+}
+complete -F _envkit envkit
+"""
+ZSH = "autoload -U +X compinit bashcompinit && compinit && bashcompinit\n"
+
+
+@dataclass
+class Words:
+    """What can follow a command, by the words before it."""
+
+    options: list[str] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)  # in the place of a positional argument
+    values: dict[str, list[str]] = field(default_factory=dict)  # by option, of those that take a value
+
+
+def words_of(parsers: Mapping[str, Parser]) -> dict[str, Words]:
+    """Return the words of every command, and of every action of a command, as ``baseline check``."""
+    found = {}
+    for name, parser in parsers.items():
+        for command, one in _with_actions(name, parser):
+            found[command] = _words(one)
+    found["help"] = Words(arguments=[*COMMANDS])
+    return found
+
+
+def _with_actions(name: str, parser: Parser) -> Iterator[tuple[str, Parser]]:
+    yield name, parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner, one in action.choices.items():
+                yield f"{name} {inner}", one
+
+
+def _words(parser: Parser) -> Words:
+    found = Words()
+    for action in parser._actions:
+        if not action.option_strings:
+            found.arguments += _values(action)
+        elif action.help != argparse.SUPPRESS or "--help-all" in action.option_strings:
+            found.options += [name for name in action.option_strings if name.startswith("--")]
+            if action.nargs != 0:
+                found.values |= dict.fromkeys(action.option_strings, _values(action))
+    return found
+
+
+def _values(action: argparse.Action) -> list[str]:
+    """Return the words that an argument can be; none where any file or text can be one."""
+    if action.choices is not None:
+        return [*map(str, action.choices)]
+    if action.metavar in ("PROFILE", "PROFILE2"):
+        return [*dict.fromkeys(name for place in places.places() for name in place.names())]
+    if action.dest == "name" and "variable" in str(action.help):
+        return [*catalogue.load()]
+    return {"engine": [*ENGINES], "engines": [*ENGINES], "workload": [*WORKLOADS]}.get(action.dest, [])
+
+
+def bash(words: Mapping[str, Words]) -> str:
+    nested = [name.partition(" ")[0] for name in words if " " in name]
+    values = [
+        f"        {shlex.quote(f'{command} {option}')}) {_given(known)} ;;"
+        for command, one in words.items()
+        for option, known in one.values.items()
+    ]
+    options = [
+        f"                    {_quoted(name)}) words='{' '.join(one.options)}' ;;" for name, one in words.items()
+    ]
+    arguments = [
+        f"                    {_quoted(name)}) words='{' '.join(one.arguments)}' ;;"
+        for name, one in words.items() if one.arguments
+    ]  # fmt: skip
+    filled = {
+        "COMMANDS": " ".join([*COMMANDS, "help"]), "NESTED": "|".join(dict.fromkeys(nested)),
+        "VALUES": "\n".join(values), "OPTIONS": "\n".join(options), "ARGUMENTS": "\n".join(arguments),
+    }  # fmt: skip
+    text = BASH
+    for name, part in filled.items():
+        text = text.replace(f"@{name}@", part)
+    return text
+
+
+def _given(known: list[str]) -> str:
+    return f"words='{' '.join(known)}'" if known else "compopt -o default 2>/dev/null; return"
+
+
+def _quoted(name: str) -> str:
+    return shlex.quote(name)
+
+
+def zsh(words: Mapping[str, Words]) -> str:
+    return ZSH + bash(words)
+
+
+def fish(words: Mapping[str, Words]) -> str:
+    lines = ["# Complete envkit in fish. Put this into ~/.config/fish/completions/envkit.fish"]
+    first = "complete -c envkit -n __fish_use_subcommand"
+    lines += [f"{first} -f -a {name} -d {shlex.quote(what)}" for name, what in COMMANDS.items()]
+    for command, one in words.items():
+        name, _, inner = command.partition(" ")
+        seen = f"__fish_seen_subcommand_from {name}" + (f"; and __fish_seen_subcommand_from {inner}" if inner else "")
+        where = f"complete -c envkit -n {shlex.quote(seen)}"
+        for option in one.options:
+            known = one.values.get(option)
+            takes = "" if known is None else f" -r -a {shlex.quote(' '.join(known))}" if known else " -r"
+            lines.append(f"{where} -l {option.removeprefix('--')}{takes}")
+        if one.arguments:
+            lines.append(f"{where} -a {shlex.quote(' '.join(one.arguments))}")
+    return "\n".join(lines) + "\n"
+
+
+SHELLS = {"bash": bash, "zsh": zsh, "fish": fish}

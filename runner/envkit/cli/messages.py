@@ -1,0 +1,101 @@
+"""The messages of the command line itself."""
+
+from __future__ import annotations
+
+from envkit.messages import Message
+
+
+class UnknownCommand(Message):
+    code = "cli.unknown-command"
+    template = "no command '{command}'[; did you mean '{suggestion}'?]; envkit --help lists the commands"
+
+    command: str
+    suggestion: str | None = None
+
+
+class OptionBeforeCommand(Message):
+    code = "cli.option-before-command"
+    template = "give the command first, and {option} after it; envkit --help lists the commands"
+
+    option: str
+
+
+class UnknownOption(Message):
+    code = "cli.unknown-option"
+    template = "no option {option}[; did you mean {suggestion}?]; {prog} --help-all lists the options"
+
+    option: str
+    prog: str
+    suggestion: str | None = None
+
+
+class UnexpectedArgument(Message):
+    code = "cli.unexpected-argument"
+    template = "unexpected argument '{argument}'; see {prog} --help"
+
+    argument: str
+    prog: str
+
+
+class BadOptionValue(Message):
+    """An option, or a positional argument, has a value that its type refuses. ``problem`` says what would be right."""
+
+    code = "cli.bad-option-value"
+    template = "{argument}: {problem}"
+
+    argument: str
+    problem: str | Message
+
+
+class BadUsage(Message):
+    """Another complaint of argparse, such as a missing argument."""
+
+    code = "cli.bad-usage"
+    template = "{problem}; see {prog} --help"
+
+    problem: str
+    prog: str
+
+
+class UnknownChoice(Message):
+    code = "cli.unknown-choice"
+    template = "no such value '{value}'[; did you mean '{suggestion}'?]; choose {choices:or}"
+
+    value: str
+    choices: tuple[str, ...]
+    suggestion: str | None = None
+
+
+class NoUnit(Message):
+    code = "cli.no-unit"
+    template = "'{text}' has no unit; write {text}s or {text}m"
+
+    text: str
+
+
+class NothingToCompare(Message):
+    code = "cli.nothing-to-compare"
+    template = "{profile} is what others are compared with; name another profile (envkit profiles lists them)"
+
+    profile: str
+
+
+class PackageMissing(Message):
+    code = "cli.package-missing"
+    template = "the package '{package}' is missing; 'make setup' installs all of them"
+
+    package: str
+
+
+class Interrupted(Message):
+    code = "cli.interrupted"
+    template = "interrupted"
+
+
+class SystemRefused(Message):
+    """The operating system refused something that no other message is about."""
+
+    code = "cli.system-refused"
+    template = "{problem}"
+
+    problem: str

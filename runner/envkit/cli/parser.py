@@ -1,0 +1,176 @@
+"""The parser of a command: a short help, a full one, and errors that are messages.
+
+An argument, or a group of them, is marked where it is added: ``add_argument(..., advanced=True)``. ``--help`` leaves
+the advanced ones out, and ``--help-all`` prints all of them in their groups.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any, NoReturn
+
+from envkit.common.errors import InputError
+from envkit.common.suggestion import nearest
+from envkit.messages import Message
+
+ADVANCED = "advanced"  # the attribute of an action
+
+
+def load_messages() -> ModuleType:
+    """Return the messages of the command line, imported only if something is wrong: `envkit exec` is to start fast."""
+    return importlib.import_module("envkit.cli.messages")
+
+
+class BadValue(argparse.ArgumentTypeError):
+    """A type of an argument refuses a value, and ``problem`` says why."""
+
+    def __init__(self, problem: Message) -> None:
+        from envkit.rendering import text
+
+        super().__init__(text(problem))  # which parsers of argparse itself print
+        self.problem = problem
+
+
+class _Marking(argparse._ActionsContainer):
+    """What arguments are added to: whether these are ``advanced`` if they don't say so themselves."""
+
+    advanced = False
+
+    def add_argument(self, *names: str, advanced: bool | None = None, **options: Any) -> argparse.Action:
+        action = super().add_argument(*names, **options)
+        setattr(action, ADVANCED, self.advanced if advanced is None else advanced)
+        return action
+
+    def add_argument_group(
+        self, title: str | None = None, description: str | None = None, *, advanced: bool = False, **options: Any
+    ) -> argparse._ArgumentGroup:
+        """Return the group of this title: several callers may add to one."""
+        for known in self._action_groups:
+            if title is not None and known.title == title:
+                return known
+        group = _Group(self, title, description, **options)
+        group.advanced = advanced
+        self._action_groups.append(group)
+        return group
+
+    def add_mutually_exclusive_group(self, **options: Any) -> argparse._MutuallyExclusiveGroup:
+        group = _Exclusive(self, **options)
+        group.advanced = self.advanced
+        self._mutually_exclusive_groups.append(group)
+        return group
+
+
+class _Group(_Marking, argparse._ArgumentGroup):
+    pass
+
+
+class _Exclusive(_Marking, argparse._MutuallyExclusiveGroup):
+    pass
+
+
+class _Help(argparse.Action):
+    """Print the help, all of it if ``const`` is true, and exit."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *ignored: Any) -> NoReturn:
+        assert isinstance(parser, Parser), "no other parser has this action"
+        parser._print_message(parser.format_help(full=bool(self.const)), sys.stdout)
+        parser.exit()
+
+
+class Parser(_Marking, argparse.ArgumentParser):
+    """A parser of one command's arguments. Raises InputError with a message for everything that is wrong."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, add_help=False, allow_abbrev=False, formatter_class=_of_fixed_width)
+        self._positionals.title = "arguments"
+        self.add_argument("-h", "--help", nargs=0, action=_Help, const=False, help="print this help")
+        self.add_argument("--help-all", nargs=0, action=_Help, const=True, help=argparse.SUPPRESS)
+
+    def format_help(self, full: bool = False) -> str:
+        """Return the help, with the advanced arguments only if it is ``full`` or there are none."""
+        shown = [action for action in self._actions if action.help != argparse.SUPPRESS]
+        basic = [action for action in shown if not getattr(action, ADVANCED, False)]
+        hidden = 0 if full else len(shown) - len(basic)
+        self.formatter_class = argparse.HelpFormatter
+        formatter = self._get_formatter()
+        formatter.add_text(f"usage: {self.usage or self._usage()}")  # which add_usage would not break into lines
+        formatter.add_text(self.description)
+        sections: list[tuple[str | None, str | None, list[argparse.Action]]]
+        if hidden:
+            options = [action for action in basic if action.option_strings]
+            positionals = [action for action in basic if not action.option_strings]
+            # help last: an option of every command is the least interesting one
+            options.sort(key=lambda action: isinstance(action, _Help))
+            sections = [("arguments", None, positionals), ("options", None, options)]
+        else:
+            sections = [(one.title, one.description, one._group_actions) for one in self._in_order()]
+        for title, description, actions in sections:
+            formatter.start_section(title)
+            formatter.add_text(description)
+            formatter.add_arguments(actions)
+            formatter.end_section()
+        formatter.add_text(self.epilog)
+        if hidden:
+            formatter.add_text(f"{self.prog} --help-all shows {hidden} more options.")
+        return formatter.format_help()
+
+    def _in_order(self) -> Iterator[argparse._ArgumentGroup]:
+        """Yield the groups; options that are in no group come last."""
+        first, options, *others = self._action_groups
+        yield from (first, *others, options)
+
+    def _usage(self) -> str:
+        words = [self.prog, "[options]"]
+        for action in self._actions:
+            if not action.option_strings and action.help != argparse.SUPPRESS:
+                name = str(action.metavar or action.dest)
+                words.append({"?": f"[{name}]", "*": f"[{name} ...]", argparse.PARSER: f"{name} ..."}.get(
+                    str(action.nargs), name))  # fmt: skip
+        return " ".join(words)
+
+    def parse_known_args(self, *arguments: Any, **options: Any) -> Any:
+        """Parse, and raise InputError for what is not known: a subparser would leave that to its parent."""
+        found, rest = super().parse_known_args(*arguments, **options)
+        if rest:
+            raise InputError(self._unknown(rest))
+        return found, rest
+
+    def _unknown(self, rest: Sequence[str]) -> Message:
+        from envkit.cli.messages import UnexpectedArgument, UnknownOption
+
+        dashed = next((word for word in rest if word.startswith("-")), None)
+        if dashed is None:
+            return UnexpectedArgument(rest[0], self.prog)
+        option = dashed.partition("=")[0]
+        known = [name for action in self._actions if action.help != argparse.SUPPRESS for name in action.option_strings]
+        return UnknownOption(option, self.prog, nearest(option, known))
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError as error:
+            cause = error.__context__
+            problem = cause.problem if isinstance(cause, BadValue) else error.message
+            raise InputError(load_messages().BadOptionValue(_name(action), problem)) from None
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            choices = tuple(map(str, action.choices))
+            problem = load_messages().UnknownChoice(str(value), choices, nearest(str(value), choices))
+            raise InputError(load_messages().BadOptionValue(_name(action), problem))
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(load_messages().BadUsage(message.removeprefix("argument "), self.prog))
+
+
+def _name(action: argparse.Action) -> str:
+    return action.option_strings[-1] if action.option_strings else str(action.metavar or action.dest)
+
+
+def _of_fixed_width(prog: str) -> argparse.HelpFormatter:
+    """Return what checks arguments as they are added. The default one imports 5 ms of modules for the width."""
+    return argparse.HelpFormatter(prog, width=80)
