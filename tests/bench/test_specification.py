@@ -56,7 +56,7 @@ def own_with(**given):
         (json.dumps({**ALL.to_json(), "until": "accuracy"}), "until: 'accuracy' is no METRIC=NUMBER; "),
         (json.dumps({**ALL.to_json(), "epochs": 0}), "until: means nothing without epochs; write one with --dry-run"),
         (own_with(optimizer_steps=9), "user_command.optimizer_steps: means nothing with a metric; write one with "),
-        (own_with(optimizer_steps=0, metric=None), "user_command.optimizer_steps: 0 is less than the minimum of 1"),
+        (own_with(optimizer_steps=-1, metric=None), "user_command.optimizer_steps: -1 is less than the minimum of 0"),
         (own_with(loss_metric="loss"), "user_command.loss_metric: 'loss' has no group that could be a loss; "),
     ],
 )

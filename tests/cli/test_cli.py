@@ -20,8 +20,8 @@ MEASURING = (
     "--resume", "--workload", "--full", "--epochs", "--until", "--force", "--budget", "--blocks", "--margin",
     "--half-width", "--device", "--precision", "--compile", "--channels-last", "--scale",
     "--steps", "--warmup-steps", "--timeout",
-    "--seed", "--data", "--keep-env", "--output", "--json", "--command", "--metric", "--unit", "--warmup-lines",
-    "--loss-metric",
+    "--seed", "--data", "--keep-env", "--output", "--json", "--metric", "--unit", "--warmup-lines",
+    "--loss-metric", "--optimizer-steps", "--whole-command",
 )  # fmt: skip
 # Of these, by command, those that it always refuses.
 REFUSED = {
@@ -44,7 +44,7 @@ SLURM = (
 FLAGS = {
     "tune": (
         "--engine", "--python", "--space", "--nproc", "--backend", "--budget", "--numerics", "--exhaustive", "--blocks",
-        "--seed", "--profile", "--resume", "--workload", "--device", "--command", "--metric", "--steps", "--data",
+        "--seed", "--profile", "--resume", "--workload", "--device", "--metric", "--steps", "--data",
         "--output", "--json",
     ),
     "bench": (

@@ -1,10 +1,11 @@
-"""Training scripts that the kit has never seen, measured with --command by real engines."""
+"""Training scripts that the kit has never seen, measured by real engines."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import statistics
@@ -57,7 +58,7 @@ def measured(cli, place, image_of, tmp_path):
         image = [option, image_of(engine)] if engine != "local" else []
         fixed = ["--engine", engine, *image, "--blocks", blocks, "--output", tmp_path / "run"]
         surroundings = {"PYTHONPATH": str(place / "project/runner"), "TMPDIR": str(place / "tmp")}
-        given = ["--command", command, *options]
+        given = [*options, "--", *shlex.split(command)]
         result = cli("bench", profile, *fixed, *given, cwd=place / "scripts", **surroundings)
         events = record.read(tmp_path / "run") if (tmp_path / "run").exists() else []
         return result, events

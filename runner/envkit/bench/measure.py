@@ -285,7 +285,8 @@ def _prepare(run: _Run) -> bool:
             return False
         first_s = pace.block_s(run.plan, first)
         fit = int(run.left_s() / first_s)
-        if run.plan.user_command and not run.plan.stopping.blocks and fit >= run.plan.fewest_blocks:
+        whole = run.plan.user_command is not None and not run.plan.user_command.is_paced
+        if whole and not run.plan.stopping.blocks and fit >= run.plan.fewest_blocks:
             run.say(f"one run of each took {first_s:.0f} s in all: about {fit} blocks fit into the budget")
     run.job = replace(run.job, plan=pace.sized(run.job.plan, recorded_lengths(run.events)))
     return True

@@ -23,6 +23,10 @@ MOST_PADDING = 4096
 LEAST_ABLATED = 8
 # How the batch goes with the number of ranks: it stays what one process trains, or grows with them.
 STRONG, WEAK = "strong scaling", "weak scaling"
+# The first worker of a user's command times so many steps of its optimizer at least, and goes on for so many seconds.
+PACE_STEPS, PACE_S = 12, 5.0
+# The first step must come within so many seconds, or the command is taken for one whose steps can't be timed.
+FIRST_STEP_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -54,35 +58,58 @@ class UserCommand:
     """A user's training command, which is measured in the place of a workload.
 
     ``metric`` says which lines of its output end a step, or hold a step's time or rate in ``unit`` (see
-    ``envkit.worker.user_command.metric``); without one so many ``optimizer_steps`` of its are timed, or else the whole
-    command is one step. ``loss_metric`` says which lines hold a loss; without one losses are not compared.
+    ``envkit.worker.user_command.metric``). Without one the steps of its optimizer are timed: ``optimizer_steps`` of
+    them, or for 0 as many as the machine's pace allows. With neither the whole command is one step. ``loss_metric``
+    says which lines hold a loss; without one losses are not compared.
     """
 
     argv: tuple[str, ...]
     folder: str  # where it runs
     metric: str | None = None
     unit: str = "s"
-    warmup_lines: int = 0  # the first readings or steps, which don't count
-    loss_metric: str | None = None  # earlier records lack it
-    optimizer_steps: int | None = None  # earlier records lack it
+    warmup_lines: int = 0  # the first readings or steps, which don't count; by pace 0 is found out
+    loss_metric: str | None = None
+    optimizer_steps: int | None = None
+    in_place: bool = False  # start it in its folder; otherwise each start gets a fresh copy of the folder
+    links: tuple[str, ...] = ()  # what copies of the folder link to: the command only reads it
 
     @property
     def is_one_step(self) -> bool:
         """Whether the whole command is one."""
         return self.metric is None and self.optimizer_steps is None
 
-    def worker_arguments(self) -> tuple[str, ...]:
+    @property
+    def is_paced(self) -> bool:
+        """Tell whether steps of its optimizer are timed, as many as the machine's pace allows."""
+        return self.optimizer_steps == 0
+
+    def worker_arguments(self, warmup: int, steps: int, least_s: float = 0.0) -> tuple[str, ...]:
+        """Return the worker's arguments.
+
+        Of a command that is paced the worker times ``steps`` steps after ``warmup``, and more until ``least_s``
+        (seconds) have passed.
+        """
         # one that begins with a dash would be taken for another option
         metric = (f"--metric={self.metric}", "--unit", self.unit) if self.metric is not None else ()
         losses = (f"--loss-metric={self.loss_metric}",) if self.loss_metric is not None else ()
-        warmup = ("--warmup-lines", str(self.warmup_lines))
-        optimizer = () if self.optimizer_steps is None else ("--optimizer-steps", str(self.optimizer_steps))
-        return ("command", "--folder", self.folder, *metric, *warmup, *losses, *optimizer, "--", *self.argv)
+        optimizer: tuple[str, ...] = ()
+        if self.optimizer_steps is not None:
+            optimizer = ("--optimizer-steps", str(steps if self.is_paced else self.optimizer_steps))
+        if self.is_paced:
+            optimizer = (*optimizer, *(("--least-seconds", f"{least_s:g}") if least_s else ()))
+            optimizer = (*optimizer, "--first-step-within", f"{FIRST_STEP_S:g}")
+        left_out = ("--warmup-lines", str(warmup if self.is_paced else self.warmup_lines))
+        place = ("--in-place",) if self.in_place else tuple(f"--link={one}" for one in self.links)
+        how = (*metric, *left_out, *losses, *optimizer, *place)
+        return ("command", "--folder", self.folder, *how, "--", *self.argv)
 
     @staticmethod
     def from_json(document: Mapping[str, Any] | None) -> UserCommand | None:
         """None for none."""
-        return UserCommand(**{**document, "argv": tuple(document["argv"])}) if document else None
+        if not document:
+            return None
+        lists = {name: tuple(document.get(name, ())) for name in ("argv", "links")}
+        return UserCommand(**{**document, **lists})
 
 
 @dataclass(frozen=True)
@@ -322,7 +349,9 @@ class Plan:
         return self.workload_spec(self.reference)
 
     def with_steps(self, steps: int) -> Plan:
-        """The plan with samples of so many steps, of all workloads."""
+        """The plan with samples of so many steps, of all workloads; a command that is paced keeps its pace."""
+        if self.user_command is not None and self.user_command.is_paced:
+            return self
         return replace(self, workloads={name: replace(one, steps=steps) for name, one in self.workloads.items()})
 
     def sized(self, steps: Mapping[str, int], warmup_steps: Mapping[str, int]) -> Plan:
@@ -340,7 +369,7 @@ class Plan:
         where losses are.
         """
         if self.user_command is not None:
-            return self.user_command.worker_arguments()
+            return self._of_command(self.workload_spec(arm))
         trained = self.workload_spec(arm)
         length = self._whole_training if self.epochs else ("--steps", str(trained.steps))
         tested = block == LEARNT_BLOCK and arm in self.references and trained.steps >= LEARNT_STEPS
@@ -355,10 +384,20 @@ class Plan:
         Several ranks take just so many steps: by clocks of their own they could take different numbers.
         """
         if self.user_command is not None:
-            return self.user_command.worker_arguments()
+            return self.user_command.worker_arguments(max(1, self.user_command.warmup_lines), steps, seconds)
         ranked = self.ranks_of(arm) > 1
         longer = ("--unprofiled",) if ranked else ("--seconds", f"{seconds:g}") if seconds else ()
         return self._launched(arm, (*self._training(arm), "--steps", str(steps), *longer))
+
+    def _of_command(self, trained: WorkloadSpec) -> tuple[str, ...]:
+        """Return the arguments of a sample of the user's command; before its steps are fixed those that show its pace.
+
+        A command that is not paced has its own number of steps.
+        """
+        assert self.user_command is not None, "there is one"
+        if trained.steps:
+            return self.user_command.worker_arguments(trained.warmup_steps, trained.steps)
+        return self.user_command.worker_arguments(max(1, trained.warmup_steps), PACE_STEPS, PACE_S)
 
     @property
     def _whole_training(self) -> tuple[str, ...]:

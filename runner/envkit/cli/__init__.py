@@ -12,6 +12,7 @@ from types import FrameType, ModuleType
 from typing import NoReturn
 
 from envkit import __version__
+from envkit.cli.messages import NoCommand
 from envkit.common.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError
 from envkit.common.printable import harmless
 from envkit.rendering import text_of
@@ -45,7 +46,12 @@ COMMANDS = {
     "export-results": "write what was recorded for other tools: csv, json, parquet or openmetrics",
 }
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # a batch system's end of time, a terminal that has gone
-OWN_COMMAND = ("exec", "doctor", "advise")  # what follows `--` is a command with options of its own
+# What follows `--` is a command with options of its own: these run it, and the others of OWN_COMMAND measure it.
+RUNS = ("exec", "doctor", "advise")
+OWN_COMMAND = (
+    *RUNS, "bench", "plan", "calibrate", "matrix", "ablate", "tune", "compare-engines", "submit",
+    "fleet", "baseline", "loader-grid",
+)  # fmt: skip
 EXIT_STATUSES = (
     "exit status: 0 done, 1 a worker failed, a profile was not in effect or a target not reached, 2 bad input, "
     "130 interrupted"
@@ -121,6 +127,9 @@ def _run(argv: list[str] | None) -> int:
     arguments = parser.parse_args(argv[1:own])
     if name in OWN_COMMAND:
         arguments.user_command = None if own is None else argv[own + 1 :]
+        if arguments.user_command == [] and name not in RUNS:
+            profile = getattr(arguments, "profile", None) or None
+            raise InputError(NoCommand(name, profile if isinstance(profile, str) else profile and profile[0]))
     for number in ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup
             signal.signal(number, interrupt)

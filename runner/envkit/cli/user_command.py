@@ -1,4 +1,4 @@
-"""A command of the user's own in the place of a workload: its options. A workload file can keep them."""
+"""A user's training command (``-- python train.py``) instead of a workload: its options. A workload file keeps them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 
 from envkit.bench.plan import UserCommand
 from envkit.bench.specification import EVERY
-from envkit.cli.arguments import count, refuse
-from envkit.cli.workload_file import WARMUP_STEPS, load, require_metric, words
+from envkit.cli.arguments import count, option, refuse
+from envkit.cli.messages import NotTogether, NotWithoutCommand, TwoTrainings, UnitWithoutMetric
+from envkit.cli.workload_file import WARMUP_STEPS, load, require_metric
 from envkit.common.errors import InputError
 from envkit.common.suggestion import suggestion
 from envkit.worker.user_command.losses import parse_losses
@@ -18,6 +19,8 @@ from envkit.worker.user_command.units import CHOICES
 from envkit.worker.workloads import WORKLOADS, find
 
 SUFFIXES = (".yaml", ".yml")
+# The options of the command, which a workload file has as keys.
+OPTIONS = ("metric", "unit", "warmup_lines", "loss_metric", "optimizer_steps", "whole_command")
 # What says how to train the kit's own workloads, and which of its data.
 NOT_WITH_IT = (
     "full", "epochs", "until", "steps", "warmup_steps", "data", "backend", "precision", "compile", "channels_last",
@@ -32,20 +35,22 @@ LOADER = (
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("a command of your own")
-    group.add_argument("--command", dest="user_command", metavar="COMMAND",
-                       help="measure this training, started in this folder, in the place of a workload")  # fmt: skip
+    group = parser.add_argument_group(
+        "your training", "Put it last, after --, as in: -- python train.py. The steps of its torch optimizer are timed."
+    )
+    parser.set_defaults(user_command=None)  # what follows --
     group.add_argument("--metric", metavar="METRIC",
-                       help="a regular expression for lines that end a step or, with a group, hold its time or rate; "
-                       "or a path into JSON lines, as $.step_time (default: all of it is one step)")  # fmt: skip
+                       help="read step times from its output: a regular expression for lines that end a step or, with "
+                       "a group, hold its time or rate; or a path into JSON lines, as $.step_time")  # fmt: skip
     group.add_argument("--unit", metavar="UNIT", help=f"of the metric's number: {', '.join(CHOICES)}, which reads the "
                        "unit that is printed behind each number (default: s)")  # fmt: skip
     group.add_argument("--optimizer-steps", metavar="N", type=count,
-                       help="time the steps of its torch optimizer in the place of a metric, and end it after N that "
-                       "count")  # fmt: skip
+                       help="time N steps in each sample, then end the training (default: as many as fill some "
+                       "seconds, by the machine's pace)")  # fmt: skip
+    group.add_argument("--whole-command", action="store_true", help="time all of it as one step, from start to end")
     group.add_argument("--warmup-lines", metavar="N", type=count,
-                       help="leave out the metric's first N readings, or so many steps of the optimizer (default "
-                       f"with --optimizer-steps: {WARMUP_STEPS})")  # fmt: skip
+                       help="leave out the first N steps, or the metric's first N readings (default: by the machine's "
+                       f"pace; with --optimizer-steps {WARMUP_STEPS}, with --metric none)")  # fmt: skip
     group.add_argument("--loss-metric", metavar="METRIC",
                        help="compare losses: a regular expression for lines that hold one, with a group around it, or "
                        "a path into JSON lines, as $.loss (default: they are not compared)")  # fmt: skip
@@ -57,16 +62,16 @@ def from_args(arguments: argparse.Namespace) -> tuple[str, UserCommand] | None:
     Raises InputError for options that don't go together, and for what is no command, metric, unit or workload file.
     """
     if arguments.user_command is None:
-        is_file = _is_file(arguments.workload)
-        there, nowhere = f"is a key of {arguments.workload}; write it there", "means nothing without --command"
-        why = there if is_file else f"{nowhere}; add it, or leave this out"
-        refuse(arguments, ("metric", "unit", "warmup_lines", "loss_metric", "optimizer_steps"), why)
-        if not is_file:
+        if not _is_file(arguments.workload):
+            given = next((name for name in OPTIONS if getattr(arguments, name) not in (None, False, [])), None)
+            if given is not None:
+                raise InputError(NotWithoutCommand(option(given)))
             return None
+        refuse(arguments, OPTIONS, f"is a key of {arguments.workload}; write it there")
         found = load(Path(arguments.workload))
     else:
         if arguments.workload is not None:
-            raise InputError("--command and --workload both say what to measure; leave one out")
+            raise InputError(TwoTrainings(arguments.workload))
         found = _from_options(arguments)
     for name in NOT_WITH_IT:
         fix = "give --warmup-lines" if name == "warmup_steps" else "give the command options of its own"
@@ -96,20 +101,18 @@ def known_workload(text: str) -> str:
 
 
 def _from_options(arguments: argparse.Namespace) -> tuple[str, UserCommand]:
-    try:
-        argv = words(arguments.user_command)
-    except ValueError as error:
-        raise InputError(f"--command {' '.join(arguments.user_command.splitlines())}: {error}") from None
-    if not argv:
-        raise InputError("--command is empty; give what starts your training, as 'python train.py'")
-    if arguments.optimizer_steps is not None:
-        why = "means nothing with --optimizer-steps, which needs no pattern; leave one out"
-        refuse(arguments, ("metric", "unit"), why)
-    elif arguments.metric is None:
-        refuse(arguments, ("unit",), "means nothing without --metric; add it, or leave this out")
-        why = "means nothing without --metric or --optimizer-steps; add one, or leave this out"
-        refuse(arguments, ("warmup_lines",), why)
-    unit = arguments.unit
+    argv, unit = arguments.user_command, arguments.unit
+    for other, why in (
+        ("whole_command", "which times the command from start to end"),
+        ("optimizer_steps", "which needs no pattern"),
+    ):
+        if getattr(arguments, other):
+            with_it = () if other == "whole_command" else ("warmup_lines", "whole_command")
+            for name in ("metric", "unit", "optimizer_steps", "warmup_lines"):
+                if name != other and name not in with_it and getattr(arguments, name) is not None:
+                    raise InputError(NotTogether(option(name), option(other), why))
+    if arguments.metric is None and unit is not None:
+        raise InputError(UnitWithoutMetric())
     if unit is not None and unit not in CHOICES:
         raise InputError(f"--unit {unit}: no such unit{suggestion(unit, CHOICES)}; there are: {', '.join(CHOICES)}")
     if arguments.metric is not None:
@@ -122,10 +125,11 @@ def _from_options(arguments: argparse.Namespace) -> tuple[str, UserCommand]:
             parse_losses(arguments.loss_metric)
         except MetricError as error:
             raise InputError(f"--loss-metric '{arguments.loss_metric}' {error}") from None
-    warmup = arguments.warmup_lines or (0 if arguments.optimizer_steps is None else WARMUP_STEPS)
-    name = shortened(shlex.join(argv))
-    read = (arguments.metric, unit or "s", warmup, arguments.loss_metric, arguments.optimizer_steps)
-    return name, UserCommand(tuple(argv), str(Path.cwd().resolve()), *read)
+    has_no_steps = arguments.whole_command or arguments.metric is not None
+    steps = None if has_no_steps else arguments.optimizer_steps or 0
+    warmup = arguments.warmup_lines or (WARMUP_STEPS if steps else 0)
+    read = (arguments.metric, unit or "s", warmup, arguments.loss_metric, steps)
+    return shortened(shlex.join(argv)), UserCommand(tuple(argv), str(Path.cwd().resolve()), *read)
 
 
 def shortened(text: str) -> str:

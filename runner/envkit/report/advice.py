@@ -162,7 +162,7 @@ def _on_several_workloads(summary: Summary) -> list[str]:
     elif fast:
         arm = of_profile[fast[0]]
         device = f" --device {CUDA}" if gpus(summary.plan, arm.engine) else ""
-        own = f"envkit bench {_there(summary, arm)}{device} --command 'python train.py'"
+        own = f"envkit bench {_there(summary, arm)}{device} -- python train.py"
         texts.append(f"measure your own training before you choose: what wins depends on it: {own}")
     unknown = [
         (one.arm, one.speedup, one.deviation)

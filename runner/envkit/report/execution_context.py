@@ -23,7 +23,7 @@ def rows(summary: Summary) -> list[Row]:
     if plan.user_command is not None:
         command = wording.what_was_run(summary).removeprefix("command ")
         found.append(Row("command", f"{command}, in {plan.user_command.folder}"))
-        found.append(Row("metric", f"{_metric(plan.user_command)}; each sample a fresh process"))
+        found.append(Row("metric", f"{_metric(plan, plan.user_command)}; each sample a fresh process"))
         if plan.user_command.loss_metric is not None:
             found.append(Row("losses", plan.user_command.loss_metric))
     else:
@@ -72,8 +72,11 @@ def _lengths(plan: Plan) -> list[tuple[str, str]]:
     return [(name, f"{one.steps} steps after {one.warmup_steps} to warm up") for name, one in plan.workloads.items()]
 
 
-def _metric(own: UserCommand) -> str:
+def _metric(plan: Plan, own: UserCommand) -> str:
     """How the steps of a user's own command are told apart."""
+    if own.is_paced:
+        trained = plan.training
+        return f"{trained.steps} steps of its optimizer, after {trained.warmup_steps}, by the machine's pace"
     if own.optimizer_steps is not None:
         return f"{own.optimizer_steps} steps of its optimizer, after {own.warmup_lines}"
     if own.metric is None:

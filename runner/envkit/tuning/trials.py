@@ -150,7 +150,7 @@ def _of_baseline(failure: Event) -> BaselineFailed:
 def lengths(plan: Plan) -> tuple[Plan, int]:
     """The plan, with the usual lengths where none were given, and the number of timed steps of a trial."""
     if plan.user_command:
-        return plan, plan.training.steps
+        return plan, max(1, plan.training.steps)
     name, given = plan.workload, plan.training
     usual = get(name)
     plan = plan.sized({name: given.steps or usual.steps}, {name: given.warmup_steps or usual.warmup_steps})

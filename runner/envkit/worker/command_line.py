@@ -71,6 +71,12 @@ def parser() -> argparse.ArgumentParser:
     own.add_argument("--warmup-lines", type=int, default=0, metavar="N", help="leave the first N readings out")
     own.add_argument("--loss-metric", metavar="METRIC", help="which lines hold a loss (default: none are read)")
     own.add_argument("--optimizer-steps", type=int, default=0, metavar="N", help="end after N steps of its optimizer")
+    own.add_argument("--least-seconds", type=float, default=0.0, metavar="S", help="and not before S seconds of them")
+    own.add_argument(
+        "--first-step-within", type=float, default=0.0, metavar="S", help="give up if no step ends within S seconds"
+    )
+    own.add_argument("--in-place", action="store_true", help="start it in the folder, and in no copy of it")
+    own.add_argument("--link", action="append", default=[], metavar="PATH", help="link to this in a copy")
     own.add_argument(
         "--watch", type=float, default=0.0, metavar="S", help="watch its optimizer for S seconds and end it"
     )

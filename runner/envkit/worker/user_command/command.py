@@ -137,11 +137,12 @@ def command(
     readings = Readings(parse(metric, unit), warmup_lines) if metric is not None else None
     losses = Losses(parse_losses(loss_metric)) if loss_metric is not None else None
     named = files.named(argv, Path(folder))
-    timed = [list(argv), metric, unit, warmup_lines, *([asked.steps] if asked is not None else [])]
+    # how many steps of an optimizer are timed follows from the machine, and is no part of the work
+    timed = [list(argv), *((metric, unit, warmup_lines) if asked is None else ("optimizer",))]
     with tempfile.TemporaryDirectory(prefix="envkit-evidence-") as evidence_folder:
         before = counters(cpus)
         watch = Watch(asked, Path(evidence_folder)) if asked is not None and asked.seconds else None
-        lookout = Lookout(Path(evidence_folder), argv, asked is not None)
+        lookout = Lookout(Path(evidence_folder), argv, asked)
         watched, status = _run(argv, folder, evidence_folder, readings, losses, asked, watch, lookout)
         usage = increase(before, counters(cpus))
         main, others = _evidence(Path(evidence_folder), watched, lookout.reason)
@@ -155,6 +156,8 @@ def command(
         lost = lookout.reason
         seen = chosen(asked, Path(evidence_folder), main, watch, seconds, lost) if asked is not None else None
     warmup, steps, values = _taken(seen, readings, losses, warmup_lines, seconds)
+    if asked is not None and asked.least_s:
+        values = []  # as many as the pace allowed, which are not those of other runs
     remarks = clock.check(readings, watched.begun_s, len(others) + 1) if readings is not None else {}
     return {
         "seconds": seconds,

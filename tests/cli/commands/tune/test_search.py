@@ -190,8 +190,9 @@ def test_one_run_of_a_command_does_not_tell_that_a_candidate_has_other_losses(cl
     """Each may draw other random numbers."""
     arguments()
     simulation.worker("baseline", losses_in_turn=[[2.3, 2.0], [2.1, 1.5], [2.6, 2.2]])
-    own = ("--command", "python train.py", "--loss-metric", "loss (.*)")
-    result = cli("tune", *own, "--space", tmp_path / "small.yaml", "--budget", "100s", "--output", tmp_path / "tuning")
+    how = ("--space", tmp_path / "small.yaml", "--budget", "100s", "--output", tmp_path / "tuning")
+    own = ("--whole-command", "--loss-metric", "loss (.*)", "--", "python", "train.py")
+    result = cli("tune", *how, *own)
     assert (result.returncode, events(tmp_path, "failure")) == (0, []), result
 
 
