@@ -11,8 +11,8 @@ from envkit.analysis.summary import Comparison, Summary, summarise
 from envkit.bench import record
 from envkit.bench.blocks import samples
 from envkit.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
-from envkit.bench.plan import UserCommand
 from envkit.bench.record import Event
+from envkit.bench.user_command import UserCommand
 from envkit.common import yamlfile
 from envkit.common.errors import InputError
 from envkit.engines.base import PROJECT

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from envkit.bench import pace
-from envkit.bench.plan import Arm, UserCommand, WorkloadSpec
+from envkit.bench.plan import Arm, WorkloadSpec
+from envkit.bench.user_command import UserCommand
 from envkit.worker.modes import Options
 
 from tests.plans import plan_of
@@ -141,7 +142,7 @@ def of_command(*events, budget_s=180.0, blocks=0, warmup_steps=0):
 
 
 def test_a_sample_of_a_training_is_some_seconds_of_steps():
-    found = of_command(*[first(step_s=0.05, steps=100, leading=(0.4, 0.2))] * 2)
+    found = of_command(*[first(step_s=0.05, steps=90, leading=(0.4, 0.2))] * 2)
     (steps,), (before,) = found["steps"].values(), found["warmup_steps"].values()
     assert steps * 0.05 == pytest.approx(3.0)
     assert before == 3  # the first has no beginning that is known, and is not among those that were seen

@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import asdict
 
 import pytest
-from envkit.bench.plan import Arm, Plan, UserCommand, WorkloadSpec
+from envkit.bench.plan import Arm, Plan, WorkloadSpec
+from envkit.bench.user_command import UserCommand
 from envkit.worker.command_line import parser
 from envkit.worker.modes import Options
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from envkit.bench import record, record_schema
-from envkit.bench.plan import Arm, Plan, StoppingRule, UserCommand, WorkloadSpec
+from envkit.bench.plan import Arm, Plan, StoppingRule, WorkloadSpec
 from envkit.bench.record import FILE_NAME, SCHEMA
 from envkit.bench.record_schema import BASELINE, EVENTS, KINDS, VALUES
+from envkit.bench.user_command import UserCommand
 
 from tests.conftest import PROJECT
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 from envkit.bench import record
 from envkit.bench.blocks import recorded_plan
-from envkit.bench.plan import Ablated, Arm, UserCommand
+from envkit.bench.plan import Ablated, Arm
 from envkit.bench.specification import Specification
+from envkit.bench.user_command import UserCommand
 from envkit.common.errors import InputError
 from envkit.engines.base import EngineOptions
 from envkit.worker.modes import Options

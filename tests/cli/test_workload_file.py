@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from envkit.bench.plan import UserCommand
+from envkit.bench.user_command import UserCommand
 from envkit.cli import workload_file
 from envkit.cli.workload_file import load, words
 from envkit.worker.user_command.units import CHOICES

@@ -24,8 +24,9 @@ from envkit.analysis.load import NEARLY_ALL
 from envkit.analysis.summary import finite, summarise
 from envkit.bench import measure, record, record_schema
 from envkit.bench.blocks import first_event, skipped_steps
-from envkit.bench.plan import Plan, UserCommand
+from envkit.bench.plan import Plan
 from envkit.bench.record import FILE_NAME, Event
+from envkit.bench.user_command import UserCommand
 from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.common.suggestion import suggestion

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from envkit.bench.plan import PACE_S, PACE_STEPS, Arm, Plan
+from envkit.bench.plan import Arm, Plan
 from envkit.bench.record import Event
+from envkit.bench.user_command import PACE_S, PACE_STEPS
 from envkit.stats.steady import MIN_STEPS, steady
 from envkit.worker.cgroup import memory_limit
 from envkit.worker.workloads import get

@@ -116,6 +116,19 @@ def _run(argv: list[str] | None) -> int:
     name = argv[0] if argv else ""
     if name not in COMMANDS:
         return _no_command(argv)
+    module, arguments = parsed(argv)
+    for number in ENDING:
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, interrupt)
+    status = int(module.run(arguments))
+    if sys.stdout:  # None where it was closed
+        sys.stdout.flush()  # a disk that is full is to be noticed here
+    return status
+
+
+def parsed(argv: list[str]) -> tuple[ModuleType, argparse.Namespace]:
+    """Return the module of the command that ``argv`` begins with, and its options. Raise InputError."""
+    name = argv[0]
     module = _module(name)  # only what is asked for, and one parser: `exec` is to start fast
     parser = Parser(
         prog=f"envkit {name}", description=COMMANDS[name], epilog=EXIT_STATUSES, formatter_class=_of_fixed_width
@@ -130,13 +143,7 @@ def _run(argv: list[str] | None) -> int:
         if arguments.user_command == [] and name not in RUNS:
             profile = getattr(arguments, "profile", None) or None
             raise InputError(NoCommand(name, profile if isinstance(profile, str) else profile and profile[0]))
-    for number in ENDING:
-        if signal.getsignal(number) != signal.SIG_IGN:  # nohup
-            signal.signal(number, interrupt)
-    status = int(module.run(arguments))
-    if sys.stdout:  # None where it was closed
-        sys.stdout.flush()  # a disk that is full is to be noticed here
-    return status
+    return module, arguments
 
 
 def _of_fixed_width(prog: str) -> argparse.HelpFormatter:

@@ -6,8 +6,8 @@ import argparse
 import shlex
 from pathlib import Path
 
-from envkit.bench.plan import UserCommand
 from envkit.bench.specification import EVERY
+from envkit.bench.user_command import UserCommand
 from envkit.cli.arguments import count, option, refuse
 from envkit.cli.messages import NotTogether, NotWithoutCommand, TwoTrainings, UnitWithoutMetric
 from envkit.cli.workload_file import WARMUP_STEPS, load, require_metric

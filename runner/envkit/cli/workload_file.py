@@ -6,7 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
-from envkit.bench.plan import UserCommand
+from envkit.bench.user_command import UserCommand
 from envkit.common import schema, yamlfile
 from envkit.common.yamlfile import YamlFile
 from envkit.worker.user_command.losses import parse_losses

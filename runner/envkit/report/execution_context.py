@@ -6,7 +6,8 @@ from typing import Any
 
 from envkit.analysis.engine_facts import cpu_name
 from envkit.analysis.summary import Summary
-from envkit.bench.plan import Arm, Plan, UserCommand
+from envkit.bench.plan import Arm, Plan
+from envkit.bench.user_command import UserCommand
 from envkit.report import image_wording, scaling_wording, wording
 from envkit.report.parts import Row
 from envkit.worker.user_command.metric import parse

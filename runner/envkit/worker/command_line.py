@@ -62,6 +62,14 @@ def parser() -> argparse.ArgumentParser:
     ranks.add_argument("argv", nargs="+", metavar="-- train ...", help="what each of them is to do")
     commands.add_parser("rank", help="what torchrun starts, for the launcher of 'ranks'")
     fixed = commands.add_parser("reference-kernel", help="time a fixed piece of work that no profile touches")
+    own = _of_command(commands)
+    for command in (train, profiled, apart, at_once, ranks, fixed, own):
+        command.add_argument("--die-with-parent", type=int, metavar="PID", help="be killed when the parent, PID, dies")
+    return main
+
+
+def _of_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
+    """Add what runs a user's training."""
     own = commands.add_parser(
         "command", help="run somebody's own training once and print what was measured and observed"
     )
@@ -82,9 +90,7 @@ def parser() -> argparse.ArgumentParser:
     )
     own.add_argument("--watch-limit", type=float, default=45.0, metavar="S", help="give up after so many seconds")
     own.add_argument("argv", nargs="+", metavar="COMMAND")
-    for command in (train, profiled, apart, at_once, ranks, fixed, own):
-        command.add_argument("--die-with-parent", type=int, metavar="PID", help="be killed when the parent, PID, dies")
-    return main
+    return own
 
 
 def own_stdout() -> int:

@@ -18,10 +18,11 @@ from envkit.advice import expected, reasons
 from envkit.advice.symptoms import Symptoms, of_process, of_sample
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record, room
-from envkit.bench.plan import REFERENCE_PROFILE, Arm, UserCommand
+from envkit.bench.plan import REFERENCE_PROFILE, Arm
 from envkit.bench.prepare import plan_of, prepare
 from envkit.bench.room import TooShort
 from envkit.bench.specification import Specification
+from envkit.bench.user_command import UserCommand
 from envkit.checks import steady_process
 from envkit.checks.doctor import diagnose_process
 from envkit.checks.doctor.finding import Finding, Situation

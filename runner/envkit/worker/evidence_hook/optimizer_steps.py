@@ -25,6 +25,10 @@ is made, outside of any graph (``_Sentinel``).
 import os
 import sys
 
+import profiled_steps  # type: ignore[import-not-found]  # which is in this folder
+
+del sys.modules["profiled_steps"]  # the program may have a module of that name
+
 TYPE_CHECKING = False  # as typing has it, which need not be imported for that
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,11 +38,9 @@ OPTIMIZER = "torch.optim.optimizer"
 LEAST = 4  # steps that count, where the program is watched for some seconds
 # With a least time so many steps are enough after LONGEST_S (seconds).
 LEAST_BY_PACE, LONGEST_S = 5, 60.0
-PROFILED, PROFILED_S = 3, 5.0  # so many steps under the profiler, or fewer where these take longer (seconds)
 # So much longer are other ranks than the first watched: what they do afterwards would hold up that one's steps.
 LATER_S = 10.0
 TOO_OLD = "has a torch that can't say when an optimizer steps; 2.1 can"
-ENDED_FIRST = "the program ended before"
 USAGE = {
     "user_s": "ru_utime",
     "system_s": "ru_stime",
@@ -139,7 +141,7 @@ class Steps:
         self._end: Any = None
         self._delayed_s: float | None = None  # before them
         self._waited_s: float | None = None
-        self._profile = Profile()
+        self._profile = profiled_steps.Profile()
         self._has_left = False
         self._next: Callable[[float], None] = self._count  # what a step is for
         self._last = _Last()
@@ -245,7 +247,7 @@ class Steps:
         self._leave(self._document(False))
         self._next = self._look_closer
         self._profile.begin()
-        if self._profile.missing != ENDED_FIRST:
+        if self._profile.missing != profiled_steps.ENDED_FIRST:
             self._end_watching()
 
     def _end_program(self, now: float) -> None:
@@ -300,64 +302,6 @@ class Steps:
             os.replace(f"{self._folder}/.{name}", f"{self._folder}/{name}")  # noqa: PTH105
         except OSError:
             pass  # the command has ended, and was judged
-
-
-class Profile:
-    """Some steps under torch's profiler: ``operators``, or why they are ``missing``."""
-
-    def __init__(self) -> None:
-        self._profiler: Any = None
-        self._begin_s = 0.0
-        self._step_s: list[float] = []
-        self.operators: dict[str, Any] | None = None
-        self.missing: str | None = ENDED_FIRST
-
-    def begin(self) -> None:
-        try:
-            import time
-
-            import torch
-            from torch.profiler import ProfilerActivity, profile
-
-            activities = [ProfilerActivity.CPU]
-            cuda: Any = torch.cuda
-            if cuda.is_available() and cuda.is_initialized():
-                activities.append(ProfilerActivity.CUDA)
-            with profile(activities=activities):  # its first use takes longer
-                pass
-            profiler: Any = profile(activities=activities)
-            profiler.__enter__()
-            self._profiler = profiler
-            self._clock: Callable[[], float] = time.perf_counter
-            self._begin_s = self._clock()
-        except Exception as error:  # as where the program itself is under the profiler
-            self._fail(error)
-
-    def step(self) -> bool:
-        """Count one; whether it was the last."""
-        self._step_s.append(self._clock() - self._begin_s)
-        return len(self._step_s) >= PROFILED or self._step_s[-1] >= PROFILED_S
-
-    def end(self) -> None:
-        if self._profiler is None or not self._step_s:
-            return
-        profiler, self._profiler = self._profiler, None
-        try:
-            profiler.__exit__(None, None, None)
-            # of the thread that trains, without those that help it, as ``envkit.worker.measure.operators`` has it
-            averages = [one for one in profiler.key_averages() if one.self_cpu_time_total > 0]
-            self.operators = {
-                "steps": len(self._step_s),
-                "seconds": self._step_s[-1],
-                "self_s": {one.key: one.self_cpu_time_total / 1e6 for one in averages},
-                "calls": {one.key: one.count for one in averages},
-            }
-            self.missing = None
-        except Exception as error:
-            self._fail(error)
-
-    def _fail(self, error: Exception) -> None:
-        self.missing = f"{type(error).__name__}: {error}"
 
 
 def _compile_nothing() -> "Callable[[], object]":

@@ -7,7 +7,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from envkit.bench.plan import Arm, UserCommand
+from envkit.bench.plan import Arm
+from envkit.bench.user_command import UserCommand
 from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.profiles import profile
