@@ -10,6 +10,11 @@ from typing import Any
 PACE_STEPS, PACE_S = 12, 5.0
 # The first step must come within so many seconds, or the command is taken for one whose steps can't be timed.
 FIRST_STEP_S = 60.0
+# Trackers of experiments are off in workers, which would start a run of theirs for each sample: as their manuals say.
+# No mode of Neptune's is off in both of its clients, and offline writes to the working copy alone.
+TRACKERS_OFF = {
+    "WANDB_MODE": "disabled", "NEPTUNE_MODE": "offline", "SWANLAB_MODE": "disabled", "CLEARML_OFFLINE_MODE": "1",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -58,9 +63,13 @@ class UserCommand:
             optimizer = (*optimizer, *(("--least-seconds", f"{least_s:g}") if least_s else ()))
             optimizer = (*optimizer, "--first-step-within", f"{FIRST_STEP_S:g}")
         left_out = ("--warmup-lines", str(warmup if self.is_paced else self.warmup_lines))
-        place = ("--in-place",) if self.in_place else tuple(f"--link={one}" for one in self.links)
-        how = (*metric, *left_out, *losses, *optimizer, *place)
+        how = (*metric, *left_out, *losses, *optimizer, *self.place_arguments)
         return ("command", "--folder", self.folder, *how, "--", *self.argv)
+
+    @property
+    def place_arguments(self) -> tuple[str, ...]:
+        """The worker's arguments that say where to start it."""
+        return ("--in-place",) if self.in_place else tuple(f"--link={one}" for one in self.links)
 
     @staticmethod
     def from_json(document: Mapping[str, Any] | None) -> UserCommand | None:

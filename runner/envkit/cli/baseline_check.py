@@ -192,4 +192,5 @@ def _of_command(argv: Sequence[str], command: Mapping[str, Any]) -> list[str]:
         if value and not (name == "unit" and command["metric"] is None):
             words.append(f"--{name.replace('_', '-')}={value}")
     whole = command["metric"] is None and command["optimizer_steps"] is None
-    return [*words, *(["--whole-command"] if whole else []), "--", *argv]
+    place = ["--in-place"] if command["in_place"] else [f"--link={one}" for one in command["links"]]
+    return [*words, *(["--whole-command"] if whole else []), *place, "--", *argv]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from pathlib import Path
+from typing import Any
 
 from envkit.bench.specification import EVERY
 from envkit.bench.user_command import UserCommand
@@ -20,7 +21,7 @@ from envkit.worker.workloads import WORKLOADS, find
 
 SUFFIXES = (".yaml", ".yml")
 # The options of the command, which a workload file has as keys.
-OPTIONS = ("metric", "unit", "warmup_lines", "loss_metric", "optimizer_steps", "whole_command")
+OPTIONS = ("metric", "unit", "warmup_lines", "loss_metric", "optimizer_steps", "whole_command", "link", "in_place")
 # What says how to train the kit's own workloads, and which of its data.
 NOT_WITH_IT = (
     "full", "epochs", "until", "steps", "warmup_steps", "data", "backend", "precision", "compile", "channels_last",
@@ -54,6 +55,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--loss-metric", metavar="METRIC",
                        help="compare losses: a regular expression for lines that hold one, with a group around it, or "
                        "a path into JSON lines, as $.loss (default: they are not compared)")  # fmt: skip
+    add_folder_options(group)
+
+
+def add_folder_options(group: argparse._ActionsContainer) -> None:
+    """Those of where each start takes place."""
+    group.add_argument("--link", metavar="PATH", action="append",
+                       help="each start gets a fresh copy of this folder: link to PATH in it, which the training only "
+                       "reads")  # fmt: skip
+    group.add_argument("--in-place", action="store_true",
+                       help="start it in this folder itself; it may overwrite files, or go on from them")  # fmt: skip
+
+
+def folder_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return these fields of UserCommand. Raise InputError if they don't go together."""
+    if arguments.in_place and arguments.link:
+        raise InputError(NotTogether("--link", "--in-place", "which makes no copy"))
+    return {"in_place": arguments.in_place, "links": tuple(arguments.link or ())}
 
 
 def from_args(arguments: argparse.Namespace) -> tuple[str, UserCommand] | None:
@@ -129,7 +147,9 @@ def _from_options(arguments: argparse.Namespace) -> tuple[str, UserCommand]:
     steps = None if has_no_steps else arguments.optimizer_steps or 0
     warmup = arguments.warmup_lines or (WARMUP_STEPS if steps else 0)
     read = (arguments.metric, unit or "s", warmup, arguments.loss_metric, steps)
-    return shortened(shlex.join(argv)), UserCommand(tuple(argv), str(Path.cwd().resolve()), *read)
+    return shortened(shlex.join(argv)), UserCommand(
+        tuple(argv), str(Path.cwd().resolve()), *read, **folder_options(arguments)
+    )
 
 
 def shortened(text: str) -> str:

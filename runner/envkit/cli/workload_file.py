@@ -49,7 +49,10 @@ def load(path: Path) -> tuple[str, UserCommand]:
     has_no_steps = metric is not None or given.get("whole_command")
     steps = None if has_no_steps else given.get("optimizer_steps", 0)
     name = given.get("name", path.stem)
-    return name, UserCommand(argv, str(folder), metric, unit or "s", _left_out(file), losses, steps)
+    if given.get("in_place") and given.get("link"):
+        raise file.error(("link",), "'link' means nothing with 'in_place'; remove one of them")
+    place = {"in_place": given.get("in_place", False), "links": tuple(given.get("link", ()))}
+    return name, UserCommand(argv, str(folder), metric, unit or "s", _left_out(file), losses, steps, **place)
 
 
 def _left_out(file: YamlFile) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 from envkit.analysis.engine_facts import cpu_name
 from envkit.analysis.summary import Summary
 from envkit.bench.plan import Arm, Plan
-from envkit.bench.user_command import UserCommand
+from envkit.bench.user_command import TRACKERS_OFF, UserCommand
 from envkit.report import image_wording, scaling_wording, wording
 from envkit.report.parts import Row
 from envkit.worker.user_command.metric import parse
@@ -25,6 +25,10 @@ def rows(summary: Summary) -> list[Row]:
         command = wording.what_was_run(summary).removeprefix("command ")
         found.append(Row("command", f"{command}, in {plan.user_command.folder}"))
         found.append(Row("metric", f"{_metric(plan, plan.user_command)}; each sample a fresh process"))
+        found.append(Row("folder", _folder(plan.user_command)))
+        off = [name for name in TRACKERS_OFF if name not in summary.allowed_variables]
+        if off:
+            found.append(Row("trackers", f"off by {', '.join(off)}; --keep-env NAME keeps yours"))
         if plan.user_command.loss_metric is not None:
             found.append(Row("losses", plan.user_command.loss_metric))
     else:
@@ -71,6 +75,14 @@ def _lengths(plan: Plan) -> list[tuple[str, str]]:
         until = f" at most, until {plan.until}" if plan.until else ""
         return [(", ".join(plan.workloads), f"{plan.epochs} epochs{until}")]
     return [(name, f"{one.steps} steps after {one.warmup_steps} to warm up") for name, one in plan.workloads.items()]
+
+
+def _folder(own: UserCommand) -> str:
+    """Where each start takes place."""
+    if own.in_place:
+        return "itself (--in-place): each start finds what earlier ones wrote"
+    links = f", {', '.join(own.links)} linked" if own.links else ""
+    return f"a fresh copy for each start{links}"
 
 
 def _metric(plan: Plan, own: UserCommand) -> str:

@@ -96,6 +96,49 @@ def test_what_the_command_sets_for_itself_is_its_own_affair(own, evidence_of, ru
     assert "variable MKL_NUM_THREADS: expected 2, seen 9" in words(result.stdout)
 
 
+def writing(simulation, **writes):
+    for name in ("mine", "baseline"):
+        simulation.worker(name, writes=writes, **({"seconds": times(0.5)} if name == "mine" else {}))
+
+
+WROTE = {"files": 2, "bytes": 3 * 2**20, "names": ["model.pt", "log"]}
+
+
+def test_what_it_writes_is_said(own, simulation, events):
+    writing(simulation, inside=WROTE)
+    result = own()
+    assert result.returncode == 0
+    assert "each start writes 2 files (3.0 MiB), such as model.pt, log into a copy of the folder; " in result.stderr
+    assert [event["writes"] for event in events("warm-up")] == [{"inside": WROTE}] * 2
+
+
+def test_in_place_a_later_start_may_go_on_from_that(own, simulation):
+    writing(simulation, inside=WROTE)
+    result = own("--in-place")
+    assert "a later start may go on from them, which is other work" in result.stderr
+    assert all("--in-place" in start["arguments"] for start in simulation.starts(all=True) if start["name"] == "mine")
+
+
+def test_what_it_writes_past_the_copy_ends_the_run(own, simulation, events, tmp_path):
+    writing(simulation, outside=WROTE)
+    result = own()
+    assert result.returncode == 1
+    (failure,) = events("failure")
+    assert failure["problem"].startswith(f"saw the command write into {tmp_path} itself, past its working copy: 2 file")
+    assert failure["problem"].endswith("or give --in-place to accept it (warming up)")
+
+
+def test_trackers_of_experiments_are_off_unless_kept(own, cli, simulation, run_folder):
+    own("--keep-env", "WANDB_MODE", WANDB_MODE="online", NEPTUNE_MODE="async")
+    for start in simulation.starts(all=True):
+        if start["name"] in ("mine", "baseline"):
+            seen = {name: start["environment"][name] for name in ("WANDB_MODE", "NEPTUNE_MODE", "CLEARML_OFFLINE_MODE")}
+            assert seen == {"WANDB_MODE": "online", "NEPTUNE_MODE": "offline", "CLEARML_OFFLINE_MODE": "1"}
+    details = words(cli("report", run_folder, "--details").stdout)
+    assert "trackers off by NEPTUNE_MODE, SWANLAB_MODE, CLEARML_OFFLINE_MODE; --keep-env NAME keeps yours" in details
+    assert "folder a fresh copy for each start" in details
+
+
 def test_the_report(own):
     result = own(*METRIC)
     text = words(result.stdout)

@@ -7,8 +7,10 @@ import signal
 import pytest
 from envkit import cli as command_line
 from envkit.bench import record
+from envkit.bench.messages import FolderTooLarge, NoSuchLink
 from envkit.cli.messages import NoCommand, NotTogether, NotWithoutCommand, TwoTrainings, UnitWithoutMetric
 from envkit.common.errors import InputError
+from envkit.worker.user_command import working_copy
 from envkit.worker.workloads import WORKLOADS
 
 OWN = ("--", "python", "train.py", "--epochs", "1")
@@ -90,6 +92,25 @@ def test_options_of_the_kit_behind_the_dashes_are_the_commands(own, run_folder):
     assert own("--whole-command", training=("python", "train.py", "--json", "--", "--metric")).returncode == 0
     argv = ["python", "train.py", "--json", "--", "--metric"]
     assert record.first(run_folder)["plan"]["user_command"]["argv"] == argv
+
+
+def test_a_folder_that_can_not_be_copied_is_refused_before_anything_starts(
+    message_of, simulation, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/x.bin").write_text("1234")
+    monkeypatch.setattr(working_copy, "MOST_BYTES", 3)
+    how = ("bench", "baseline", "--python", simulation.python, "--output", tmp_path / "run")
+    found = message_of(*how, *OWN)
+    assert isinstance(found, FolderTooLarge)
+    assert (found.folder, found.names[0]) == (str(tmp_path), "data" if found.bytes == 4 else found.names[0])
+    for name in ("nowhere", "..", "/etc"):
+        assert message_of(*how, "--link", name, *OWN) == NoSuchLink(name, str(tmp_path))
+    assert message_of(*how, "--link", "data", "--in-place", *OWN) == NotTogether(
+        "--link", "--in-place", "which makes no copy"
+    )
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from envkit.checks.doctor.finding import Finding, Situation
 from envkit.cli import engine_options, measuring, watching
 from envkit.cli.arguments import duration, refuse, words
 from envkit.cli.measuring import Invocation
-from envkit.cli.user_command import shortened
+from envkit.cli.user_command import add_folder_options, folder_options, shortened
 from envkit.cli.workload_file import WARMUP_STEPS
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import short
@@ -45,7 +45,7 @@ SAMPLE_S, FEWEST_STEPS = 3.0, 6
 PROOF = "4m"
 ON_A_GPU = "it computes on a GPU, and all that taught the advice do not"
 # What a proof has in common with the watching, and what means nothing to a process that runs already.
-SAME = ("engine", *engines.base.EngineOptions.names(), "keep_env")
+SAME = ("engine", *engines.base.EngineOptions.names(), "keep_env", "link", "in_place")
 NOT_WITH_PID = ("prove", *SAME)
 
 
@@ -64,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output", metavar="DIR", type=Path, help="folder for the proof's record (default: in ./results)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+    add_folder_options(parser)
     engine_options.add(parser, "local: look for libraries in this interpreter's environment")
 
 
@@ -108,7 +109,7 @@ def _specification(arguments: argparse.Namespace) -> Specification:
         arms=(Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local"),),
         budget_s=arguments.prove or 0.0,
         workload=shortened(shlex.join(argv)),
-        user_command=UserCommand(argv, str(Path.cwd().resolve())),
+        user_command=UserCommand(argv, str(Path.cwd().resolve()), **folder_options(arguments)),
         engine_options=engine_options.given(arguments),
         open_ended=False,
         keep_env=tuple(arguments.keep_env or ()),
