@@ -160,7 +160,7 @@ def _pair(name: str, number: int) -> Line:
     commands = {
         "alone_s": _command(name, WARMUP + STEPS),
         "watched_s": [
-            sys.executable, "-m", "envkit.worker", "command", "--folder", str(PROJECT), *watching,
+            sys.executable, "-m", "envkit.worker", "command", "--folder", str(PROJECT), "--in-place", *watching,
             *_command(name, ENDLESS),
         ],
     }  # fmt: skip

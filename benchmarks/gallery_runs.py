@@ -49,7 +49,7 @@ class Model:
     def command(self) -> UserCommand:
         """What is measured."""
         argv = (PYTHON, f"benchmarks/gallery/{self.name}.py", "--steps", str(WARMUP_LINES + self.steps))
-        return UserCommand(argv, str(PROJECT), METRIC, "s", WARMUP_LINES, LOSS_METRIC)
+        return UserCommand(argv, str(PROJECT), METRIC, "s", WARMUP_LINES, LOSS_METRIC, in_place=True)
 
 
 def models(path: Path = LIST) -> dict[str, Model]:
