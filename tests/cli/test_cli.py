@@ -12,9 +12,10 @@ import pytest
 from envkit import __version__
 from envkit.cli.commands import ablate, calibrate, loader_grid, plan
 
-from tests.conftest import command_line
+from tests.conftest import PROJECT, command_line
 from tests.simulation import times
 
+TARGETS = ("bench", "matrix", "ablate", "tune", "compare-engines")
 MEASURING = (
     "--python", "--image", "--sif", "--sqsh", "--cpus", "--cpuset-cpus", "--memory",
     "--resume", "--workload", "--full", "--epochs", "--until", "--force", "--budget", "--blocks", "--margin",
@@ -223,3 +224,11 @@ def test_output_that_cannot_be_written_is_an_error_in_one_line(arguments):
     assert result.returncode not in (0, 130)
     assert "Traceback" not in result.stderr
     assert "No space left on device" in result.stderr
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_training_can_be_named_to_make(target):
+    """It stands last, behind all options."""
+    given = ["ARGS=--budget 5m -- python train.py", "PROFILE=glibc-retain", "WORKLOAD="]
+    printed = subprocess.run(["make", "-n", target, *given], cwd=PROJECT, capture_output=True, text=True, check=True)
+    assert printed.stdout.splitlines()[-1].endswith(" --budget 5m -- python train.py")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,12 @@ FIRST_STEP_S = 60.0
 TRACKERS_OFF = {
     "WANDB_MODE": "disabled", "NEPTUNE_MODE": "offline", "SWANLAB_MODE": "disabled", "CLEARML_OFFLINE_MODE": "1",
 }  # fmt: skip
+
+
+def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the words of a command line that are the kit's, and ``--`` with the user's command, if it has one."""
+    at = words.index("--") if "--" in words else len(words)
+    return [*words[:at]], [*words[at:]]
 
 
 @dataclass(frozen=True)

@@ -27,5 +27,5 @@ def told(plan: Plan, document: Mapping[str, Any]) -> str | None:
         return None
     what = f"each start writes {working_copy.said(found)}"
     if command.in_place:
-        return f"{what} into {command.folder}; a later start may go on from them, which is other work"
-    return f"{what} into a copy of the folder; the copy is removed"
+        return f"{what}, into {command.folder}; a later start may go on from them, which is other work"
+    return f"{what}, into a copy of the folder, which is removed"

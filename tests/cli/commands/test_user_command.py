@@ -6,7 +6,7 @@ import json
 import os
 
 import pytest
-from envkit.bench import record
+from envkit.bench import record, seal
 from envkit.worker.command_line import parser
 
 from tests.cli.commands.conftest import words
@@ -108,7 +108,7 @@ def test_what_it_writes_is_said(own, simulation, events):
     writing(simulation, inside=WROTE)
     result = own()
     assert result.returncode == 0
-    assert "each start writes 2 files (3.0 MiB), such as model.pt, log into a copy of the folder; " in result.stderr
+    assert "each start writes 2 files (3.0 MiB), such as model.pt, log, into a copy of the folder" in result.stderr
     assert [event["writes"] for event in events("warm-up")] == [{"inside": WROTE}] * 2
 
 
@@ -219,6 +219,21 @@ def test_one_that_is_resumed(own, cli, simulation, run_folder):
     result = cli("bench", "--resume", run_folder)
     assert "FASTER" in result.stdout
     assert all(start["arguments"][0] == "command" for start in simulation.starts(all=True) if start["name"] == "mine")
+
+
+def test_what_goes_on_with_it_names_the_training_last(own, simulation, run_folder, tmp_path, monkeypatch):
+    """An option behind ``--`` would be the training's."""
+    simulation.worker("mine", does="interrupt")
+    monkeypatch.setattr(seal, "is_good", lambda first: False)
+    result = own()
+    assert result.stderr.splitlines()[-1].endswith(f" --resume {run_folder} -- python train.py --epochs 1")
+
+
+def test_a_word_of_the_training_is_no_option_of_the_kits(own):
+    result = own(training=("python", "train.py", "other/mine.yaml", "--allow-unknown"))
+    line = next(line for line in result.stdout.splitlines() if "envkit exec" in line)
+    assert "--allow-unknown" not in line.partition(" -- ")[0]
+    assert "other/mine.yaml" not in line.partition(" -- ")[0]
 
 
 def test_another_python_on_the_path_is_not_resumed_with(own, cli, simulation, run_folder, tmp_path):

@@ -21,7 +21,8 @@ def folder(tmp_path):
     made = tmp_path / "project"
     for name, text in {
         "train.py": "code", "checkpoints/last.pt": "weights", "data/train.bin": "data", "venv/pyvenv.cfg": "",
-        "venv/bin/python": "", ".git/HEAD": "", "results/run/record.jsonl": "{}", "results/run/page.html": "",
+        "venv/bin/python": "", ".cache/CACHEDIR.TAG": "",
+        ".git/HEAD": "", "results/run/record.jsonl": "{}", "results/run/page.html": "",
         "envkit-copy-of-another/x": "",
     }.items():  # fmt: skip
         path = made / name
@@ -39,7 +40,7 @@ def test_a_copy_has_real_files_and_links_to_what_is_only_read(folder):
         assert (place.path / "train.py").read_text() == "code"
         assert (place.path / "train.py").stat().st_ino != (folder / "train.py").stat().st_ino
         assert (place.path / "train.py").stat().st_mtime_ns == (folder / "train.py").stat().st_mtime_ns
-        for name in ("venv", ".git", "data"):
+        for name in ("venv", ".git", ".cache", "data"):
             assert (place.path / name).readlink() == folder / name
         assert (place.path / "latest.pt").resolve() == (place.path / "checkpoints/last.pt").resolve()
         assert (place.path / "out").resolve() == folder.parent / "elsewhere"

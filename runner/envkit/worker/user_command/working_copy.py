@@ -2,7 +2,8 @@
 
 A training is started many times. In its own folder it would overwrite the user's checkpoints, and each start could go
 on from what the one before left, which is other work. A copy protects both. It has real files, as a hard link would
-share what is appended. Virtual environments, ``.git`` and what the user names are linked: training only reads them.
+share what is appended. Virtual environments, tagged caches, ``.git`` and what the user names are linked, as training
+only reads them.
 Folders with a record of the kit's are left out.
 """
 
@@ -23,8 +24,8 @@ from envkit.worker import scratch
 MOST_BYTES, MOST_FILES = 2**30, 20_000
 # What a training may write must fit beside the copy.
 ROOM_BYTES = 2**30
-# A folder with one of these is a virtual environment, or one of conda's.
-ENVIRONMENT = ("pyvenv.cfg", "conda-meta")
+# A folder with one of these is a virtual environment, one of conda's, or a cache (bford.info/cachedir).
+ONLY_READ = ("pyvenv.cfg", "conda-meta", "CACHEDIR.TAG")
 RECORD = "record.jsonl"
 CACHE = "__pycache__"
 OWN = "envkit-"  # how temporary folders of the kit's begin
@@ -83,7 +84,7 @@ def survey(folder: Path, links: Sequence[str] = ()) -> Survey:
 
 
 def _is_only_read(entry: os.DirEntry[str]) -> bool:
-    return entry.name == ".git" or any(os.path.lexists(f"{entry.path}/{name}") for name in ENVIRONMENT)
+    return entry.name == ".git" or any(os.path.lexists(f"{entry.path}/{name}") for name in ONLY_READ)
 
 
 def _target(folder: Path, name: str) -> str:

@@ -26,6 +26,7 @@ def test_its_evidence_lies_beside_it(tuned, local, tmp_path):
     path = local / f"{profile.tuned_name()}.evidence.json"
     evidence = json.loads(path.read_text())
     assert evidence["best"] == "tuned"
+    assert evidence["machine_kind"].keys() == {"cpu", "usable_cpus"}
     assert evidence["environment"]["variables"]["GOMP_SPINCOUNT"] == "1000"
     assert [one["arm"] for one in evidence["comparisons"]] == ["known", "tuned"]
     assert evidence["versus_best_shipped"]["low"] > 1

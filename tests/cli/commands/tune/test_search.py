@@ -196,6 +196,16 @@ def test_one_run_of_a_command_does_not_tell_that_a_candidate_has_other_losses(cl
     assert (result.returncode, events(tmp_path, "failure")) == (0, []), result
 
 
+def test_a_command_that_writes_past_its_copy_ends_the_search_at_once(cli, arguments, simulation, tmp_path):
+    arguments()
+    simulation.worker("baseline", writes={"outside": {"files": 1, "bytes": 9, "names": ["last.pt"]}})
+    how = ("--space", tmp_path / "small.yaml", "--budget", "100s", "--output", tmp_path / "tuning")
+    result = cli("tune", *how, "--", "python", "train.py")
+    assert result.returncode == 1
+    assert len(events(tmp_path, "failure")) == 1
+    assert "past its working copy: 1 file (0.0 MiB), such as last.pt" in result.stderr.splitlines()[-1]
+
+
 def test_where_every_candidate_fails_one_line_says_why_and_nothing_is_written(tuned, engine, local, tmp_path):
     engine.misbehave = lambda variables: "was killed by signal SIGSEGV" if set(variables) - {"ENVKIT_PADDING"} else None
     result = tuned()
