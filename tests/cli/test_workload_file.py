@@ -38,6 +38,7 @@ from tests.refusals import assert_refused
         ("command: python\nmetric: 'a('", 2, "metric: 'a(' is no regular expression", "unterminated subpattern at "),
         ("command: python\nunit: ms", 2, "'unit' means nothing without 'metric'", "add that, or remove this"),
         ("command: python\nwhole_command: true\nwarmup_lines: 2", 3, "'warmup_lines' means nothing with", "remove one"),
+        ("command: python\nin_place: true\nlink: [data]", 3, "'link' means nothing with 'in_place'", "remove one"),
         ("command: python\nwhole_command: true\nmetric: step", 3, "'metric' means nothing with 'whole_", "remove one"),
         ("command: python\noptimizer_steps: 0", 2, "'optimizer_steps' must be 1 or more, not 0", "it is how many"),
         ("command: python\noptimizer_steps: few", 2, "'optimizer_steps' must be a whole number", "it is how many"),
@@ -80,6 +81,10 @@ def test_a_workload_file(tmp_path):
     file.write_text("command: python\nloss_metric: $.loss\n")
     by_pace = UserCommand(("python",), str(tmp_path), loss_metric="$.loss", optimizer_steps=0)
     assert load(file) == ("mine", by_pace)
+    file.write_text("command: python\nlink: [data, big]\n")
+    assert load(file)[1].links == ("data", "big")
+    file.write_text("command: python\nin_place: true\n")
+    assert load(file)[1].in_place
     file.write_text("command: python\nwhole_command: true\n")
     assert load(file) == ("mine", UserCommand(("python",), str(tmp_path)))
     for text, left_out in (("", 3), ("warmup_lines: 5", 5)):
