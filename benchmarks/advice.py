@@ -333,8 +333,8 @@ USE = """    envkit advise -- python train.py                 # as you would sta
 The command is started as it is, in a fresh copy of the current folder: your files stay as they are
 ([own-script.md](own-script.md#files-that-it-writes)). `--in-place` starts it in the folder itself. Three steps of its
 optimizer are left out and the next ones watched for about ten seconds. A few more run under PyTorch's profiler. Then
-envkit stops it. Steps are those of the `torch.optim` optimizer that steps first, so that no pattern for its log is needed. A script that
-replaces PYTHONPATH hides them: the command then ends within seconds, and names the process and the mend
+envkit stops it. Steps are those of the `torch.optim` optimizer that steps first, so no pattern for its log is needed.
+A script that replaces PYTHONPATH hides them: the command then ends within seconds, and names the process and the mend
 ([own-script.md](own-script.md)). With `--pid` the
 training is left alone: only the kernel's counters are read, and less is known. It must be yours.
 
