@@ -139,7 +139,7 @@ fleet-page: dev  ## a report on 10,000 simulated nodes: time, memory, slow nodes
 book: dev  ## the book's table on this machine, in one run (20 minutes; writes docs/results/book.md; ARGS="--also tuned")
 	@$(VENV)/bin/python -m benchmarks.book $(ARGS)
 
-own-training: dev  ## three training scripts measured with --command (10 minutes; writes the end of docs/results/own-training.md)
+own-training: dev  ## three training scripts measured (10 minutes; writes the end of docs/results/own-training.md)
 	@$(VENV)/bin/python -m benchmarks.own_training $(ARGS)
 
 operators: dev  ## where a step's time goes, by operators and phases, and why a profile saves some (6 minutes; writes docs/results/operators.md)

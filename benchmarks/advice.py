@@ -155,7 +155,7 @@ def _pair(name: str, number: int) -> Line:
     commands = {
         "alone_s": _command(name, WARMUP + STEPS),
         "watched_s": [
-            sys.executable, str(WORKER), "command", "--folder", str(PROJECT), *watching,
+            sys.executable, str(WORKER), "command", "--folder", str(PROJECT), "--in-place", *watching,
             *_command(name, ENDLESS),
         ],
     }  # fmt: skip
@@ -311,10 +311,11 @@ USE = """    envkit advise -- python train.py                 # as you would sta
     envkit advise --pid 4711                         # a training that runs already, from outside
     envkit advise --engine docker -- python train.py # in the image
 
-The command is started as it is. Three steps of its optimizer are left out and the next ones watched for about ten
-seconds; a few more run under PyTorch's profiler. Then it is stopped: let it write nowhere where that would hurt. Steps
-are those of the `torch.optim` optimizer that steps first, so that no pattern for its log is needed. A script that
-replaces PYTHONPATH hides them: the command then ends within seconds, and names the process and the mend
+The command is started as it is, in a fresh copy of the current folder: your files stay as they are
+([own-script.md](own-script.md#files-that-it-writes)). `--in-place` starts it in the folder itself. Three steps of its
+optimizer are left out and the next ones watched for about ten seconds. A few more run under PyTorch's profiler. Then
+envkit stops it. Steps are those of the `torch.optim` optimizer that steps first, so no pattern for its log is needed.
+A script that replaces PYTHONPATH hides them: the command then ends within seconds, and names the process and the mend
 ([own-script.md](own-script.md)). With `--pid` the
 training is left alone: only the kernel's counters are read, and less is known. It must be yours.
 

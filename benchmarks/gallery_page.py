@@ -58,8 +58,8 @@ def _opening(runs: Sequence[Run], profiles: Sequence[str]) -> list[str]:
     blocks = runs[0].summary.plan.stopping.blocks
     one = f"{PYTHON} benchmarks/gallery/NAME.py --steps N"
     run = (
-        f"envkit bench {' '.join(profiles)} --blocks {blocks} \\\n    --command '{one}' --metric '{METRIC}' "
-        f"\\\n    --warmup-lines {WARMUP_LINES} --loss-metric '{LOSS_METRIC}'"
+        f"envkit bench {' '.join(profiles)} --blocks {blocks} \\\n    --metric '{METRIC}' "
+        f"\\\n    --warmup-lines {WARMUP_LINES} --loss-metric '{LOSS_METRIC}' \\\n    -- {one}"
     )
     hold = f"the {len(profiles)} intervals of a model hold" if len(profiles) > 1 else "the interval of a model holds"
     return [

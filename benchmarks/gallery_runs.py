@@ -11,8 +11,8 @@ from envkit.analysis.summary import Comparison, Summary, summarise
 from envkit.bench import record
 from envkit.bench.blocks import samples
 from envkit.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
-from envkit.bench.plan import UserCommand
 from envkit.bench.record import Event
+from envkit.bench.user_command import UserCommand
 from envkit.common import yamlfile
 from envkit.common.errors import InputError
 from envkit.engines.base import PROJECT
@@ -49,7 +49,7 @@ class Model:
     def command(self) -> UserCommand:
         """What is measured."""
         argv = (PYTHON, f"benchmarks/gallery/{self.name}.py", "--steps", str(WARMUP_LINES + self.steps))
-        return UserCommand(argv, str(PROJECT), METRIC, "s", WARMUP_LINES, LOSS_METRIC)
+        return UserCommand(argv, str(PROJECT), METRIC, "s", WARMUP_LINES, LOSS_METRIC, in_place=True)
 
 
 def models(path: Path = LIST) -> dict[str, Model]:

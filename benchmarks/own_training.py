@@ -1,4 +1,4 @@
-"""What `envkit bench --command` prints for three training scripts: writes the end of docs/results/own-training.md."""
+"""What `envkit bench -- python SCRIPT` prints for three scripts: writes the end of docs/results/own-training.md."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ EXAMPLES = {
 def report(arguments: Sequence[str], folder: Path) -> str:
     """What ``runner ARGUMENTS`` prints, without the place of the record. Raises InputError if it fails."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    kind, *options = arguments
     result = subprocess.run(
-        [sys.executable, "-m", "envkit", *arguments, "--output", str(folder)], cwd=SCRIPTS, stdout=subprocess.PIPE,
+        [sys.executable, "-m", "envkit", kind, "--output", str(folder), *options], cwd=SCRIPTS, stdout=subprocess.PIPE,
         env={**os.environ, "PATH": path, "PYTHONPATH": str(PROJECT / "runner")}, text=True, check=False,
     )  # fmt: skip
     if result.returncode != MEASURED:
@@ -62,9 +63,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for title, (name, metric, line) in EXAMPLES.items():
             engine = [] if arguments.engine == "local" else ["--engine", arguments.engine]
-            command = ["bench", arguments.profile, *engine, "--command", f"python {name}", *metric]
-            printed = report([*command, "--blocks", arguments.blocks], Path(folder) / Path(name).stem)
-            shown = shlex.join([*command, "--blocks", arguments.blocks])
+            command = ["bench", arguments.profile, *engine, *metric, "--blocks", arguments.blocks, "--", "python", name]
+            printed = report(command, Path(folder) / Path(name).stem)
+            shown = shlex.join(command)
             parts.append(f"### {title}\n\n    {line}\n\n    envkit {shown}\n\n```text\n{printed}\n```")
     page.write(arguments.page, parts)
     return 0

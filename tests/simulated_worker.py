@@ -24,6 +24,8 @@ from envkit.worker.performance_variables import is_performance_variable
 
 PR_SET_PDEATHSIG = 1
 DIGESTS = {"code": "c" * 64, "data": "d" * 64, "initial_weights": "e" * 64}
+# What a document has as it was planted.
+PASSED_ON = ("modes", "gpu", "backend", "exchange", "observed", "writes")
 
 
 def inspection(commands: list[str], replaced: dict) -> dict:
@@ -208,7 +210,7 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
             **behaviour.get("digests_of", {}).get(workload_of(arguments), {}),
         },
         "evidence": {**evidence, "seconds": 0.01},
-        **{name: behaviour[name] for name in ("modes", "gpu", "backend", "exchange", "observed") if name in behaviour},
+        **{name: behaviour[name] for name in PASSED_ON if name in behaviour},
         **together,
         **loaded,
         **({"other_processes": behaviour["other_processes"]} if "other_processes" in behaviour else {}),

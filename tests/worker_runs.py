@@ -14,7 +14,7 @@ from tests.simulation import PROJECT
 
 def of_command(folder: Path, *words: object, argv: Sequence[object]) -> subprocess.CompletedProcess[str]:
     """What the worker printed and how it ended; ``words`` are its options."""
-    given = ["command", "--folder", folder, *words, "--", *argv]
+    given = ["command", "--folder", folder, "--in-place", *words, "--", *argv]
     return subprocess.run(
         [sys.executable, str(WORKER), *map(str, given)], cwd=PROJECT, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, check=False,

@@ -20,3 +20,16 @@ def check(profile: str) -> bool:
         package = {"yaml": "pyyaml"}.get(str(error.name), error.name)
         print(f"envkit: {sys.executable} has no package '{package}': install it there, or use a kernel that has it")
         return False
+
+
+def __getattr__(name: str) -> object:
+    """Return what ``import envkit`` does not import at once: it stays quick."""
+    import importlib
+
+    if name == "bench":
+        return importlib.import_module("envkit.bench")  # which can be called
+    if name == "InputError":
+        return importlib.import_module("envkit.common.errors").InputError
+    if name == "Result":
+        return importlib.import_module("envkit.api").Result
+    raise AttributeError(f"module 'envkit' has no attribute '{name}'")

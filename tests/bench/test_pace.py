@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from envkit.bench import pace
-from envkit.bench.plan import Arm, UserCommand, WorkloadSpec
+from envkit.bench.plan import Arm, WorkloadSpec
+from envkit.bench.user_command import UserCommand
 from envkit.worker.modes import Options
 
 from tests.plans import plan_of
@@ -130,3 +131,43 @@ def test_of_a_command_readings_are_left_out_where_all_runs_have_equally_many_of_
     found = lengths(*(first(leading=(0.2,) * 20, steps=count) for count in steps), of=own)
     assert found["skipped_steps"] == skipped
     assert "steps" not in found
+
+
+PACED = UserCommand(("true",), "/", optimizer_steps=0)
+
+
+def of_command(*events, budget_s=180.0, blocks=0, warmup_steps=0):
+    made = plan(user_command=PACED, budget_s=budget_s, blocks=blocks, warmup_steps=warmup_steps)
+    return lengths(*events, of=made)
+
+
+def test_a_sample_of_a_training_is_some_seconds_of_steps():
+    found = of_command(*[first(step_s=0.05, steps=90, leading=(0.4, 0.2))] * 2)
+    (steps,), (before,) = found["steps"].values(), found["warmup_steps"].values()
+    assert steps * 0.05 == pytest.approx(3.0)
+    assert before == 3  # the first has no beginning that is known, and is not among those that were seen
+    assert (found["skipped_steps"], found["together"]) == (0, 1)
+
+
+def test_a_training_that_starts_slowly_has_longer_samples():
+    (steps,) = of_command(*[first(step_s=0.05, other_s=24.0, steps=300)] * 2, blocks=6)["steps"].values()
+    assert steps * 0.05 == pytest.approx((24.0 + 2 * 0.05) / 4, rel=0.02)
+
+
+@pytest.mark.parametrize(("budget_s", "least", "most"), [(3600.0, 10, 10), (270.0, 6, 9), (60.0, 5, 5)])
+def test_the_budget_has_room_for_a_verdict(budget_s, least, most):
+    """As many blocks as that takes come before long samples."""
+    seen = first(step_s=1.0, other_s=10.0, leading=(), steps=12)
+    (steps,) = of_command(seen, seen, budget_s=budget_s)["steps"].values()
+    assert least <= steps <= most
+
+
+def test_no_sample_takes_more_steps_than_every_training_has():
+    found = of_command(first(step_s=0.05, steps=100), first(step_s=0.05, steps=8, leading=()))
+    (steps,), (before,) = found["steps"].values(), found["warmup_steps"].values()
+    assert steps + before == 8 + 1
+
+
+def test_warm_up_that_the_user_gave_stays():
+    (before,) = of_command(*[first(steps=100)] * 2, warmup_steps=7)["warmup_steps"].values()
+    assert before == 7

@@ -3,10 +3,11 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import pytest
-from envkit.bench.plan import Arm, Plan, UserCommand, WorkloadSpec
+from envkit.bench.plan import Arm, Plan, WorkloadSpec
+from envkit.bench.user_command import UserCommand
 from envkit.worker.command_line import parser
 from envkit.worker.modes import Options
 
@@ -97,15 +98,22 @@ def test_a_command_of_ones_own_is_measured_in_the_place_of_a_workload(plan):
 
 
 def test_a_metric_that_begins_with_a_dash_is_no_option_of_the_worker():
-    given = UserCommand(("true",), "/home/me", r"-t=(\d+)", loss_metric="-l=(.*)").worker_arguments()
+    given = UserCommand(("true",), "/home/me", r"-t=(\d+)", loss_metric="-l=(.*)").worker_arguments(0, 1)
     read = parser().parse_args(given)
     assert (read.metric, read.loss_metric) == (r"-t=(\d+)", "-l=(.*)")
 
 
-def test_a_command_of_an_earlier_record_has_neither_losses_nor_steps_of_its_optimizer():
-    document = asdict(OWN)
-    del document["loss_metric"], document["optimizer_steps"]
-    assert UserCommand.from_json(document) == replace(OWN, loss_metric=None)
+def test_a_command_that_is_paced_times_what_its_machine_allows():
+    """Its first worker shows the pace; later ones take the steps that were fixed by it."""
+    paced = UserCommand(("python", "train.py"), "/home/me", optimizer_steps=0)
+    made = plan_of([Arm("baseline", "baseline", "local")], user_command=paced, warmup_steps=0, steps=0)
+    (arm,), first = made.arms, ["--optimizer-steps", "12", "--least-seconds", "5", "--first-step-within", "60"]
+    for arguments in (made.first_arguments(arm, 12, 5.0), made.worker_arguments(arm)):
+        assert [*arguments[3:-3]] == ["--warmup-lines", "1", *first]
+    sized = made.with_steps(7).sized({made.workload: 40}, {made.workload: 3})
+    how = ["--warmup-lines", "3", "--optimizer-steps", "40", "--first-step-within", "60"]
+    assert [*sized.worker_arguments(arm)[3:-3]] == how
+    assert UserCommand.from_json(asdict(paced)) == paced
 
 
 def test_the_first_start_takes_some_steps_and_goes_on_for_some_time(plan):

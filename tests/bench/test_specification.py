@@ -7,8 +7,9 @@ import re
 
 import pytest
 from envkit.bench import record
-from envkit.bench.plan import Ablated, Arm, UserCommand
+from envkit.bench.plan import Ablated, Arm
 from envkit.bench.specification import Specification
+from envkit.bench.user_command import UserCommand
 from envkit.engines.base import EngineOptions
 from envkit.worker.modes import Options
 
@@ -60,7 +61,7 @@ def lacking(name):
         ({**DOCUMENT, "until": "accuracy"}, "until: 'accuracy' is no METRIC=NUMBER; "),
         ({**DOCUMENT, "epochs": 0}, "until: means nothing without epochs"),
         (own_with(optimizer_steps=9), "user_command.optimizer_steps: means nothing with a metric"),
-        (own_with(optimizer_steps=0, metric=None), "user_command.optimizer_steps: 0 is less than the minimum of 1"),
+        (own_with(optimizer_steps=-1, metric=None), "user_command.optimizer_steps: -1 is less than the minimum of 0"),
         (own_with(loss_metric="loss"), "user_command.loss_metric: 'loss' has no group that could be a loss; "),
     ],
 )

@@ -18,12 +18,12 @@ def page(page_file, monkeypatch):
 
 
 def test_the_end_of_the_page_is_written_anew(benchmark_script, page, monkeypatch):
-    monkeypatch.setattr(own_training, "report", lambda arguments, folder: f"found with {json.dumps(arguments[-2:])}")
+    monkeypatch.setattr(own_training, "report", lambda arguments, folder: f"found with {json.dumps(arguments[-5:-1])}")
     result = benchmark_script(own_training, "--blocks", 6, "--page", page)
     assert (result.returncode, result.stderr) == (0, "")
     text = page.read_text()
     assert text.startswith("# Mine\n\nWritten by hand.\n\n## Three scripts\n")
-    assert text.count('found with ["--blocks", "6"]') == len(own_training.EXAMPLES) == 3
+    assert text.count('found with ["--blocks", "6", "--", "python"]') == len(own_training.EXAMPLES) == 3
     assert "an earlier day" not in text
 
 
@@ -31,7 +31,8 @@ def test_a_measurement_that_fails(benchmark_script, page):
     before = page.read_text()
     result = benchmark_script(own_training, "--profile", "none", "--page", page)
     assert result.returncode == 2
-    assert "envkit bench none --command 'python plain_loop.py'" in result.stderr
+    assert "envkit bench none --metric" in result.stderr
+    assert " -- python plain_loop.py: " in result.stderr
     assert page.read_text() == before
 
 

@@ -26,16 +26,17 @@ from envkit.cli.messages import (
 from envkit.cli.parser import Parser
 from envkit.rendering import text
 
-from tests.conftest import command_line
+from tests.conftest import PROJECT, command_line
 from tests.simulation import times
 
+TARGETS = ("bench", "matrix", "ablate", "tune", "compare-engines")
 MEASURING = (
     "--python", "--image", "--sif", "--sqsh", "--cpus", "--cpuset-cpus", "--memory",
     "--resume", "--workload", "--full", "--epochs", "--until", "--force", "--budget", "--blocks", "--margin",
     "--half-width", "--device", "--precision", "--compile", "--channels-last", "--scale",
     "--steps", "--warmup-steps", "--timeout",
-    "--seed", "--data", "--keep-env", "--output", "--json", "--command", "--metric", "--unit", "--warmup-lines",
-    "--loss-metric",
+    "--seed", "--data", "--keep-env", "--output", "--json", "--metric", "--unit", "--warmup-lines",
+    "--loss-metric", "--optimizer-steps", "--whole-command",
 )  # fmt: skip
 # Of these, by command, those that it always refuses.
 REFUSED = {
@@ -59,7 +60,7 @@ SLURM = (
 FLAGS = {
     "tune": (
         "--engine", "--python", "--space", "--nproc", "--backend", "--budget", "--numerics", "--exhaustive", "--blocks",
-        "--seed", "--profile", "--resume", "--workload", "--device", "--command", "--metric", "--steps", "--data",
+        "--seed", "--profile", "--resume", "--workload", "--device", "--metric", "--steps", "--data",
         "--output", "--json",
     ),
     "bench": (
@@ -316,3 +317,11 @@ def test_hosts_are_an_unknown_option(refused, command, tmp_path):
     assert said.startswith("envkit: unrecognized arguments: --hosts")
     assert said.endswith(f"; see envkit {command} --help")
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_training_can_be_named_to_make(target):
+    """It stands last, behind all options."""
+    given = ["ARGS=--budget 5m -- python train.py", "PROFILE=glibc-retain", "WORKLOAD="]
+    printed = subprocess.run(["make", "-n", target, *given], cwd=PROJECT, capture_output=True, text=True, check=True)
+    assert printed.stdout.splitlines()[-1].endswith(" --budget 5m -- python train.py")

@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from envkit.bench.plan import UserCommand
+from envkit.bench.user_command import UserCommand
 from envkit.cli import workload_file
 from envkit.cli.workload_file import load, words
 from envkit.worker.user_command.units import CHOICES
@@ -37,7 +37,9 @@ from tests.refusals import assert_refused
         ("command: python\nmetric: 3", 2, "'metric' must be a text, not 3", "put a text in quotes"),
         ("command: python\nmetric: 'a('", 2, "metric: 'a(' is no regular expression", "unterminated subpattern at "),
         ("command: python\nunit: ms", 2, "'unit' has no effect without 'metric'", "add 'metric', or remove 'unit'"),
-        ("command: python\nwarmup_lines: 2", 2, "'warmup_lines' means nothing without 'metric'", "add one, or remove"),
+        ("command: python\nwhole_command: true\nwarmup_lines: 2", 3, "'warmup_lines' means nothing with", "remove one"),
+        ("command: python\nin_place: true\nlink: [data]", 3, "'link' means nothing with 'in_place'", "remove one"),
+        ("command: python\nwhole_command: true\nmetric: step", 3, "'metric' means nothing with 'whole_", "remove one"),
         ("command: python\noptimizer_steps: 0", 2, "'optimizer_steps' must be 1 or more, not 0", "it is how many"),
         ("command: python\noptimizer_steps: few", 2, "'optimizer_steps' must be a whole number", "it is how many"),
         ("command: python\nmetric: step\noptimizer_steps: 9", 3, "means nothing with 'metric'", "remove one of them"),
@@ -77,13 +79,20 @@ def test_a_workload_file(tmp_path):
     folder = str(tmp_path / "code")
     assert load(file) == ("my training", UserCommand(argv, folder, "time ([0-9.]+) ms", "ms", 10))
     file.write_text("command: python\nloss_metric: $.loss\n")
-    assert load(file) == ("mine", UserCommand(("python",), str(tmp_path), loss_metric="$.loss"))
+    by_pace = UserCommand(("python",), str(tmp_path), loss_metric="$.loss", optimizer_steps=0)
+    assert load(file) == ("mine", by_pace)
+    file.write_text("command: python\nlink: [data, big]\n")
+    assert load(file)[1].links == ("data", "big")
+    file.write_text("command: python\nin_place: true\n")
+    assert load(file)[1].in_place
+    file.write_text("command: python\nwhole_command: true\n")
+    assert load(file) == ("mine", UserCommand(("python",), str(tmp_path)))
     for text, left_out in (("", 3), ("warmup_lines: 5", 5)):
         file.write_text(f"command: python\noptimizer_steps: 9\n{text}\n")
         own = UserCommand(("python",), str(tmp_path), warmup_lines=left_out, optimizer_steps=9)
         assert load(file) == ("mine", own)
     file.write_text("command: python 'my train.py'\n")
-    assert load(file) == ("mine", UserCommand(("python", "my train.py"), str(tmp_path)))
+    assert load(file) == ("mine", UserCommand(("python", "my train.py"), str(tmp_path), optimizer_steps=0))
 
 
 # --- what a shell would do to a command ---

@@ -1,10 +1,11 @@
-"""Training scripts that the kit has never seen, measured with --command by real engines."""
+"""Training scripts that the kit has never seen, measured by real engines."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import statistics
@@ -59,7 +60,7 @@ def measured(cli, place, image_of, tmp_path):
         image = [option, image_of(engine)] if engine != "local" else []
         fixed = ["--engine", engine, *image, "--blocks", blocks, "--output", tmp_path / "run"]
         surroundings = {"PYTHONPATH": str(place / "project/runner"), "TMPDIR": str(place / "tmp")}
-        given = ["--command", command, *options]
+        given = [*options, "--", *shlex.split(command)]
         result = cli("bench", profile, *fixed, *given, cwd=place / "scripts", **surroundings)
         events = record.read(tmp_path / "run") if (tmp_path / "run").exists() else []
         return result, events
@@ -123,7 +124,7 @@ def test_what_it_writes_belongs_to_the_caller(measured, place, engine):
     script = (
         f"id -u > {engine}.txt; echo $HOME; touch $HOME/cache && ls /kit/envkit > /dev/null && ! touch /kit/envkit/x"
     )
-    result, _ = measured(engine, "baseline", f'sh -c "{script}"')
+    result, _ = measured(engine, "baseline", f'sh -c "{script}"', "--whole-command", "--in-place")
     assert result.returncode == 0, result.stdout + result.stderr
     written = place / "scripts" / f"{engine}.txt"
     if engine != "apptainer":  # which may be a wrapper that works as another user
@@ -145,7 +146,7 @@ def test_a_metric_that_never_matches(measured, engine):
 
 def test_a_program_that_is_not_python_is_not_seen_to_use_the_runtime(measured):
     """What is expected of an OpenMP runtime can't be seen in a shell: no speedup is worked out."""
-    result, events = measured("local", "intel-omp", "sh -c 'sleep 0.3'")
+    result, events = measured("local", "intel-omp", "sh -c 'sleep 0.3'", "--whole-command")
     assert result.returncode == 1
     text = " ".join(result.stdout.split())
     assert "intel-omp is NOT IN EFFECT" in text
@@ -160,7 +161,7 @@ def test_nothing_of_it_outlives_the_runner(start, tmp_path, number):
     script = "sleep 300 & echo $$ $! > pids.new; mv pids.new pids; wait"
     (tmp_path / "train.sh").write_text(script)
     job = tmp_path / "job.yaml"
-    job.write_text("command: sh train.sh\n")
+    job.write_text("command: sh train.sh\nin_place: true\n")
     runner = start("bench", "baseline", "--workload", job, "--output", tmp_path / "run")
     pids = until(lambda: (tmp_path / "pids").exists() and (tmp_path / "pids").read_text()).split()
     runner.send_signal(number)

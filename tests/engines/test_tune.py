@@ -43,9 +43,9 @@ def test_a_script_of_the_user_s_own_is_tuned_for(cli, engine, engine_options, op
 
     def tune(budget_s, output):
         return cli(
-            "tune", *options, "--command", f"{python} train.py", "--metric", r"took ([\d.]+) s", "--warmup-lines", 2,
+            "tune", *options, "--metric", r"took ([\d.]+) s", "--warmup-lines", 2,
             "--space", space, "--space-only", "--budget", f"{budget_s}s", "--profile", written,
-            "--output", folder / output, "--json", cwd=folder, **surroundings,
+            "--output", folder / output, "--json", "--", python, "train.py", cwd=folder, **surroundings,
         )  # fmt: skip
 
     result = tune(BUDGETS[engine], "tuning")

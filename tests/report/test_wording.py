@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from envkit.analysis.summary import summarise
-from envkit.bench.plan import UserCommand
+from envkit.bench.user_command import UserCommand
 from envkit.report import terminal, wording
 from envkit.report.wording import noise_floor, together
 from rich.console import Console

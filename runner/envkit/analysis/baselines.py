@@ -24,8 +24,9 @@ from envkit.analysis.messages import DamagedBaseline
 from envkit.analysis.summary import finite, summarise
 from envkit.bench import measure, record
 from envkit.bench.blocks import first_event, skipped_steps
-from envkit.bench.plan import Plan, UserCommand
+from envkit.bench.plan import Plan
 from envkit.bench.record import FILE_NAME, Event
+from envkit.bench.user_command import UserCommand
 from envkit.common import atomic, schema
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema

@@ -35,6 +35,11 @@ def cpu_name(fingerprint: Mapping[str, Any]) -> str:
     return f"{fingerprint['cpu_model']} ({numbers})" if numbers else str(fingerprint["cpu_model"])
 
 
+def machine_kind(inspection: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what decides whether a profile that won there may help on another machine: its CPU, and how many."""
+    return {"cpu": cpu_name(inspection["fingerprint"]), "usable_cpus": int(inspection["facts"]["usable_cpus"])}
+
+
 def gpu_names(inspection: Mapping[str, Any]) -> str:
     """The names of the GPUs that were seen, each with how many there are of it; empty where there are none."""
     devices = (inspection.get("accelerator") or {}).get("devices", [])

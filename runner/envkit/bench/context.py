@@ -12,10 +12,11 @@ from typing import Any
 from envkit.bench import record, seal
 from envkit.bench.calibration import same_gpus
 from envkit.bench.messages import VariableNotSet
-from envkit.bench.plan import Arm, Plan, UserCommand
+from envkit.bench.plan import Arm, Plan
 from envkit.bench.record import Event
 from envkit.bench.requirements import choosing, on_gpus
 from envkit.bench.specification import Specification
+from envkit.bench.user_command import UserCommand
 from envkit.common.errors import InputError
 from envkit.engines import ENGINES, get_all
 from envkit.engines.base import Engine, EngineOptions

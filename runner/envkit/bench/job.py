@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass, replace
 
 from envkit.bench.plan import Arm, Plan
+from envkit.bench.user_command import TRACKERS_OFF
 from envkit.engines.base import Engine, Task
 from envkit.profiles.environment import Environment
 from envkit.worker.fashion_mnist import SYNTHETIC
@@ -33,7 +34,7 @@ class Job:
         """The start of one worker of ``arm``, its environment made larger by ``padding`` bytes."""
         environment, data = self.environments[arm.name], self.plan.workload_spec(arm).data
         told = asked_for(environment.variables) if self.plan.user_command else {}  # the command may replace them
-        variables = preloading(environment.variables, self.kept)
+        variables = preloading({**self._trackers_off, **environment.variables}, self.kept)
         return Task(
             arguments=arguments,
             variables={**variables, **told, **({PADDING: "x" * padding} if padding else {})},
@@ -46,6 +47,12 @@ class Job:
             nodes=1 if arm.ranks is not None else self.plan.nodes,
             gpus=self.plan.options.on_gpus,
         )
+
+    @property
+    def _trackers_off(self) -> dict[str, str]:
+        if self.plan.user_command is None:
+            return {}
+        return {name: value for name, value in TRACKERS_OFF.items() if name not in self.kept}
 
     def typed(self, arm: Arm) -> str:
         """Return the shell command that starts a worker of ``arm``. The shell fills in the caller's variables."""

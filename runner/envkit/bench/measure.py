@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from envkit.bench import pace, private_values, quality, room
+from envkit.bench import pace, private_values, quality, room, writes
 from envkit.bench.blocks import block_ratios, recorded_design, recorded_lengths, samples, skipped_steps
 from envkit.bench.costs import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
 from envkit.bench.interim import standing
@@ -116,13 +116,17 @@ class _Run:
         outcome = self.job.engines[arm.target].run(task)
         document, problem = parse_document(outcome, {"step_s"})
         if document is not None:
-            problem = diverged(document, self.plan.options)
+            problem = diverged(document, self.plan.options) or writes.outside(self.plan, document)
         if document is None or problem is not None:
             raise _Failure(arm.name, f"{problem} (warming up)", outcome)
-        told = {name: document[name] for name in ("step_s", "peak_memory_bytes")}
+        told: dict[str, Any] = {
+            name: document[name] for name in ("step_s", "peak_memory_bytes", "writes") if name in document
+        }
         if "evidence" in document:
             checks = self._checked(arm, {**document, "stderr": outcome.stderr_tail})
             told["checks"] = [*map(asdict, checks)]
+        if arm == self.plan.reference and (text := writes.told(self.plan, document)):
+            self.say(text)
         self.append("warm-up", arm=arm.name, worker_seconds=round(outcome.seconds, 3), **told)
 
     def _checked(self, arm: Arm, document: dict[str, Any]) -> list[Check]:
@@ -282,7 +286,8 @@ def _prepare(run: _Run) -> bool:
             return False
         first_s = pace.block_s(run.plan, first)
         fit = int(run.left_s() / first_s)
-        if run.plan.user_command and not run.plan.stopping.blocks and fit >= run.plan.fewest_blocks:
+        whole = run.plan.user_command is not None and not run.plan.user_command.is_paced
+        if whole and not run.plan.stopping.blocks and fit >= run.plan.fewest_blocks:
             run.say(f"one run of each took {first_s:.0f} s in all: about {fit} blocks fit into the budget")
     run.job = replace(run.job, plan=pace.sized(run.job.plan, recorded_lengths(run.events)))
     return True

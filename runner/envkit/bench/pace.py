@@ -7,6 +7,7 @@ tell more than few long ones, and a sample is as short as the start of its worke
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from typing import Any
 
 from envkit.bench.plan import Arm, Plan
 from envkit.bench.record import Event
+from envkit.bench.user_command import PACE_S, PACE_STEPS
 from envkit.stats.steady import MIN_STEPS, steady
 from envkit.worker.cgroup import memory_limit
 from envkit.worker.workloads import get
@@ -25,6 +27,9 @@ FIRST_STEPS, FIRST_S = 12, 2.0
 # Timed steps take that share of what else a worker takes; and there are at least so many.
 SHARE = 1 / 4
 LEAST_STEPS = 10
+# Timed steps of a user's command take about so many seconds; fewer where the budget has no room for that, but never
+# less than FEWEST_STEPS.
+SAMPLE_S, FEWEST_STEPS = 3.0, 5
 # A leading step counts as warming up while it takes so many times as long as what is typical later.
 SLOW = 1.5
 # Workers that wait for their turn may have that share of the memory that is free, and wait for about so long.
@@ -56,6 +61,8 @@ def seen(warm_up: Event) -> Seen:
 
 def first_steps(plan: Plan, arm: Arm) -> int:
     """Return how many steps the first worker of ``arm`` takes at least: no more than a sample has."""
+    if plan.user_command is not None:
+        return PACE_STEPS
     known = plan.workload_spec(arm)
     return min(FIRST_STEPS, known.warmup_steps + known.steps) if _is_given(plan, arm) else FIRST_STEPS
 
@@ -63,9 +70,11 @@ def first_steps(plan: Plan, arm: Arm) -> int:
 def first_s(plan: Plan, arm: Arm) -> float:
     """Return for how many seconds the first worker of ``arm`` trains at least.
 
-    That is 0 where the user gave the length of samples, for a command of theirs, and on several ranks, which count.
+    That is 0 where the user gave the length of samples, and on several ranks, which count.
     """
-    return 0.0 if _is_given(plan, arm) or plan.user_command or plan.ranks_of(arm) > 1 else FIRST_S
+    if plan.user_command is not None:
+        return PACE_S if plan.user_command.is_paced else 0.0
+    return 0.0 if _is_given(plan, arm) or plan.ranks_of(arm) > 1 else FIRST_S
 
 
 def _is_given(plan: Plan, arm: Arm) -> bool:
@@ -84,10 +93,12 @@ def _leading(curve: Sequence[float]) -> tuple[int, bool]:
 def lengths(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: float) -> dict[str, Any]:
     """What is recorded of the lengths of samples: steps by workload, and how many workers are started at once.
 
-    ``first`` has what was seen, by the arm's name. Lengths that the user gave stay as they are. Of a user's own command
-    only the readings to leave out can be chosen: ``skipped_steps``.
+    ``first`` has what was seen, by the arm's name. Lengths that the user gave stay as they are. Of a user's command
+    that is not paced only the readings to leave out can be chosen: ``skipped_steps``.
     """
     first = {name: _known(plan, name, one) for name, one in first.items()}
+    if plan.user_command is not None and plan.user_command.is_paced:
+        return _of_command(plan, first)
     looked_at = {} if plan.user_command is not None and not _alike(first) else first
     warm_up = {name: one.warm_up for name, one in looked_at.items()}
     found: dict[str, Any] = {
@@ -112,6 +123,33 @@ def lengths(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: float)
         longest_s = max(longest_s, other_s + found["steps"][workload] * max(one.step_s for one in alike))
     found["together"] = _together(plan, first, cpus, free_bytes, longest_s)
     return found
+
+
+def _of_command(plan: Plan, first: Mapping[str, Seen]) -> dict[str, Any]:
+    """Return ``lengths`` of a user's command whose optimizer's steps are timed, by the pace of each arm's first worker.
+
+    No sample takes more steps than every first worker took, so that a short training is not asked for more than it
+    has. ``first`` lacks the first step of each training, which has no beginning that is known: it never counts.
+    """
+    ((workload, given),) = plan.workloads.items()
+    seen_steps = min(one.steps for one in first.values())
+    warm_up = min(max(one.warm_up for one in first.values()), seen_steps // 2)
+    before = given.warmup_steps or 1 + warm_up
+    step_s = statistics.fmean(one.step_s for one in first.values())
+    other_s = min(one.other_s for one in first.values()) + before * step_s
+    wanted = max(LEAST_STEPS, math.ceil(SAMPLE_S / step_s), round(SHARE * other_s / step_s))
+    if not plan.stopping.blocks and plan.contrasts:
+        left_s = plan.stopping.budget_s - sum(one.all_s for one in first.values())
+        each_s = left_s / (plan.fewest_blocks * len(plan.arms))
+        wanted = min(wanted, max(FEWEST_STEPS, int((each_s - other_s) / step_s)))
+    return {
+        "warm_up": {name: 1 + one.warm_up for name, one in first.items()},
+        "unsteady": [name for name, one in first.items() if not one.reached],
+        "together": 1,
+        "skipped_steps": 0,
+        "steps": {workload: max(1, min(wanted, seen_steps + 1 - before))},
+        "warmup_steps": {workload: before},
+    }
 
 
 def _known(plan: Plan, arm: str, one: Seen) -> Seen:
@@ -158,5 +196,6 @@ def block_s(plan: Plan, first: Mapping[str, Seen]) -> float:
     total = 0.0
     for arm in plan.arms:
         trained, one = plan.workload_spec(arm), first[arm.name]
-        total += one.all_s if plan.user_command else one.other_s + (trained.warmup_steps + trained.steps) * one.step_s
+        whole = plan.user_command is not None and not plan.user_command.is_paced
+        total += one.all_s if whole else one.other_s + (trained.warmup_steps + trained.steps) * one.step_s
     return total

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from envkit.bench.user_command import PACE_S, PACE_STEPS, UserCommand
 from envkit.stats.sequential import fewest_blocks
 from envkit.worker.modes import USUAL, Options
 
@@ -47,42 +48,6 @@ class Arm:
 def own_ranks(ranks: int) -> int | None:
     """What an arm has as ``ranks`` whose profile, or environment, trains on so many: one is as the plan says."""
     return ranks if ranks > 1 else None
-
-
-@dataclass(frozen=True)
-class UserCommand:
-    """A user's training command, which is measured in the place of a workload.
-
-    ``metric`` says which lines of its output end a step, or hold a step's time or rate in ``unit`` (see
-    ``envkit.worker.user_command.metric``); without one so many ``optimizer_steps`` of its are timed, or else the whole
-    command is one step. ``loss_metric`` says which lines hold a loss; without one losses are not compared.
-    """
-
-    argv: tuple[str, ...]
-    folder: str  # where it runs
-    metric: str | None = None
-    unit: str = "s"
-    warmup_lines: int = 0  # the first readings or steps, which don't count
-    loss_metric: str | None = None
-    optimizer_steps: int | None = None
-
-    @property
-    def is_one_step(self) -> bool:
-        """Whether the whole command is one."""
-        return self.metric is None and self.optimizer_steps is None
-
-    def worker_arguments(self) -> tuple[str, ...]:
-        # one that begins with a dash would be taken for another option
-        metric = (f"--metric={self.metric}", "--unit", self.unit) if self.metric is not None else ()
-        losses = (f"--loss-metric={self.loss_metric}",) if self.loss_metric is not None else ()
-        warmup = ("--warmup-lines", str(self.warmup_lines))
-        optimizer = () if self.optimizer_steps is None else ("--optimizer-steps", str(self.optimizer_steps))
-        return ("command", "--folder", self.folder, *metric, *warmup, *losses, *optimizer, "--", *self.argv)
-
-    @staticmethod
-    def from_json(document: Mapping[str, Any] | None) -> UserCommand | None:
-        """None for none."""
-        return UserCommand(**{**document, "argv": tuple(document["argv"])}) if document else None
 
 
 @dataclass(frozen=True)
@@ -322,7 +287,9 @@ class Plan:
         return self.workload_spec(self.reference)
 
     def with_steps(self, steps: int) -> Plan:
-        """The plan with samples of so many steps, of all workloads."""
+        """The plan with samples of so many steps, of all workloads; a command that is paced keeps its pace."""
+        if self.user_command is not None and self.user_command.is_paced:
+            return self
         return replace(self, workloads={name: replace(one, steps=steps) for name, one in self.workloads.items()})
 
     def sized(self, steps: Mapping[str, int], warmup_steps: Mapping[str, int]) -> Plan:
@@ -340,7 +307,7 @@ class Plan:
         where losses are.
         """
         if self.user_command is not None:
-            return self.user_command.worker_arguments()
+            return self._of_command(self.workload_spec(arm))
         trained = self.workload_spec(arm)
         length = self._whole_training if self.epochs else ("--steps", str(trained.steps))
         tested = block == LEARNT_BLOCK and arm in self.references and trained.steps >= LEARNT_STEPS
@@ -355,10 +322,20 @@ class Plan:
         Several ranks take just so many steps: by clocks of their own they could take different numbers.
         """
         if self.user_command is not None:
-            return self.user_command.worker_arguments()
+            return self.user_command.worker_arguments(max(1, self.user_command.warmup_lines), steps, seconds)
         ranked = self.ranks_of(arm) > 1
         longer = ("--unprofiled",) if ranked else ("--seconds", f"{seconds:g}") if seconds else ()
         return self._launched(arm, (*self._training(arm), "--steps", str(steps), *longer))
+
+    def _of_command(self, trained: WorkloadSpec) -> tuple[str, ...]:
+        """Return the arguments of a sample of the user's command; before its steps are fixed those that show its pace.
+
+        A command that is not paced has its own number of steps.
+        """
+        assert self.user_command is not None, "there is one"
+        if trained.steps:
+            return self.user_command.worker_arguments(trained.warmup_steps, trained.steps)
+        return self.user_command.worker_arguments(max(1, trained.warmup_steps), PACE_STEPS, PACE_S)
 
     @property
     def _whole_training(self) -> tuple[str, ...]:

@@ -113,7 +113,8 @@ def plan_of(asked: Specification, data: str) -> Plan:
 def _workload_specs(asked: Specification, data: str) -> dict[str, WorkloadSpec]:
     """How each workload is trained; ``data`` is for those that don't make their own."""
     if asked.user_command:
-        return {asked.workload: WorkloadSpec(asked.user_command.warmup_lines, 1, data)}
+        steps = 0 if asked.user_command.is_paced else 1
+        return {asked.workload: WorkloadSpec(asked.user_command.warmup_lines, steps, data)}
     return {
         name: WorkloadSpec(asked.warmup_steps, asked.steps, GENERATED if get(name).generated else data)
         for name in asked.workloads

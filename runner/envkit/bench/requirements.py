@@ -5,21 +5,26 @@ Messages name the options by which it was asked for.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from envkit.bench import batch_split, dataset, quality
 from envkit.bench.dataset import DataSet
+from envkit.bench.messages import FolderTooLarge, FolderUnreadable, NoSuchLink
 from envkit.bench.plan import Arm, own_ranks
 from envkit.bench.specification import EVERY, Specification
+from envkit.bench.user_command import UserCommand
 from envkit.common.errors import InputError
 from envkit.engines import step
 from envkit.profiles.profile import Profile
 from envkit.worker.distributed import NCCL
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.modes import CPU, CUDA, USUAL, Options
+from envkit.worker.user_command import working_copy
 from envkit.worker.workloads import GENERATED, find, get
 
 # What torch.compile needs in an image to make code for CPUs (torch._inductor.config.cpp.cxx). By openssl it tells
@@ -39,6 +44,8 @@ def require(asked: Specification) -> int:
 
     The arms have the ranks of their profiles (``arm_of``).
     """
+    if asked.user_command is not None:
+        require_copy(asked.user_command)
     require_instances(asked)
     require_modes(asked.workloads, asked.options)
     if asked.until is not None:
@@ -49,6 +56,23 @@ def require(asked: Specification) -> int:
     require_shares(asked.arms, trained, how, asked.nproc, asked.nodes)
     require_exchange(asked.workloads, asked.options, min(ranks) * asked.nodes)
     return max(ranks)
+
+
+def require_copy(command: UserCommand) -> None:
+    """Raise InputError if the folder of a user's command can't be copied for each start."""
+    folder = Path(command.folder)
+    for name in command.links:
+        inside = os.path.normpath(name)
+        if inside.startswith(("..", "/")) or inside == "." or not os.path.lexists(folder / inside):
+            raise InputError(NoSuchLink(name, command.folder))
+    if command.in_place or not folder.is_dir():  # a node may have it
+        return
+    try:
+        working_copy.survey(folder, command.links)
+    except working_copy.TooLarge as error:
+        raise InputError(FolderTooLarge(command.folder, error.files, error.size, tuple(error.names))) from None
+    except OSError as error:
+        raise InputError(FolderUnreadable(command.folder, str(error.filename), str(error.strerror))) from None
 
 
 def _grown(asked: Specification) -> Options:

@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from envkit.bench.plan import MARGIN, Ablated, Arm, UserCommand
+from envkit.bench.plan import MARGIN, Ablated, Arm
+from envkit.bench.user_command import UserCommand
 from envkit.engines.base import EngineOptions
 from envkit.worker.measure.quality_target import TargetError
 from envkit.worker.measure.quality_target import parse as parse_target

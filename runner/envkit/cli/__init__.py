@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import errno
 import importlib
 import io
@@ -21,7 +22,12 @@ from envkit.messages import Message
 from envkit.rendering import text
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # a batch system's end of time, a terminal that has gone
-OWN_COMMAND = ("exec", "doctor", "advise")  # what follows `--` is a command with options of its own
+# What follows `--` is a command with options of its own: these run it, and the others of OWN_COMMAND measure it.
+RUNS = ("exec", "doctor", "advise")
+OWN_COMMAND = (
+    *RUNS, "bench", "plan", "calibrate", "matrix", "ablate", "tune", "compare-engines", "submit",
+    "fleet", "baseline", "loader-grid",
+)  # fmt: skip
 HELP, VERSION = ("-h", "--help", "--help-all"), ("-V", "--version")
 
 
@@ -109,11 +115,7 @@ def _run(argv: Sequence[str]) -> int:
     name = argv[0] if argv else "help"
     if name not in COMMANDS:
         return _no_command(name)
-    parser, module = parser_of(name)
-    own = argv.index("--") if name in OWN_COMMAND and "--" in argv else None
-    arguments = parser.parse_args(argv[1:own])
-    if name in OWN_COMMAND:
-        arguments.user_command = None if own is None else argv[own + 1 :]
+    module, arguments = parsed(argv)
     for number in ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup
             signal.signal(number, interrupt)
@@ -121,6 +123,21 @@ def _run(argv: Sequence[str]) -> int:
     if sys.stdout:  # None where it was closed
         sys.stdout.flush()  # a disk that is full is to be noticed here
     return status
+
+
+def parsed(argv: Sequence[str]) -> tuple[ModuleType, argparse.Namespace]:
+    """Return the module of the command that ``argv`` begins with, and its options. Raise InputError."""
+    name = argv[0]
+    parser, module = parser_of(name)
+    own = argv.index("--") if name in OWN_COMMAND and "--" in argv else None
+    arguments = parser.parse_args(argv[1:own])
+    if name in OWN_COMMAND:
+        arguments.user_command = None if own is None else [*argv[own + 1 :]]
+        if arguments.user_command == [] and name not in RUNS:
+            profile = getattr(arguments, "profile", None) or None
+            first = profile if isinstance(profile, str) else profile and profile[0]
+            raise InputError(load_messages().NoCommand(name, first))
+    return module, arguments
 
 
 def _no_command(name: str) -> int:

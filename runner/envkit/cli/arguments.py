@@ -93,6 +93,8 @@ def words_of(known: Collection[str], what: str) -> Callable[[str], tuple[str, ..
 
 def option(name: str) -> str:
     """The option whose value argparse keeps under ``name``."""
+    if name == "user_command":
+        return "the command after --"
     return f"--{name.removeprefix('user_').replace('_', '-')}"
 
 

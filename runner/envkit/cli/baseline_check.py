@@ -177,22 +177,24 @@ def _command(name: str, old: Baseline) -> str:
     words += ["--engine", engine] if engine != "local" else []
     for option, value in plan["engine_options"].items():
         words += [f"--{option.replace('_', '-')}", value]
-    if command is not None:
-        words += _of_command(command.argv, asdict(command))
-    elif plan["workload"] != DEFAULT:
+    if command is None and plan["workload"] != DEFAULT:
         words += ["--workload", plan["workload"]]
     known = {key: value for key, value in plan.get("options", {}).items() if key in asdict(Options())}
     words += Options(**known).arguments() if command is None else ()
     words += ["--data", SYNTHETIC] if plan["data"] == SYNTHETIC else []
     for variable in old.document["allowed_variables"]:
         words += ["--keep-env", variable]
+    if command is not None:
+        words += _of_command(command.argv, asdict(command))
     return shlex.join(words)
 
 
 def _of_command(argv: Sequence[str], command: Mapping[str, Any]) -> list[str]:
-    words = ["--command", shlex.join(argv)]
+    words = []
     for name in ("metric", "unit", "optimizer_steps", "warmup_lines", "loss_metric"):
         value = command[name]
         if value and not (name == "unit" and command["metric"] is None):
             words.append(f"--{name.replace('_', '-')}={value}")
-    return words
+    whole = command["metric"] is None and command["optimizer_steps"] is None
+    place = ["--in-place"] if command["in_place"] else [f"--link={one}" for one in command["links"]]
+    return [*words, *(["--whole-command"] if whole else []), *place, "--", *argv]

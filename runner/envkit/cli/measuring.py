@@ -15,7 +15,7 @@ from typing import Any
 
 from envkit import engines
 from envkit.analysis.summary import Summary, summarise
-from envkit.bench import early_checks, measure, record, resuming, room, seal
+from envkit.bench import early_checks, measure, record, resuming, room, seal, user_command
 from envkit.bench.context import recorded_context
 from envkit.bench.job import Job
 from envkit.bench.messages import Interrupted, InterruptedForGood, NotInEffect, TargetNotReached, WorkerFailed
@@ -282,8 +282,9 @@ def go_on_with(command: str, folder: Path, kind: str = "run") -> str:
     alone = f"envkit {command} --resume {quoted(folder)}"
     with contextlib.suppress(InputError):
         if not seal.is_good(record.first(folder, kind)):
-            given = [] if any(word.partition("=")[0] == "--resume" for word in sys.argv) else ["--resume", str(folder)]
-            return shlex.join(["envkit", *sys.argv[1:], *given])
+            own, training = user_command.split(sys.argv[1:])
+            given = [] if any(word.partition("=")[0] == "--resume" for word in own) else ["--resume", str(folder)]
+            return shlex.join(["envkit", *own, *given, *training])
     return alone
 
 

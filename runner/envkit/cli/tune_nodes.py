@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from envkit.analysis.engine_facts import machine_kind
 from envkit.analysis.summary import Comparison
 from envkit.bench import record, requirements
 from envkit.bench.plan import REFERENCE_PROFILE
@@ -167,6 +168,7 @@ def _write(found: _Found, untried: Sequence[str], folder: Path, path: Path) -> W
     evidence = {
         "profile": path.stem, "best": found.decision.recommended, "best_shipped": found.shipped, **verdict.to_json(),
         "records": {str(place / record.FILE_NAME): digest(place) for place in places},
+        profile_file.MACHINE: machine_kind(seen),
     }  # fmt: skip
     content = profile_file.content(made, why, f"the records in {folder.resolve()}", path)
     return destination.write(path, content, evidence, replaces=found.decision.is_better)

@@ -1,16 +1,18 @@
-"""A command of the user's own in the place of a workload: its options. A workload file can keep them."""
+"""A user's training command (``-- python train.py``) instead of a workload: its options. A workload file keeps them."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
 from pathlib import Path
+from typing import Any
 
-from envkit.bench.plan import UserCommand
 from envkit.bench.specification import EVERY
-from envkit.cli.arguments import count, refuse
+from envkit.bench.user_command import UserCommand
+from envkit.cli.arguments import count, option, refuse
+from envkit.cli.messages import NotTogether, NotWithoutCommand, TwoTrainings, UnitWithoutMetric
 from envkit.cli.parser import Parser
-from envkit.cli.workload_file import WARMUP_STEPS, load, require_metric, words
+from envkit.cli.workload_file import WARMUP_STEPS, load, require_metric
 from envkit.common.errors import InputError
 from envkit.common.suggestion import suggestion
 from envkit.worker.user_command.losses import parse_losses
@@ -19,6 +21,8 @@ from envkit.worker.user_command.units import CHOICES
 from envkit.worker.workloads import WORKLOADS, find
 
 SUFFIXES = (".yaml", ".yml")
+# The options of the command, which a workload file has as keys.
+OPTIONS = ("metric", "unit", "warmup_lines", "loss_metric", "optimizer_steps", "whole_command", "link", "in_place")
 # What says how to train the kit's own workloads, and which of its data.
 NOT_WITH_IT = (
     "full", "epochs", "until", "steps", "warmup_steps", "data", "backend", "precision", "compile", "channels_last",
@@ -33,24 +37,44 @@ LOADER = (
 
 
 def add_options(parser: Parser) -> None:
-    group = parser.add_argument_group("a command of your own")
-    group.add_argument("--command", dest="user_command", metavar="COMMAND",
-                       help="measure this training instead of a workload; it starts in this folder")  # fmt: skip
-    group.add_argument("--metric", metavar="METRIC", advanced=True,
-                       help="find steps by a regular expression: its lines end a step or, with a group, hold the time "
-                       "or rate of one; or by a path into JSON lines, e.g. $.step_time (default: the whole command is "
-                       "one step)")  # fmt: skip
+    group = parser.add_argument_group(
+        "your training", "Put it last, after --, as in: -- python train.py. The steps of its torch optimizer are timed."
+    )
+    parser.set_defaults(user_command=None)  # what follows --
+    group.add_argument("--metric", metavar="METRIC",
+                       help="read step times from its output: a regular expression for lines that end a step or, with "
+                       "a group, hold its time or rate; or a path into JSON lines, as $.step_time")  # fmt: skip
     group.add_argument("--unit", metavar="UNIT", advanced=True,
                        help=f"read the metric's number in this unit: {', '.join(CHOICES)}; auto reads the unit behind "
                        "each number (default: s)")  # fmt: skip
     group.add_argument("--optimizer-steps", metavar="N", type=count, advanced=True,
-                       help="time N steps of the torch optimizer, without a metric, then end the command")  # fmt: skip
+                       help="time N steps in each sample, then end the training (default: as many as fill some "
+                       "seconds, by the machine's pace)")  # fmt: skip
+    group.add_argument("--whole-command", action="store_true", advanced=True,
+                       help="time all of it as one step, from start to end")  # fmt: skip
     group.add_argument("--warmup-lines", metavar="N", type=count, advanced=True,
-                       help="ignore the first N readings of the metric, or N steps of the optimizer (default with "
-                       f"--optimizer-steps: {WARMUP_STEPS})")  # fmt: skip
+                       help="leave out the first N steps, or the metric's first N readings (default: by the machine's "
+                       f"pace; with --optimizer-steps {WARMUP_STEPS}, with --metric none)")  # fmt: skip
     group.add_argument("--loss-metric", metavar="METRIC", advanced=True,
-                       help="compare losses: a regular expression with a group around the loss, or a path into JSON "
-                       "lines, e.g. $.loss (default: losses are not compared)")  # fmt: skip
+                       help="compare losses: a regular expression for lines that hold one, with a group around it, or "
+                       "a path into JSON lines, as $.loss (default: losses are not compared)")  # fmt: skip
+    add_folder_options(group)
+
+
+def add_folder_options(group: argparse._ArgumentGroup | Parser) -> None:
+    """Add the options that say where each start takes place."""
+    group.add_argument("--link", metavar="PATH", action="append", advanced=True,
+                       help="link to PATH, which the training only reads, in the fresh copy of this folder that each "
+                       "start gets")  # fmt: skip
+    group.add_argument("--in-place", action="store_true", advanced=True,
+                       help="start it in this folder itself; it may overwrite files, or go on from them")  # fmt: skip
+
+
+def folder_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return these fields of UserCommand. Raise InputError if they don't go together."""
+    if arguments.in_place and arguments.link:
+        raise InputError(NotTogether("--link", "--in-place", "which makes no copy"))
+    return {"in_place": arguments.in_place, "links": tuple(arguments.link or ())}
 
 
 def from_args(arguments: argparse.Namespace) -> tuple[str, UserCommand] | None:
@@ -59,16 +83,16 @@ def from_args(arguments: argparse.Namespace) -> tuple[str, UserCommand] | None:
     Raises InputError for options that don't go together, and for what is no command, metric, unit or workload file.
     """
     if arguments.user_command is None:
-        is_file = _is_file(arguments.workload)
-        there, nowhere = f"is a key of {arguments.workload}; write it there", "means nothing without --command"
-        why = there if is_file else f"{nowhere}; add it, or leave this out"
-        refuse(arguments, ("metric", "unit", "warmup_lines", "loss_metric", "optimizer_steps"), why)
-        if not is_file:
+        if not _is_file(arguments.workload):
+            given = next((name for name in OPTIONS if getattr(arguments, name) not in (None, False, [])), None)
+            if given is not None:
+                raise InputError(NotWithoutCommand(option(given)))
             return None
+        refuse(arguments, OPTIONS, f"is a key of {arguments.workload}; write it there")
         found = load(Path(arguments.workload))
     else:
         if arguments.workload is not None:
-            raise InputError("--command and --workload both say what to measure; leave one out")
+            raise InputError(TwoTrainings(arguments.workload))
         found = _from_options(arguments)
     for name in NOT_WITH_IT:
         fix = "give --warmup-lines" if name == "warmup_steps" else "give the command options of its own"
@@ -98,20 +122,18 @@ def known_workload(text: str) -> str:
 
 
 def _from_options(arguments: argparse.Namespace) -> tuple[str, UserCommand]:
-    try:
-        argv = words(arguments.user_command)
-    except ValueError as error:
-        raise InputError(f"--command {' '.join(arguments.user_command.splitlines())}: {error}") from None
-    if not argv:
-        raise InputError("--command is empty; give what starts your training, as 'python train.py'")
-    if arguments.optimizer_steps is not None:
-        why = "means nothing with --optimizer-steps, which needs no pattern; leave one out"
-        refuse(arguments, ("metric", "unit"), why)
-    elif arguments.metric is None:
-        refuse(arguments, ("unit",), "means nothing without --metric; add it, or leave this out")
-        why = "means nothing without --metric or --optimizer-steps; add one, or leave this out"
-        refuse(arguments, ("warmup_lines",), why)
-    unit = arguments.unit
+    argv, unit = arguments.user_command, arguments.unit
+    for other, why in (
+        ("whole_command", "which times the command from start to end"),
+        ("optimizer_steps", "which needs no pattern"),
+    ):
+        if getattr(arguments, other):
+            with_it = () if other == "whole_command" else ("warmup_lines", "whole_command")
+            for name in ("metric", "unit", "optimizer_steps", "warmup_lines"):
+                if name != other and name not in with_it and getattr(arguments, name) is not None:
+                    raise InputError(NotTogether(option(name), option(other), why))
+    if arguments.metric is None and unit is not None:
+        raise InputError(UnitWithoutMetric())
     if unit is not None and unit not in CHOICES:
         raise InputError(f"--unit {unit}: no such unit{suggestion(unit, CHOICES)}; there are: {', '.join(CHOICES)}")
     if arguments.metric is not None:
@@ -124,10 +146,13 @@ def _from_options(arguments: argparse.Namespace) -> tuple[str, UserCommand]:
             parse_losses(arguments.loss_metric)
         except MetricError as error:
             raise InputError(f"--loss-metric '{arguments.loss_metric}' {error}") from None
-    warmup = arguments.warmup_lines or (0 if arguments.optimizer_steps is None else WARMUP_STEPS)
-    name = shortened(shlex.join(argv))
-    read = (arguments.metric, unit or "s", warmup, arguments.loss_metric, arguments.optimizer_steps)
-    return name, UserCommand(tuple(argv), str(Path.cwd().resolve()), *read)
+    has_no_steps = arguments.whole_command or arguments.metric is not None
+    steps = None if has_no_steps else arguments.optimizer_steps or 0
+    warmup = arguments.warmup_lines or (WARMUP_STEPS if steps else 0)
+    read = (arguments.metric, unit or "s", warmup, arguments.loss_metric, steps)
+    return shortened(shlex.join(argv)), UserCommand(
+        tuple(argv), str(Path.cwd().resolve()), *read, **folder_options(arguments)
+    )
 
 
 def shortened(text: str) -> str:

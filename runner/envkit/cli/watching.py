@@ -21,7 +21,7 @@ def watch(job: Job, argv: Sequence[str], quiet: bool) -> dict[str, Any]:
     (arm,), own = job.plan.arms, job.plan.user_command
     assert own is not None, "a command of the user's is watched"
     length = ("--watch", f"{WATCH_S:g}", "--watch-limit", f"{LIMIT_S:g}", "--warmup-lines", str(WARMUP_STEPS))
-    arguments = ("command", "--folder", own.folder, *length, "--", *own.argv)
+    arguments = ("command", "--folder", own.folder, *length, *own.place_arguments, "--", *own.argv)
     with Progress(0.0, quiet=quiet) as progress:
         progress.start("watching", shlex.join(argv), 0.0)
         outcome = job.engines[arm.target].run(job.task(arm, arguments))

@@ -6,7 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
-from envkit.bench.plan import UserCommand
+from envkit.bench.user_command import UserCommand
 from envkit.common import schema, yamlfile
 from envkit.common.yamlfile import YamlFile
 from envkit.worker.user_command.losses import parse_losses
@@ -46,21 +46,23 @@ def load(path: Path) -> tuple[str, UserCommand]:
             parse_losses(losses)
         except MetricError as error:
             raise file.error(("loss_metric",), f"loss_metric: '{losses}' {error}") from None
+    has_no_steps = metric is not None or given.get("whole_command")
+    steps = None if has_no_steps else given.get("optimizer_steps", 0)
     name = given.get("name", path.stem)
-    return name, UserCommand(
-        argv, str(folder), metric, unit or "s", _left_out(file), losses, given.get("optimizer_steps")
-    )
+    if given.get("in_place") and given.get("link"):
+        raise file.error(("link",), "'link' means nothing with 'in_place'; remove one of them")
+    place = {"in_place": given.get("in_place", False), "links": tuple(given.get("link", ()))}
+    return name, UserCommand(argv, str(folder), metric, unit or "s", _left_out(file), losses, steps, **place)
 
 
 def _left_out(file: YamlFile) -> int:
     """How many readings, or steps of an optimizer, don't count. Raises InputError for what does not go with that."""
     given = file.data
+    if given.get("whole_command"):
+        for key in ("metric", "optimizer_steps", "warmup_lines"):
+            if key in given:
+                raise file.error((key,), f"'{key}' means nothing with 'whole_command'; remove one of them")
     if "optimizer_steps" not in given:
-        if "warmup_lines" in given and "metric" not in given:
-            raise file.error(
-                ("warmup_lines",),
-                "'warmup_lines' means nothing without 'metric' or 'optimizer_steps'; add one, or remove this",
-            )
         return int(given.get("warmup_lines") or 0)
     if "metric" in given:
         raise file.error(("optimizer_steps",), "'optimizer_steps' means nothing with 'metric'; remove one of them")

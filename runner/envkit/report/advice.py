@@ -11,6 +11,7 @@ from envkit.analysis import ranking
 from envkit.analysis.load import CODES, Load
 from envkit.analysis.noise import KINDS
 from envkit.analysis.summary import Comparison, Summary
+from envkit.bench import user_command
 from envkit.bench.calibration import is_calibration
 from envkit.bench.plan import Arm, Plan
 from envkit.engines import ENGINES
@@ -162,7 +163,7 @@ def _on_several_workloads(summary: Summary) -> list[str]:
     elif fast:
         arm = of_profile[fast[0]]
         device = f" --device {CUDA}" if gpus(summary.plan, arm.engine) else ""
-        own = f"envkit bench {_there(summary, arm)}{device} --command 'python train.py'"
+        own = f"envkit bench {_there(summary, arm)}{device} -- python train.py"
         texts.append(f"measure your own training before you choose: what wins depends on it: {own}")
     unknown = [
         (one.arm, one.speedup, one.deviation)
@@ -220,7 +221,8 @@ def _torchrun(summary: Summary, arm: Arm) -> str | None:
 
 def _named(summary: Summary, name: str) -> str:
     """How to name the profile ``name`` in a command: a file of one's own as it was given, if that still names it."""
-    words = [word.partition("=")[2] if word.startswith("--") else word for word in summary.command]
+    typed, _ = user_command.split(summary.command)
+    words = [word.partition("=")[2] if word.startswith("--") else word for word in typed]
     words += [arm["profile"] for arm in (summary.specification or {}).get("arms", ())]
     given = [word for word in words if word.endswith((".yaml", ".yml")) and Path(word).stem == name]
     if not given and profile.known(name):  # a file may be called like one of these
@@ -244,7 +246,8 @@ def _exec(summary: Summary, arm: Arm, command: str | None = None) -> str:
     """What runs the training that was measured, or another ``command``, under the arm's profile."""
     plan = summary.plan
     options = [word for name in summary.allowed_variables if name not in CHOOSING for word in ("--keep-env", name)]
-    allowed = "--allow-unknown" in summary.command or (summary.specification or {}).get("allow_unknown")
+    typed, _ = user_command.split(summary.command)
+    allowed = "--allow-unknown" in typed or (summary.specification or {}).get("allow_unknown")
     options += ["--allow-unknown"] if allowed else []
     given = "".join(f" {word}" for word in map(shlex.quote, options))
     own = shlex.join(plan.user_command.argv) if plan.user_command else "your command"

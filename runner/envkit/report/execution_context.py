@@ -6,7 +6,8 @@ from typing import Any
 
 from envkit.analysis.engine_facts import cpu_name
 from envkit.analysis.summary import Summary
-from envkit.bench.plan import Arm, Plan, UserCommand
+from envkit.bench.plan import Arm, Plan
+from envkit.bench.user_command import TRACKERS_OFF, UserCommand
 from envkit.report import image_wording, scaling_wording, wording
 from envkit.report.parts import Row
 from envkit.worker.user_command.metric import parse
@@ -23,7 +24,11 @@ def rows(summary: Summary) -> list[Row]:
     if plan.user_command is not None:
         command = wording.what_was_run(summary).removeprefix("command ")
         found.append(Row("command", f"{command}, in {plan.user_command.folder}"))
-        found.append(Row("metric", f"{_metric(plan.user_command)}; each sample a fresh process"))
+        found.append(Row("metric", f"{_metric(plan, plan.user_command)}; each sample a fresh process"))
+        found.append(Row("folder", _folder(plan.user_command)))
+        off = [name for name in TRACKERS_OFF if name not in summary.allowed_variables]
+        if off:
+            found.append(Row("trackers", f"off by {', '.join(off)}; --keep-env NAME keeps yours"))
         if plan.user_command.loss_metric is not None:
             found.append(Row("losses", plan.user_command.loss_metric))
     else:
@@ -72,8 +77,19 @@ def _lengths(plan: Plan) -> list[tuple[str, str]]:
     return [(name, f"{one.steps} steps after {one.warmup_steps} to warm up") for name, one in plan.workloads.items()]
 
 
-def _metric(own: UserCommand) -> str:
+def _folder(own: UserCommand) -> str:
+    """Where each start takes place."""
+    if own.in_place:
+        return "itself (--in-place): each start finds what earlier ones wrote"
+    links = f", {', '.join(own.links)} linked" if own.links else ""
+    return f"a fresh copy for each start{links}"
+
+
+def _metric(plan: Plan, own: UserCommand) -> str:
     """How the steps of a user's own command are told apart."""
+    if own.is_paced:
+        trained = plan.training
+        return f"{trained.steps} steps of its optimizer, after {trained.warmup_steps}, by the machine's pace"
     if own.optimizer_steps is not None:
         return f"{own.optimizer_steps} steps of its optimizer, after {own.warmup_lines}"
     if own.metric is None:

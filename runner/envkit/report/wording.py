@@ -285,10 +285,11 @@ def _not_looked_for(summary: Summary) -> str:
     if summary.plan.user_command is None:
         return "not looked for: a sample has fewer than 100 steps"
     left_out = summary.plan.user_command.warmup_lines
-    each, said = ("steps", "") if summary.plan.user_command.optimizer_steps else ("readings", ", as you said")
+    of_optimizer = summary.plan.user_command.optimizer_steps is not None
+    each, said = ("steps", "") if of_optimizer else ("readings", ", as you said")
     given = f"the first {left_out} {each} are left out{said}" if left_out else "give --warmup-lines"
     if summary.plan.user_command.is_one_step:
-        fix = "a --metric or --optimizer-steps would leave that out"
+        fix = "leave out --whole-command to time its optimizer's steps"
         return f"not looked for: the whole command is one step, its start too; {fix}"
     return f"not looked for, which takes 100 {each} in each sample and as many in all: {given}"
 

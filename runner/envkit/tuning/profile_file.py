@@ -15,6 +15,7 @@ from envkit.common.printable import harmless
 from envkit.profiles.profile import Profile
 
 WIDTH = 120
+MACHINE = "machine_kind"  # the key of evidence that says on which kind of machine the profile won
 
 
 def write(profile: Profile, reason: str, source: str | None, path: Path, private: bool = False) -> None:

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from envkit.analysis.losses import loss_difference, loss_tolerance
-from envkit.bench import private_values
+from envkit.bench import private_values, writes
 from envkit.bench.job import Job
 from envkit.bench.parse_sample import other_loader, other_ranks, parse_sample
 from envkit.bench.plan import REFERENCE_PROFILE, Arm, Plan, own_ranks
@@ -112,6 +112,7 @@ class Trials:
         document, problem = parse_sample(outcome, [] if reference is None else [reference], plan.options)
         if document is not None:
             wrong = other_loader(document, plan.workload_of(arm))
+            wrong = wrong or (writes.outside(plan, document) if reference is None else None)
             problem = wrong or other_ranks(document, plan.ranks_of(arm), plan.options)
         return outcome, None if problem else document, problem
 
@@ -150,7 +151,7 @@ def _of_baseline(failure: Event) -> BaselineFailed:
 def lengths(plan: Plan) -> tuple[Plan, int]:
     """The plan, with the usual lengths where none were given, and the number of timed steps of a trial."""
     if plan.user_command:
-        return plan, plan.training.steps
+        return plan, max(1, plan.training.steps)
     name, given = plan.workload, plan.training
     usual = get(name)
     plan = plan.sized({name: given.steps or usual.steps}, {name: given.warmup_steps or usual.warmup_steps})

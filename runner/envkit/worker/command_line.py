@@ -62,6 +62,14 @@ def parser() -> argparse.ArgumentParser:
     ranks.add_argument("argv", nargs="+", metavar="-- train ...", help="what each of them is to do")
     commands.add_parser("rank", help="what torchrun starts, for the launcher of 'ranks'")
     fixed = commands.add_parser("reference-kernel", help="time a fixed piece of work that no profile touches")
+    own = _of_command(commands)
+    for command in (train, profiled, apart, at_once, ranks, fixed, own):
+        command.add_argument("--die-with-parent", type=int, metavar="PID", help="be killed when the parent, PID, dies")
+    return main
+
+
+def _of_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
+    """Add what runs a user's training."""
     own = commands.add_parser(
         "command", help="run somebody's own training once and print what was measured and observed"
     )
@@ -71,14 +79,18 @@ def parser() -> argparse.ArgumentParser:
     own.add_argument("--warmup-lines", type=int, default=0, metavar="N", help="leave the first N readings out")
     own.add_argument("--loss-metric", metavar="METRIC", help="which lines hold a loss (default: none are read)")
     own.add_argument("--optimizer-steps", type=int, default=0, metavar="N", help="end after N steps of its optimizer")
+    own.add_argument("--least-seconds", type=float, default=0.0, metavar="S", help="and not before S seconds of them")
+    own.add_argument(
+        "--first-step-within", type=float, default=0.0, metavar="S", help="give up if no step ends within S seconds"
+    )
+    own.add_argument("--in-place", action="store_true", help="start it in the folder, and in no copy of it")
+    own.add_argument("--link", action="append", default=[], metavar="PATH", help="link to this in a copy")
     own.add_argument(
         "--watch", type=float, default=0.0, metavar="S", help="watch its optimizer for S seconds and end it"
     )
     own.add_argument("--watch-limit", type=float, default=45.0, metavar="S", help="give up after so many seconds")
     own.add_argument("argv", nargs="+", metavar="COMMAND")
-    for command in (train, profiled, apart, at_once, ranks, fixed, own):
-        command.add_argument("--die-with-parent", type=int, metavar="PID", help="be killed when the parent, PID, dies")
-    return main
+    return own
 
 
 def own_stdout() -> int:

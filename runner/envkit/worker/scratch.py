@@ -17,16 +17,24 @@ from pathlib import Path
 
 
 @contextlib.contextmanager
-def folder(name: str) -> Iterator[Path]:
-    """A new folder that begins with ``name``, gone at the end; what earlier ones of this user's left here goes too."""
+def folder(name: str, inside: Path | None = None) -> Iterator[Path]:
+    """A new folder that begins with ``name``, gone at the end; what earlier ones of this user's left here goes too.
+
+    It is ``inside`` another than the temporary one.
+    """
     prefix = f"{name}-{os.getuid()}-{platform.node()}-"  # other nodes may share the temporary folder
-    for left in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+    for left in (inside or Path(tempfile.gettempdir())).glob(f"{prefix}*"):
         with contextlib.suppress(OSError), _locked(left):
             shutil.rmtree(left)
-    with tempfile.TemporaryDirectory(prefix=prefix) as made, contextlib.ExitStack() as held:
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=inside) as made, contextlib.ExitStack() as held:
         with contextlib.suppress(OSError):  # some network file systems lock no folder: nobody removes it then
             held.enter_context(_locked(Path(made)))
         yield Path(made)
+
+
+def temporary() -> str:
+    """Return the temporary folder."""
+    return tempfile.gettempdir()
 
 
 @contextlib.contextmanager

@@ -22,13 +22,14 @@ def words(text):
 
 @pytest.fixture
 def own(cli, instant, simulation, write_profile, run_folder, tmp_path):
-    """Measure ``mine`` with a command of one's own, by simulated workers that take half the time."""
+    """Measure ``mine`` with a user's training, by simulated workers that take half the time."""
     simulation.worker("mine", seconds=times(0.5))
 
-    def run(*options, command="bench", blocks=6, sets="", **more):
+    def run(*options, command="bench", blocks=6, sets="", training=("python", "train.py", "--epochs", "1"), **more):
         profile = write_profile("mine", f"env:\n  SIMULATED: mine\n{sets}")
         fixed = ["--python", simulation.python, "--seed", 7, "--output", run_folder]
         fixed += ["--blocks", blocks] if blocks else []
+        options += ("--", *training) if training and "--workload" not in options else ()
         return cli(command, *([] if command == "calibrate" else [profile]), *fixed, *options, cwd=tmp_path, **more)
 
     return run

@@ -188,7 +188,7 @@ def test_what_differs_is_named_before_anything_runs(again, refused, simulation, 
 
 def test_another_command_of_ones_own_is_named(again, refused, simulation):
     own = [word for word in again if word not in ("--data", "synthetic")]
-    message = refused(*own, "--command", "python train.py")
+    message = refused(*own, "--", "python", "train.py")
     assert "workload was cnn and is now python train.py; command was null and is now {" in message
     assert simulation.starts(all=True) == []
 

@@ -115,7 +115,6 @@ def test_other_weights_of_one_workload_are_a_failure(bench, simulation, instant)
         (["compare-engines", "baseline"], "--workload all means nothing to envkit compare-engines; name one of: cnn, "),
         (["tune"], "--workload all means nothing to envkit tune; name one of: cnn, "),
         (["bench", "baseline", "--channels-last"], "--channels-last means nothing to translation, which has no images"),
-        (["bench", "baseline", "--command", "true"], "--command and --workload both say what to measure"),
     ],
 )
 def test_where_all_means_nothing(refused, run_folder, simulation, arguments, line):

@@ -325,7 +325,7 @@ def images_refused(refused, run_folder):
     [
         (["--engine", "local", "--against-image", OLD], "--against-image means nothing to the engine local; "),
         (["--engine", "local", "--against-python", "gone"], "gone: no such executable; give an interpreter, for "),
-        (["--engine", "local", "--against-python", "sh", "--command", "x"], "--against-python: a command of your own "),
+        (["--engine", "local", "--against-python", "sh", "--", "x"], "--against-python: a command of your own "),
         (["--against-python", "sh"], "--against-python means nothing to the engine docker; give --engine local, or "),
         (["--against-sif", "x.sif"],
          "--against-sif means nothing to the engine docker; give --engine apptainer, or leave it out"),

@@ -124,7 +124,7 @@ def test_what_won_in_a_container_is_used_with_the_same(bench_in_image, in_image,
 
 @pytest.mark.parametrize("on", [ON_GPU, ()])
 def test_a_command_of_ones_own_is_measured_on_them_where_it_says_so(bench_in_image, cli, in_image, run_folder, on):
-    bench_in_image("--blocks", 1, "--command", "true", *on, CUDA_VISIBLE_DEVICES="1")
+    bench_in_image("--blocks", 1, *on, "--", "true", CUDA_VISIBLE_DEVICES="1")
     first = record.first(run_folder)
     assert {"--gpus all" in typed for typed in first["commands"].values()} == {bool(on)}
     assert cli("bench", "--resume", run_folder, CUDA_VISIBLE_DEVICES="1").returncode == 0
@@ -137,13 +137,14 @@ def test_a_command_of_ones_own_is_measured_on_them_where_it_says_so(bench_in_ima
 # --- what is refused ---
 
 
-@pytest.mark.parametrize("command", ["bench", "matrix", "tune", "breakdown", "bench --command true"])
+@pytest.mark.parametrize("command", ["bench", "matrix", "tune", "breakdown", "bench -- true"])
 def test_a_machine_that_can_not(refused, simulation, instant, machine, run_folder, command):
     machine(problem="no NVIDIA driver is seen", fix="install it")
     name, *own = command.split()
     named = ["--profile", run_folder / "x.yaml"] if name == "tune" else ["physical-cores"]
     named += [] if name == "breakdown" else ["--output", run_folder]  # which keeps nothing
-    line = refused(name, *named, "--python", simulation.python, *(own or ["--data", "synthetic"]), *ON_GPU)
+    named += [] if own else ["--data", "synthetic"]
+    line = refused(name, *named, "--python", simulation.python, *ON_GPU, *own)
     assert line == "envkit: --device cuda: /sim/bin/python (engine local) can't: no NVIDIA driver is seen; install it"
     assert not run_folder.exists()
 

@@ -119,7 +119,7 @@ def test_commands_of_one_process_exchange_nothing(refused, simulation, command):
 
 
 def test_a_command_of_ones_own_exchanges_as_it_likes(refused):
-    line = refused("bench", "baseline", "--backend", "gloo", "--command", "true")
+    line = refused("bench", "baseline", "--backend", "gloo", "--", "true")
     assert "--backend means nothing to a command of your own" in line
 
 

@@ -186,7 +186,7 @@ def test_what_does_not_go_together(refused, bench_arguments, run_folder, text, o
 
 
 def test_a_command_of_ones_own_is_started_once(refused, write_profile):
-    line = refused("bench", write_profile("mine"), "--instances", 2, "--command", "python train.py")
+    line = refused("bench", write_profile("mine"), "--instances", 2, "--", "python", "train.py")
     why = "a command of your own is started once (one that starts several can be); leave one of them out"
     assert line == f"{WHAT}{why}"
 

@@ -100,7 +100,7 @@ def test_it_goes_on_where_it_was_interrupted(loader_grid, cli, simulation, run_f
     ("options", "line"),
     [
         (["--workload", "cnn"], "--workload means nothing to loader-grid, which measures the loader; leave it out"),
-        (["--command", "true"], "--command means nothing to loader-grid, which measures the loader; leave it out"),
+        (["--", "true"], "the command after -- means nothing to loader-grid, which measures the loader; leave it out"),
         (["--full"], "--full means nothing to loader-grid, which measures the loader; leave it out"),
         (["--scale", "2"], "--scale means nothing to loader-grid, which measures the loader; leave it out"),
         (["--data", "x"], "--data means nothing to loader-grid, which measures the loader; leave it out"),

@@ -38,16 +38,16 @@ def test_advice(run):
 
 
 def test_steps_of_the_optimizer(run):
-    how = ("--command", "sh run.sh", "--optimizer-steps", 12, "--timeout", "250s", "--blocks", 2, "--force")
-    result = run("bench", "glibc-retain", *how, seconds=3000)
+    how = ("--optimizer-steps", 12, "--timeout", "250s", "--blocks", 2, "--force")
+    result = run("bench", "glibc-retain", *how, "--", "sh", "run.sh", seconds=3000)
     assert result.returncode == 1
     assert REASON in words(result.stdout)
 
 
-@pytest.mark.parametrize("more", [(), ("--metric", r"end (\S+) s")])
+@pytest.mark.parametrize("more", [("--whole-command",), ("--metric", r"end (\S+) s")])
 def test_a_run_that_is_timed_otherwise(run, more):
     """The profile's settings can't be verified, and the report says why."""
-    result = run("bench", "glibc-retain", "--command", "sh run.sh", *more, "--blocks", 1, "--force", seconds=2)
+    result = run("bench", "glibc-retain", *more, "--blocks", 1, "--force", "--", "sh", "run.sh", seconds=2)
     said = words(result.stdout)
     assert "is NOT VERIFIED: it was seen from outside only" in said
     assert REASON in said

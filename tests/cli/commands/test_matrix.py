@@ -124,7 +124,7 @@ def test_a_profile_that_a_command_of_one_s_own_does_not_bear_is_left_out(cli, wr
     bad = write_profile("bad", "env: {PYTHONMALLOC: malloc}\n")
     script = tmp_path / "train.sh"
     script.write_text('test -z "$PYTHONMALLOC" || { echo "no such memory" >&2; exit 3; }\n')
-    result = cli("matrix", good, bad, "--command", f"sh {script}", "--blocks", 1, "--output", run_folder)
+    result = cli("matrix", good, bad, "--whole-command", "--blocks", 1, "--output", run_folder, "--", "sh", script)
     assert result.returncode == 0, result
     assert "the command end with exit status 3" in left_out(result)["bad"]
     assert arms(run_folder) == ["baseline", "good"]

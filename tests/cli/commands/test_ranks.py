@@ -262,7 +262,7 @@ def test_what_does_not_go_together(refused, bench_arguments, run_folder, text, o
 def test_a_command_of_ones_own_starts_its_ranks_itself(refused, write_profile, monkeypatch, text, option, said):
     monkeypatch.setattr(step, "require", lambda nodes: None)
     given = (option, 2) if option else ()
-    line = refused("bench", write_profile("mine", text), *given, "--command", "python train.py")
+    line = refused("bench", write_profile("mine", text), *given, "--", "python", "train.py")
     assert line.startswith(f"envkit: {said}")
 
 

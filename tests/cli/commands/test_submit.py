@@ -84,7 +84,7 @@ def test_the_file_of_an_image_has_one_name_on_all_nodes(cli, tmp_path, engine, o
 
 
 def test_a_users_command(measured):
-    found, _ = measured("--command", "python 'my train.py'", "--metric", "took ([0-9.]+)", "--loss-metric", "$.loss")
+    found, _ = measured("--metric", "took ([0-9.]+)", "--loss-metric", "$.loss", "--", "python", "my train.py")
     own = found.user_command
     assert (own.argv, own.metric, own.loss_metric) == (("python", "my train.py"), "took ([0-9.]+)", "$.loss")
     assert found.data is None
@@ -153,7 +153,7 @@ def test_the_partition_of_the_users_variable(dry):
         (("intel-omp", "--nodes", 2, "--nproc", 2, "--workload", "loader"),
          "--nodes 2 --nproc 2: ranks can't share the batches of loader; leave it "),
         (("intel-omp", "--nodes", 2, "--nproc", 2, "--full"), "--nproc 2 means nothing with --full, which trains on"),
-        (("intel-omp", "--nodes", 2, "--nproc", 1, "--command", "python x.py"),
+        (("intel-omp", "--nodes", 2, "--nproc", 1, "--", "python", "x.py"),
          "--nproc 1 means nothing to a command of your own; leave it out"),
         (("two.yaml", "--nodes", 2, "--nproc", 1), "profile 'two' has 2 ranks of its own; leave --nproc out"),
         # which measure one by one

@@ -149,7 +149,7 @@ def test_what_is_no_target(cli, target, said):
 
 def test_a_command_of_ones_own_is_not_looked_into(refused):
     said = "envkit: --until means nothing to a command of your own; leave it out, and give the command options of its"
-    assert refused("bench", "intel-omp", "--command", "true", "--until", "accuracy=0.9").startswith(said)
+    assert refused("bench", "intel-omp", "--until", "accuracy=0.9", "--", "true").startswith(said)
 
 
 @pytest.mark.parametrize("command", ["ablate", "plan"])

@@ -6,13 +6,13 @@ import json
 import os
 
 import pytest
-from envkit.bench import record
+from envkit.bench import record, seal
 from envkit.worker.command_line import parser
 
 from tests.cli.commands.conftest import words
 from tests.simulation import times
 
-OWN = ("--command", "python train.py --epochs 1")
+OWN = ("--", "python", "train.py", "--epochs", "1")
 METRIC = ("--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", 2)
 
 
@@ -38,7 +38,7 @@ def test_a_workload_file_has_the_metric_itself(refused, tmp_path):
 
 
 def test_the_worker_is_told_what_to_run(own, simulation, tmp_path):
-    own(*OWN, *METRIC)
+    own(*METRIC)
     (arguments,) = {tuple(start["arguments"]) for start in simulation.starts(all=True) if start["name"] == "mine"}
     read = (r"--metric=time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", "2")
     assert arguments == ("command", "--folder", str(tmp_path), *read, "--", "python", "train.py", "--epochs", "1")
@@ -59,7 +59,7 @@ def evidence_of(simulation):
 def test_what_says_where_to_run_is_inherited(own, simulation, evidence_of, run_folder):
     evidence_of()
     where = {"CUDA_VISIBLE_DEVICES": "1", "TORCH_HOME": "/big/disk", "TORCHINDUCTOR_CACHE_DIR": "/scratch"}
-    result = own(*OWN, **where, KMP_BLOCKTIME="7")
+    result = own(**where, KMP_BLOCKTIME="7")
     assert result.returncode == 0, result.stdout
     for start in simulation.starts(all=True):
         assert where.items() <= start["environment"].items()
@@ -73,7 +73,7 @@ def test_a_run_is_resumed_where_one_is_then(own, cli, simulation, evidence_of, r
     """A batch system may give another GPU."""
     evidence_of()
     simulation.worker("mine", does="exit", status=1, other_processes=[], **{"from": 3})
-    assert own(*OWN, CUDA_VISIBLE_DEVICES="1").returncode == 1
+    assert own(CUDA_VISIBLE_DEVICES="1").returncode == 1
     before = len(simulation.starts(all=True))
     evidence_of()
     result = cli("bench", "--resume", run_folder, CUDA_VISIBLE_DEVICES="0")
@@ -85,19 +85,62 @@ def test_a_run_is_resumed_where_one_is_then(own, cli, simulation, evidence_of, r
 def test_what_the_command_sets_for_itself_is_its_own_affair(own, evidence_of, run_folder):
     """As a run.sh does; unless it replaces what the profile sets."""
     evidence_of(MKL_NUM_THREADS="9")
-    result = own(*OWN, "--json")
+    result = own("--json")
     assert result.returncode == 0
     measured = json.loads(result.stdout)["measured"]
     assert [one["set_by_itself"] for one in measured] == [{"MKL_NUM_THREADS": "9"}] * 2
-    result = own(*OWN, "--output", run_folder.with_name("second"))
+    result = own("--output", run_folder.with_name("second"))
     assert "note set by the command itself: MKL_NUM_THREADS=9" in words(result.stdout)
-    result = own(*OWN, "--output", run_folder.with_name("third"), sets="  MKL_NUM_THREADS: 2\n")
+    result = own("--output", run_folder.with_name("third"), sets="  MKL_NUM_THREADS: 2\n")
     assert result.returncode == 1
     assert "variable MKL_NUM_THREADS: expected 2, seen 9" in words(result.stdout)
 
 
+def writing(simulation, **writes):
+    for name in ("mine", "baseline"):
+        simulation.worker(name, writes=writes, **({"seconds": times(0.5)} if name == "mine" else {}))
+
+
+WROTE = {"files": 2, "bytes": 3 * 2**20, "names": ["model.pt", "log"]}
+
+
+def test_what_it_writes_is_said(own, simulation, events):
+    writing(simulation, inside=WROTE)
+    result = own()
+    assert result.returncode == 0
+    assert "each start writes 2 files (3.0 MiB), such as model.pt, log, into a copy of the folder" in result.stderr
+    assert [event["writes"] for event in events("warm-up")] == [{"inside": WROTE}] * 2
+
+
+def test_in_place_a_later_start_may_go_on_from_that(own, simulation):
+    writing(simulation, inside=WROTE)
+    result = own("--in-place")
+    assert "a later start may go on from them, which is other work" in result.stderr
+    assert all("--in-place" in start["arguments"] for start in simulation.starts(all=True) if start["name"] == "mine")
+
+
+def test_what_it_writes_past_the_copy_ends_the_run(own, simulation, events, tmp_path):
+    writing(simulation, outside=WROTE)
+    result = own()
+    assert result.returncode == 1
+    (failure,) = events("failure")
+    assert failure["problem"].startswith(f"saw the command write into {tmp_path} itself, past its working copy: 2 file")
+    assert failure["problem"].endswith("or give --in-place to accept it (warming up)")
+
+
+def test_trackers_of_experiments_are_off_unless_kept(own, cli, simulation, run_folder):
+    own("--keep-env", "WANDB_MODE", WANDB_MODE="online", NEPTUNE_MODE="async")
+    for start in simulation.starts(all=True):
+        if start["name"] in ("mine", "baseline"):
+            seen = {name: start["environment"][name] for name in ("WANDB_MODE", "NEPTUNE_MODE", "CLEARML_OFFLINE_MODE")}
+            assert seen == {"WANDB_MODE": "online", "NEPTUNE_MODE": "offline", "CLEARML_OFFLINE_MODE": "1"}
+    details = words(cli("report", run_folder, "--details").stdout)
+    assert "trackers off by NEPTUNE_MODE, SWANLAB_MODE, CLEARML_OFFLINE_MODE; --keep-env NAME keeps yours" in details
+    assert "folder a fresh copy for each start" in details
+
+
 def test_the_report(own):
-    result = own(*OWN, *METRIC)
+    result = own(*METRIC)
     text = words(result.stdout)
     assert result.returncode == 0, result.stderr
     for said in (
@@ -114,7 +157,7 @@ def test_the_report(own):
 
 
 def test_the_steps_of_its_optimizer_need_no_pattern(own, cli, simulation, run_folder):
-    result = own(*OWN, "--optimizer-steps", 12)
+    result = own("--optimizer-steps", 12)
     assert result.returncode == 0, result.stderr
     assert "profile samples ms/step" in words(result.stdout)
     assert "takes 100 steps in each sample and as many in all: the first 3 steps are left out" in words(result.stdout)
@@ -130,12 +173,12 @@ def test_every_process_of_the_command_is_checked(own, cli, simulation, run_folde
     rank = {"openmp": {"runtime": "gnu"}, "variables": {"sensitive": {"OMP_NUM_THREADS": "1"}}, "seconds": 0.01}
     others = [{"pid": pid, "argv": ["python", "rank.py"], "evidence": rank} for pid in (71, 72)]
     simulation.worker("mine", seconds=times(0.5), other_processes=others)
-    assert own(*OWN).returncode == 0  # a variable that the profile does not set, as torchrun's
+    assert own().returncode == 0  # a variable that the profile does not set, as torchrun's
     for other in others:
         other["evidence"] = {**rank, "variables": {"sensitive": {"MKL_NUM_THREADS": "9"}}}
     simulation.worker("mine", seconds=times(0.5), other_processes=others)
     second = run_folder.with_name("second")
-    result = own(*OWN, "--output", second, sets="  MKL_NUM_THREADS: 2\n")
+    result = own("--output", second, sets="  MKL_NUM_THREADS: 2\n")
     assert result.returncode == 1
     text = words(result.stdout)
     assert "mine is NOT IN EFFECT" in text
@@ -144,15 +187,15 @@ def test_every_process_of_the_command_is_checked(own, cli, simulation, run_folde
 
 
 def test_the_report_of_a_whole_command(own):
-    result = own(*OWN)
+    result = own("--whole-command")
     text = words(result.stdout)
     assert "profile samples ms/run system time" in text
-    assert "the whole command is one step, its start too; a --metric or --optimizer-steps would leave that out" in text
+    assert "the whole command is one step, its start too; leave out --whole-command to time its optimizer's" in text
     assert " ms per run" in result.stderr
 
 
 def test_other_reports_of_it(own, cli, run_folder, tmp_path):
-    own(*OWN, *METRIC)
+    own(*METRIC)
     details = words(cli("report", run_folder, "--details").stdout)
     assert f"command python train.py --epochs 1, in {tmp_path}" in details
     assert r"metric time ([\d.]+) ms, ms, without the first 2 readings; each sample a fresh process" in details
@@ -171,17 +214,32 @@ def test_other_reports_of_it(own, cli, run_folder, tmp_path):
 
 def test_one_that_is_resumed(own, cli, simulation, run_folder):
     simulation.worker("mine", seconds=times(0.5), does="exit", status=1, **{"from": 3})
-    assert own(*OWN, *METRIC).returncode == 1
+    assert own(*METRIC).returncode == 1
     simulation.worker("mine", seconds=times(0.5))
     result = cli("bench", "--resume", run_folder)
     assert "FASTER" in result.stdout
     assert all(start["arguments"][0] == "command" for start in simulation.starts(all=True) if start["name"] == "mine")
 
 
+def test_what_goes_on_with_it_names_the_training_last(own, simulation, run_folder, tmp_path, monkeypatch):
+    """An option behind ``--`` would be the training's."""
+    simulation.worker("mine", does="interrupt")
+    monkeypatch.setattr(seal, "is_good", lambda first: False)
+    result = own()
+    assert result.stderr.splitlines()[-1].endswith(f" --resume {run_folder} -- python train.py --epochs 1")
+
+
+def test_a_word_of_the_training_is_no_option_of_the_kits(own):
+    result = own(training=("python", "train.py", "other/mine.yaml", "--allow-unknown"))
+    line = next(line for line in result.stdout.splitlines() if "envkit exec" in line)
+    assert "--allow-unknown" not in line.partition(" -- ")[0]
+    assert "other/mine.yaml" not in line.partition(" -- ")[0]
+
+
 def test_another_python_on_the_path_is_not_resumed_with(own, cli, simulation, run_folder, tmp_path):
     """As where another virtual environment is active: its torch may be another one."""
     simulation.worker("mine", does="exit", status=1)
-    assert own(*OWN, *METRIC).returncode == 1
+    assert own(*METRIC).returncode == 1
     other = tmp_path / "other/python"
     other.parent.mkdir()
     other.symlink_to("/bin/true")
@@ -193,7 +251,7 @@ def test_another_python_on_the_path_is_not_resumed_with(own, cli, simulation, ru
 
 def test_what_the_worker_says_of_its_failure_is_shown(own, simulation, run_folder, cli):
     simulation.worker("baseline", does="problem", text=json.dumps({"problem": "found no step: none of 4 lines"}))
-    result = own(*OWN, *METRIC)
+    result = own(*METRIC)
     assert result.returncode == 1
     problem = "found no step: none of 4 lines (warming up)"
     assert f"FAILED block 1, baseline: the worker {problem}" in words(result.stdout)
@@ -204,7 +262,7 @@ def test_what_the_worker_says_of_its_failure_is_shown(own, simulation, run_folde
 def test_a_file_that_changes_between_samples(own, simulation):
     simulation.worker("mine", seconds=times(0.5), digests={"file train.py": "b" * 64})
     simulation.worker("baseline", digests={"file train.py": "c" * 64})
-    result = own(*OWN)
+    result = own()
     assert result.returncode == 1
     assert "its file train.py differs from that of earlier samples (" in words(result.stdout)
 
@@ -212,14 +270,14 @@ def test_a_file_that_changes_between_samples(own, simulation):
 def test_a_file_that_not_every_sample_has(own, simulation):
     """As one that the command writes."""
     simulation.worker("mine", seconds=times(0.5), digests={"file model.pt": "b" * 64})
-    assert own(*OWN).returncode == 0
+    assert own().returncode == 0
 
 
 def test_samples_with_different_numbers_of_readings(own, simulation):
     """Bars are drawn by time: what is faster draws fewer of them."""
     simulation.worker("mine", seconds=times(0.5), full_steps=120)
     simulation.worker("baseline", full_steps=240)
-    result = own(*OWN, *METRIC)
+    result = own(*METRIC)
     assert result.returncode == 0
     assert "\nmine     1.000 (" in result.stdout  # a mean step takes as long: 0.5 s of 120 steps, 1 s of 240
 
@@ -227,7 +285,7 @@ def test_samples_with_different_numbers_of_readings(own, simulation):
 def test_what_one_arm_warms_up_for_is_not_left_out_of_another_that_has_fewer_readings(own, simulation):
     simulation.worker("mine", seconds=times(0.5), full_steps=100)
     simulation.worker("baseline", full_steps=240, slow_steps=150)
-    result = own(*OWN, *METRIC)
+    result = own(*METRIC)
     assert result.returncode == 0
     assert "left out" not in result.stdout.replace("the first 2 readings are left out", "")
 
@@ -236,7 +294,7 @@ def test_a_variable_of_the_profile_s_that_the_command_replaces(own, simulation, 
     """One that changes nothing by its name too, of which the witness is asked."""
     seen = {"variables": {"named": {"TOKENIZERS_PARALLELISM": "false"}}}
     simulation.worker("mine", seconds=times(0.5), evidence=seen, other_processes=[])
-    result = own(*OWN, sets="  TOKENIZERS_PARALLELISM: 'true'\n")
+    result = own(sets="  TOKENIZERS_PARALLELISM: 'true'\n")
     assert result.returncode == 1
     assert "variable TOKENIZERS_PARALLELISM: expected true, seen false" in words(result.stdout)
     asked = {start["name"]: start["environment"].get("ENVKIT_NAMES") for start in simulation.starts(all=True)}
@@ -258,29 +316,29 @@ def test_the_command_to_use_starts_where_the_training_does(own, tmp_path):
     line = next(line for line in result.stdout.splitlines() if line.startswith("next "))
     options = f"--python {tmp_path}/simulation/python --keep-env A_TOKEN --allow-unknown"
     assert line.endswith(f"cd '{there}' && envkit exec {tmp_path}/mine.yaml {options} -- python train.py")
-    assert "cd " not in own(*OWN, "--output", tmp_path / "here").stdout
+    assert "cd " not in own("--output", tmp_path / "here").stdout
 
 
 def test_calibrating_and_planning_with_it(own, run_folder, tmp_path):
-    planned = own(*OWN, *METRIC, "--json", command="plan", blocks=5)
+    planned = own(*METRIC, "--json", command="plan", blocks=5)
     (need, *_) = json.loads(planned.stdout)["needs"]
-    same = f"--command 'python train.py --epochs 1' --metric '{METRIC[1]}' --unit ms --warmup-lines 2"
-    assert same in need["command"]
-    assert own(*OWN, "--output", tmp_path / "calibration", command="calibrate").returncode == 0
+    assert f"--metric '{METRIC[1]}' --unit ms --warmup-lines 2" in need["command"]
+    assert need["command"].endswith(" -- python train.py --epochs 1")
+    assert own("--output", tmp_path / "calibration", command="calibrate").returncode == 0
     assert record.first(tmp_path / "calibration")["plan"]["user_command"]["argv"][0] == "python"
 
 
 def test_a_baseline_of_it(own, cli, run_folder, tmp_path, simulation):
-    own(*OWN, *METRIC)
+    own(*METRIC)
     kept = ("--folder", tmp_path / "kept")
     assert cli("baseline", "save", "mine", "--from", run_folder, *kept).returncode == 0
-    what = (tmp_path / "mine.yaml", "--python", simulation.python, *OWN, *METRIC)
-    again = cli("baseline", "check", "mine", *what, *kept, "--output", tmp_path / "again", cwd=tmp_path)
+    what = (tmp_path / "mine.yaml", "--python", simulation.python, *METRIC)
+    again = cli("baseline", "check", "mine", *what, *kept, "--output", tmp_path / "again", *OWN, cwd=tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr
     assert record.first(tmp_path / "again")["plan"]["user_command"] == record.first(run_folder)["plan"]["user_command"]
     simulation.worker("baseline", digests={"command": "e" * 64})
     simulation.worker("mine", seconds=times(0.5), digests={"command": "e" * 64})
-    other = cli("baseline", "check", "mine", *what, *kept, "--output", tmp_path / "other", cwd=tmp_path)
+    other = cli("baseline", "check", "mine", *what, *kept, "--output", tmp_path / "other", *OWN, cwd=tmp_path)
     assert other.returncode == 2
     assert "the digest of the workload's command was aaaaaaaaaaaa and is now eeeeeeeeeeee" in other.stderr
 
@@ -290,7 +348,7 @@ def test_a_baseline_of_it(own, cli, run_folder, tmp_path, simulation):
 
 def test_after_the_first_run_of_each_it_is_said_how_many_fit(own, instant):
     instant.takes_s = 10.0
-    result = own(*OWN, blocks=None)
+    result = own("--whole-command", blocks=None)
     said = [line for line in result.stderr.splitlines() if line.startswith("envkit: ")]
     assert said == ["envkit: one run of each took 20 s in all: about 8 blocks fit into the budget"]
     assert result.returncode == 0
@@ -298,7 +356,7 @@ def test_after_the_first_run_of_each_it_is_said_how_many_fit(own, instant):
 
 def test_a_command_that_takes_longer_than_the_budget_is_refused_after_its_first_run(own, instant, events):
     instant.takes_s = 30.0
-    result = own(*OWN, "--budget", "20s", blocks=None)
+    result = own("--budget", "20s", blocks=None)
     assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
     assert result.stderr.startswith("envkit: --budget 20s is too short: a verdict needs 6 blocks, about 7 minutes on ")
     assert result.stderr.endswith("; give --budget 7m, or go on with: envkit bench --resume run\n")
@@ -308,7 +366,7 @@ def test_a_command_that_takes_longer_than_the_budget_is_refused_after_its_first_
 
 def test_a_budget_with_room_for_one_block_alone_is_refused_after_it_with_one_that_is_enough(own, instant):
     instant.takes_s = 60.0
-    result = own(*OWN, "--budget", "4m", blocks=None)
+    result = own("--budget", "4m", blocks=None)
     assert "a verdict needs 6 blocks, about 15 minutes on this machine" in result.stderr
     assert result.stderr.endswith("; give --budget 15m, or go on with: envkit bench --resume run\n")
     assert "no verdict yet: it needs 6 blocks, and there is 1; about 12 minutes more" in words(result.stdout)

@@ -11,7 +11,8 @@ from envkit.bench import record
 from tests.cli.commands.conftest import words
 from tests.simulation import times
 
-OWN = ("--command", "python train.py", "--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", 2)
+TIMES = ("--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", 2)
+OWN = ("--", "python", "train.py", "--epochs", "1")
 LOSS = ("--loss-metric", r"loss (\S+)")
 SEEDED = [[2.31, 2.05, 1.87]]
 # Each run draws other random numbers.
@@ -35,7 +36,7 @@ def scaled(factor, every):
 
 def test_the_worker_is_told_how_to_read_them(own, losses, simulation):
     losses(SEEDED, SEEDED)
-    assert own(*OWN, *LOSS).returncode == 0
+    assert own(*TIMES, *LOSS).returncode == 0
     assert all(r"--loss-metric=loss (\S+)" in start["arguments"] for start in simulation.starts())
 
 
@@ -52,7 +53,7 @@ def test_the_worker_is_told_how_to_read_them(own, losses, simulation):
 )  # fmt: skip
 def test_losses_that_do_not_differ(own, losses, baseline, mine, said):
     losses(baseline, mine)
-    result = own(*OWN, *LOSS)
+    result = own(*TIMES, *LOSS)
     text = words(result.stdout)
     assert result.returncode == 0
     assert said in text
@@ -73,7 +74,7 @@ def test_losses_that_do_not_differ(own, losses, baseline, mine, said):
 )  # fmt: skip
 def test_losses_that_differ(own, losses, baseline, mine, said):
     losses(baseline, mine)
-    text = words(own(*OWN, *LOSS).stdout)
+    text = words(own(*TIMES, *LOSS).stdout)
     assert f"LOSSES DIFFER by up to {said}: it changes what is learnt" in text
     assert ", but its losses differ: it changes what is learnt" in text
     assert "next find out why the losses of mine differ, before you use it" in text
@@ -81,7 +82,7 @@ def test_losses_that_differ(own, losses, baseline, mine, said):
 
 def test_a_profile_that_may_change_numerics_is_not_blamed(own, losses):
     losses(SEEDED, scaled(1.2, SEEDED))
-    text = words(own(*OWN, *LOSS, sets="numerics: may-differ\n").stdout)
+    text = words(own(*TIMES, *LOSS, sets="numerics: may-differ\n").stdout)
     assert "LOSSES DIFFER" not in text
     assert "Losses are within 22." in text
 
@@ -92,9 +93,9 @@ def test_several_profiles_share_a_line(own, cli, losses, write_profile, simulati
     for name, factor in (("a", 1.0), ("b", 1.001), ("c", 1.5)):
         simulation.worker(name, losses_in_turn=scaled(factor, UNSEEDED))
         names.append(write_profile(name, f"env:\n  SIMULATED: {name}\n"))
-    own(command="plan", blocks=5)  # which writes mine
+    own(command="plan", blocks=5, training=())  # which writes mine
     fixed = ("--python", simulation.python, "--seed", 7, "--blocks", 8, "--output", tmp_path / "several")
-    text = words(cli("bench", tmp_path / "mine.yaml", *names, *fixed, *OWN, *LOSS).stdout)
+    text = words(cli("bench", tmp_path / "mine.yaml", *names, *fixed, *TIMES, *LOSS, *OWN).stdout)
     assert "losses of c: LOSSES DIFFER by up to " in text
     assert "differ by rounding, or no more than single samples do (" in text
     assert "equal within the last printed digit: mine, a " in text
@@ -103,7 +104,7 @@ def test_several_profiles_share_a_line(own, cli, losses, write_profile, simulati
 
 def test_what_is_recorded_and_reported(own, cli, losses, run_folder, tmp_path, events):
     losses(SEEDED, scaled(1.003, SEEDED))
-    result = own(*OWN, *LOSS, "--json")
+    result = own(*TIMES, *LOSS, "--json")
     (comparison,) = json.loads(result.stdout)["comparisons"]
     assert comparison["losses"]["steps"] == 3
     assert comparison["losses"]["agree"] is True
@@ -130,29 +131,29 @@ def test_a_workload_file_has_it(own, losses, tmp_path):
 
 def test_a_baseline_and_a_plan_of_it(own, cli, losses, simulation, run_folder, tmp_path):
     losses(SEEDED, SEEDED)
-    own(*OWN, *LOSS)
+    own(*TIMES, *LOSS)
     kept = ("--folder", tmp_path / "kept")
     assert cli("baseline", "save", "mine", "--from", run_folder, *kept).returncode == 0
-    what = (tmp_path / "mine.yaml", "--python", simulation.python, *OWN, *LOSS)
-    again = cli("baseline", "check", "mine", *what, *kept, "--output", tmp_path / "again", cwd=tmp_path)
+    what = (tmp_path / "mine.yaml", "--python", simulation.python, *TIMES, *LOSS)
+    again = cli("baseline", "check", "mine", *what, *kept, "--output", tmp_path / "again", *OWN, cwd=tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr
     assert record.first(tmp_path / "again")["plan"]["user_command"]["loss_metric"] == LOSS[1]
-    planned = own(*OWN, *LOSS, "--json", "--output", tmp_path / "plan", command="plan", blocks=5)
+    planned = own(*TIMES, *LOSS, "--json", "--output", tmp_path / "plan", command="plan", blocks=5)
     assert r"--loss-metric 'loss (\S+)'" in json.loads(planned.stdout)["needs"][0]["command"]
 
 
 def test_a_calibration_without_it_counts_for_runs_with_it(own, losses, tmp_path, own_surroundings):
     losses(SEEDED, SEEDED)
     results = own_surroundings / "results"
-    assert own(*OWN, "--output", results / "one", command="calibrate").returncode == 0
-    text = words(own(*OWN, *LOSS, "--output", results / "two").stdout)
+    assert own(*TIMES, "--output", results / "one", command="calibrate").returncode == 0
+    text = words(own(*TIMES, *LOSS, "--output", results / "two").stdout)
     assert "floor baseline against itself differs by less than" in text
 
 
 def test_one_that_is_resumed_compares_all(own, cli, losses, simulation, run_folder):
     losses(SEEDED, SEEDED)
     simulation.worker("mine", seconds=times(0.5), losses_in_turn=SEEDED, does="exit", status=1, **{"from": 3})
-    assert own(*OWN, *LOSS).returncode == 1
+    assert own(*TIMES, *LOSS).returncode == 1
     losses(SEEDED, SEEDED)
     assert "Losses agree within the last digit" in words(cli("bench", "--resume", run_folder).stdout)
 
@@ -163,7 +164,7 @@ def test_one_that_is_resumed_compares_all(own, cli, losses, simulation, run_fold
 @pytest.mark.parametrize(("loss", "shown"), [(math.nan, "nan"), (math.inf, "inf")])
 def test_losses_that_are_no_numbers(own, losses, loss, shown):
     losses(SEEDED, [[2.31, 2.05, loss]])
-    result = own(*OWN, *LOSS)
+    result = own(*TIMES, *LOSS)
     assert result.returncode == 1
     fix = "lower its learning rate or, where it happens under one profile alone, leave this out"
     why = f"diverged: the loss of step 3 is {shown}, so that its speed says nothing; {fix} (warming up)"
@@ -173,7 +174,7 @@ def test_losses_that_are_no_numbers(own, losses, loss, shown):
 
 def test_another_number_of_losses_than_before(own, losses):
     losses(SEEDED, [[2.31, 2.05]])
-    result = own(*OWN, *LOSS)
+    result = own(*TIMES, *LOSS)
     assert result.returncode == 1
     text = words(result.stdout)
     assert " had 2; let each run" in text or " had 3; let each run" in text  # by which of the two came first
@@ -184,6 +185,6 @@ def test_another_number_of_losses_than_before(own, losses):
 def test_what_the_worker_says_of_its_losses_is_shown(own, simulation):
     problem = "saw 120 losses and 100 steps: both patterns must match the same steps"
     simulation.worker("baseline", does="problem", text=json.dumps({"problem": problem}))
-    result = own(*OWN, *LOSS)
+    result = own(*TIMES, *LOSS)
     assert result.returncode == 1
     assert f"baseline: the worker {problem} (warming up)" in words(result.stdout)

@@ -2,75 +2,143 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
+from envkit import cli as command_line
+from envkit.bench import record
+from envkit.bench.messages import FolderTooLarge, NoSuchLink
+from envkit.cli.messages import NoCommand, NotTogether, NotWithoutCommand, TwoTrainings, UnitWithoutMetric
+from envkit.common.errors import InputError
+from envkit.worker.user_command import working_copy
 from envkit.worker.workloads import WORKLOADS
 
-OWN = ("--command", "python train.py --epochs 1")
+OWN = ("--", "python", "train.py", "--epochs", "1")
 
 
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--metric", "step"], "--metric means nothing without --command; add it, or leave this out"),
-        (["--unit", "ms"], "--unit means nothing without --command; add it, or leave this out"),
-        (["--warmup-lines", 3], "--warmup-lines means nothing without --command; add it, or leave this out"),
-        (["--loss-metric", r"loss (\S+)"], "--loss-metric means nothing without --command; add it, or leave this out"),
-        (["--optimizer-steps", 9], "--optimizer-steps means nothing without --command; add it, or leave this out"),
-        ([*OWN, "--optimizer-steps", 9, "--metric", "step"],
-         "--metric means nothing with --optimizer-steps, which needs no pattern; leave one out"),
-        ([*OWN, "--optimizer-steps", 9, "--unit", "ms"],
-         "--unit means nothing with --optimizer-steps, which needs no pattern; leave one out"),
-        (["--command", ""], "--command is empty; give what starts your training, as 'python train.py'"),
-        (["--command", "  "], "--command is empty; give what starts your training, as 'python train.py'"),
-        (["--command", "sh -c 'echo"], "--command sh -c 'echo: no closing quotation; close it"),
-        (["--command", "cd x && python train.py"], "--command cd x && python train.py: '&&' is for a shell, and none "
-         "reads this; use bash -c '…', or quote it"),
-        (["--command", "cd x\npython train.py"], "--command cd x python train.py: a line break ends a command for a "
-         "shell, and none reads this; use bash -c '…', or end the line with a '\\'"),
-        ([*OWN, "--unit", "ms"], "--unit means nothing without --metric; add it, or leave this out"),
-        ([*OWN, "--warmup-lines", 3],
-         "--warmup-lines means nothing without --metric or --optimizer-steps; add one, or leave this out"),
-        ([*OWN, "--metric", r"(\d+)", "--unit", "sec"],
+        (["--metric", r"(\d+)", "--unit", "sec"],
          "--unit sec: no such unit; there are: s, ms, us, min, per-second, per-minute, auto"),
-        ([*OWN, "--metric", "step", "--unit", "ms"], "--metric 'step' has no group that could be a number with a unit; "
+        (["--metric", "step", "--unit", "ms"], "--metric 'step' has no group that could be a number with a unit; "
          "put one around the number, or leave the unit out"),
-        ([*OWN, "--metric", "time ("],
+        (["--metric", "time ("],
          "--metric 'time (' is no regular expression: missing ), unterminated subpattern at position 6"),
-        ([*OWN, "--metric", r"([\d.]+) ?it/s"],
+        (["--metric", r"([\d.]+) ?it/s"],
          r"--metric '([\d.]+) ?it/s' looks like a rate, and would be taken "
          "for seconds; give the unit per-second, or s if that is right"),
-        ([*OWN, "--metric", r"time (\S+) ?ms"],
+        (["--metric", r"time (\S+) ?ms"],
          r"--metric 'time (\S+) ?ms' looks like a number of ms, and would be taken "
          "for seconds; give the unit ms, or s if that is right"),
-        ([*OWN, "--metric", r"SPS: (\d+)"], r"--metric 'SPS: (\d+)' looks like a rate, and would be taken for seconds; "
+        (["--metric", r"SPS: (\d+)"], r"--metric 'SPS: (\d+)' looks like a rate, and would be taken for seconds; "
          "give the unit per-second, or s if that is right"),
-        ([*OWN, "--metric", r"(\S+) min/epoch"], r"--metric '(\S+) min/epoch' looks like a number of min, and would be "
+        (["--metric", r"(\S+) min/epoch"], r"--metric '(\S+) min/epoch' looks like a number of min, and would be "
          "taken for seconds; give the unit min, or s if that is right"),
-        ([*OWN, "--metric", "^step", "--unit", "auto"], "--metric '^step' has no group that could be a number with a "
+        (["--metric", "^step", "--unit", "auto"], "--metric '^step' has no group that could be a number with a "
          "unit; put one around the number, or leave the unit out"),
-        ([*OWN, "--metric", ""], "--metric '' is empty; give a regular expression, or a path as $.step_time"),
-        ([*OWN, "--loss-metric", "^step"],
+        (["--metric", ""], "--metric '' is empty; give a regular expression, or a path as $.step_time"),
+        (["--loss-metric", "^step"],
          r"--loss-metric '^step' has no group that could be a loss; put one around it, as in loss (\S+)"),
-        ([*OWN, "--loss-metric", r"loss (\S+) (\S+)"],
+        (["--loss-metric", r"loss (\S+) (\S+)"],
          r"--loss-metric 'loss (\S+) (\S+)' has 2 groups, and one can be a loss; write the others (?:…)"),
-        ([*OWN, "--loss-metric", ""],
+        (["--loss-metric", ""],
          "--loss-metric '' is empty; give a regular expression with a group around the loss, or a path as $.loss"),
-        ([*OWN, "--loss-metric", "loss ("], "--loss-metric 'loss (' is no regular expression: missing ), unterminated "
+        (["--loss-metric", "loss ("], "--loss-metric 'loss (' is no regular expression: missing ), unterminated "
          "subpattern at position 6"),
-        ([*OWN, "--workload", "cnn"], "--command and --workload both say what to measure; leave one out"),
-        ([*OWN, "--warmup-steps", 3],
+        (["--warmup-steps", 3],
          "--warmup-steps means nothing to a command of your own; leave it out, and give --warmup-lines"),
     ],
 )  # fmt: skip
 def test_options_that_are_refused(refused, tmp_path, options, line):
-    assert refused("bench", "baseline", *options, "--output", tmp_path / "run") == f"envkit: {line}"
+    assert refused("bench", "baseline", *options, "--output", tmp_path / "run", *OWN) == f"envkit: {line}"
     assert not (tmp_path / "run").exists()
 
 
 def test_no_steps_of_its_optimizer_are_none(cli):
-    result = cli("bench", "baseline", *OWN, "--optimizer-steps", 0)
+    result = cli("bench", "baseline", "--optimizer-steps", 0, *OWN)
     assert result.returncode == 2
     assert "--optimizer-steps: '0' is not a whole number above 0" in result.stderr
+
+
+@pytest.fixture
+def message_of(monkeypatch):
+    """Return the message with which a command line is refused."""
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+
+    def refused(*arguments):
+        with pytest.raises(InputError) as caught:
+            command_line._run([*map(str, arguments)])
+        return caught.value.message
+
+    return refused
+
+
+@pytest.mark.parametrize(
+    ("command", "profile"),
+    [
+        (("bench", "baseline"), "baseline"), (("matrix", "jemalloc", "tcmalloc"), "jemalloc"), (("matrix",), None),
+        (("ablate", "jemalloc"), "jemalloc"), (("tune",), None), (("plan", "jemalloc"), "jemalloc"),
+        (("calibrate",), None), (("compare-engines", "jemalloc"), "jemalloc"), (("submit", "jemalloc"), "jemalloc"),
+        (("fleet", "jemalloc"), "jemalloc"),
+    ],
+)  # fmt: skip
+def test_dashes_without_a_command(message_of, tmp_path, command, profile):
+    assert message_of(*command, "--output", tmp_path / "run", "--") == NoCommand(command[0], profile)
+    assert not (tmp_path / "run").exists()
+
+
+def test_options_of_the_kit_behind_the_dashes_are_the_commands(own, run_folder):
+    assert own("--whole-command", training=("python", "train.py", "--json", "--", "--metric")).returncode == 0
+    argv = ["python", "train.py", "--json", "--", "--metric"]
+    assert record.first(run_folder)["plan"]["user_command"]["argv"] == argv
+
+
+def test_a_folder_that_can_not_be_copied_is_refused_before_anything_starts(
+    message_of, simulation, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/x.bin").write_text("1234")
+    monkeypatch.setattr(working_copy, "MOST_BYTES", 3)
+    how = ("bench", "baseline", "--python", simulation.python, "--output", tmp_path / "run")
+    found = message_of(*how, *OWN)
+    assert isinstance(found, FolderTooLarge)
+    assert (found.folder, found.names[0]) == (str(tmp_path), "data" if found.bytes == 4 else found.names[0])
+    for name in ("nowhere", "..", "/etc"):
+        assert message_of(*how, "--link", name, *OWN) == NoSuchLink(name, str(tmp_path))
+    assert message_of(*how, "--link", "data", "--in-place", *OWN) == NotTogether(
+        "--link", "--in-place", "which makes no copy"
+    )
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--metric", "step"), NotWithoutCommand("--metric")),
+        (("--unit", "ms"), NotWithoutCommand("--unit")),
+        (("--warmup-lines", 3), NotWithoutCommand("--warmup-lines")),
+        (("--loss-metric", r"loss (\S+)"), NotWithoutCommand("--loss-metric")),
+        (("--optimizer-steps", 9), NotWithoutCommand("--optimizer-steps")),
+        (("--whole-command",), NotWithoutCommand("--whole-command")),
+        (("--workload", "cnn", *OWN), TwoTrainings("cnn")),
+        (("--unit", "ms", *OWN), UnitWithoutMetric()),
+        (("--optimizer-steps", 9, "--metric", "step", *OWN),
+         NotTogether("--metric", "--optimizer-steps", "which needs no pattern")),
+        (("--optimizer-steps", 9, "--unit", "ms", *OWN),
+         NotTogether("--unit", "--optimizer-steps", "which needs no pattern")),
+        (("--whole-command", "--metric", "step", *OWN),
+         NotTogether("--metric", "--whole-command", "which times the command from start to end")),
+        (("--whole-command", "--warmup-lines", 2, *OWN),
+         NotTogether("--warmup-lines", "--whole-command", "which times the command from start to end")),
+        (("--whole-command", "--optimizer-steps", 2, *OWN),
+         NotTogether("--optimizer-steps", "--whole-command", "which times the command from start to end")),
+    ],
+)  # fmt: skip
+def test_ways_to_time_it_that_do_not_go_together(message_of, tmp_path, options, message):
+    assert message_of("bench", "baseline", "--output", tmp_path / "run", *options) == message
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
@@ -82,13 +150,13 @@ def test_no_steps_of_its_optimizer_are_none(cli):
 )  # fmt: skip
 def test_how_to_train_is_its_own_affair(refused, tmp_path, option):
     why = "means nothing to a command of your own; leave it out, and give the command options of its own"
-    assert refused("bench", "baseline", *OWN, *option, "--output", tmp_path / "run") == f"envkit: {option[0]} {why}"
+    assert refused("bench", "baseline", *option, "--output", tmp_path / "run", *OWN) == f"envkit: {option[0]} {why}"
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("command", [("matrix", "jemalloc"), ("tune",)])
 def test_how_to_train_is_its_own_affair_in_other_commands_too(refused, tmp_path, command):
-    line = refused(*command, *OWN, "--scale", 2, "--output", tmp_path / "run")
+    line = refused(*command, "--scale", 2, "--output", tmp_path / "run", *OWN)
     assert line.startswith("envkit: --scale means nothing to a command of your own; ")
     assert not (tmp_path / "run").exists()
 

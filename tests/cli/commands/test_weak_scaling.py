@@ -163,5 +163,5 @@ def test_what_can_not_grow(refused, bench_arguments, run_folder, options, said):
     ],
 )
 def test_a_command_of_ones_own_has_batches_of_its_own(refused, tmp_path, options, said):
-    line = refused("bench", "baseline", *options, "--command", "python train.py", "--output", tmp_path / "run")
+    line = refused("bench", "baseline", *options, "--output", tmp_path / "run", "--", "python", "train.py")
     assert line.startswith(f"envkit: {said}")

@@ -11,7 +11,7 @@ import time
 import pytest
 from envkit.bench import record
 from envkit.bench.blocks import samples
-from envkit.bench.plan import UserCommand
+from envkit.bench.user_command import UserCommand
 from envkit.cli import slurm_node
 from envkit.cluster.slurm import node_status
 from envkit.cluster.slurm.collect import collect

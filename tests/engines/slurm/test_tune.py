@@ -54,10 +54,10 @@ def test_a_script_of_the_user_s_own_is_tuned_for_on_both_nodes_under_apptainer(
 
     def tune(budget, output):
         return cli(
-            "tune", "--nodes", 2, "--partition", "work", *engine_options("apptainer"), "--command", "python train.py",
+            "tune", "--nodes", 2, "--partition", "work", *engine_options("apptainer"),
             "--metric", r"took ([\d.]+) s", "--warmup-lines", 2, "--space", place / "python.yaml", "--space-only",
-            "--budget", budget, "--profile", place / "mine.yaml", "--output", place / output, "--json", cwd=place,
-            timeout_s=REAL_S, **surroundings,
+            "--budget", budget, "--profile", place / "mine.yaml", "--output", place / output, "--json",
+            "--", "python", "train.py", cwd=place, timeout_s=REAL_S, **surroundings,
         )  # fmt: skip
 
     result = tune("60s", "tuning")

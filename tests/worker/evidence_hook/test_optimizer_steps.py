@@ -60,6 +60,61 @@ def test_a_program_ends_at_the_step_after_so_many(run):
     assert min(steps["usage"].values()) >= 0
 
 
+SLOW = TRAIN.replace("print(step)", "__import__('time').sleep(0.01); print(step)")
+
+
+def test_with_a_least_time_it_goes_on_until_that_has_passed(run):
+    (steps,) = run("steps:1:3:0.3", SLOW.format(1000)).documents
+    assert steps["complete"]
+    assert sum(steps["step_s"]) >= 0.3
+    assert len(steps["step_s"]) > 3
+
+
+def test_with_a_least_time_it_takes_so_many_steps_all_the_same(run):
+    (steps,) = run("steps:1:7:0.001", SLOW.format(1000)).documents
+    assert len(steps["step_s"]) == 7
+
+
+def test_slow_steps_are_enough_after_a_longest_time(run):
+    script = """
+import sys
+finder = next(one for one in sys.meta_path if type(one).__name__ == "Finder")
+finder._steps._agree.__globals__["LONGEST_S"] = 0.0
+"""
+    (steps,) = run("steps:1:900:800", script + SLOW.format(1000)).documents
+    assert len(steps["step_s"]) == 5
+
+
+def test_all_ranks_end_at_the_same_step(run):
+    """Each waits for the other in every step, and would fail without it."""
+    script = """
+import os, socket, subprocess, sys, time
+if len(sys.argv) == 1:
+    ends = socket.socketpair()
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "train.py", str(end.fileno())], pass_fds=[end.fileno()],
+            env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2"},
+        )
+        for rank, end in enumerate(ends)
+    ]
+    for end in ends:
+        end.close()
+    sys.exit(max(rank.wait() for rank in ranks))
+import torch
+peer, sgd = socket.socket(fileno=int(sys.argv[1])), torch.optim.SGD()
+while True:
+    peer.send(b"x")
+    assert peer.recv(1), "the other rank has ended"
+    time.sleep(0.02 * int(os.environ["RANK"]))
+    sgd.step()
+"""
+    found = run("steps:1:3:0.3", script).documents
+    assert sorted(one["rank"] for one in found) == [0, 1]
+    assert all(one["complete"] for one in found)
+    assert len({len(one["step_s"]) for one in found}) == 1
+
+
 def test_one_that_catches_all_is_ended_again(run):
     script = TRAIN.format(5).replace("    sgd.step()\n", "    try: sgd.step()\n    except BaseException: print('no')\n")
     found = run("steps:1:1", script)

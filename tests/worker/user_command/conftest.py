@@ -16,7 +16,7 @@ from tests.conftest import PROJECT
 
 def started(*words, folder, argv, worker=(str(WORKER),), **variables):
     return subprocess.Popen(
-        [sys.executable, *worker, "command", "--folder", str(folder), *words, "--", *map(str, argv)],
+        [sys.executable, *worker, "command", "--folder", str(folder), "--in-place", *words, "--", *map(str, argv)],
         cwd=PROJECT, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, errors="replace",
     )  # fmt: skip

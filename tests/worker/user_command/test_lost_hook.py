@@ -15,10 +15,12 @@ from envkit.worker.user_command import lost_hook
 from envkit.worker.user_command.command import HOOK
 from envkit.worker.user_command.lookout import Lookout
 from envkit.worker.user_command.metric import NotMeasured
+from envkit.worker.user_command.optimizer_steps import Asked
 
 from tests import worker_runs
 from tests.worker import unhooked
 
+STEPS = Asked(3, steps=12)
 # Each is a shell's way to start train.py, why the hook is missing then, and the mend; RUN is the shell's command line.
 PYTHON = sys.executable
 CASES = {
@@ -149,19 +151,19 @@ def wait(lookout, seconds):
 def test_one_that_computes_is_an_alarm(started, evidence, quick):
     started(300, 300)
     with pytest.raises(NotMeasured, match=r"with -I Python ignores PYTHONPATH; start it without -I$"):
-        wait(Lookout(evidence, ["sh", "run.sh"], times_steps=True), 60)
+        wait(Lookout(evidence, ["sh", "run.sh"], STEPS), 60)
 
 
 @pytest.mark.parametrize("mark", ["started", "stepped"])
 def test_one_with_the_hook_is_none_nor_is_any_beside_one_that_steps(started, evidence, quick, mark):
     number = started(300, 300).pid if mark == "started" else 1
     Path(evidence, f"{number}.{mark}").touch()
-    wait(Lookout(evidence, ["sh", "run.sh"], times_steps=True), 1)
+    wait(Lookout(evidence, ["sh", "run.sh"], STEPS), 1)
 
 
 def test_a_helper_that_is_idle_is_none_until_it_was_there_for_long(started, evidence, quick, monkeypatch):
     started(300)
-    lookout = Lookout(evidence, ["sh", "run.sh"], times_steps=True)
+    lookout = Lookout(evidence, ["sh", "run.sh"], STEPS)
     wait(lookout, 1)
     monkeypatch.setattr(module, "LONG_S", 0.5)
     with pytest.raises(NotMeasured):
@@ -175,7 +177,7 @@ def test_a_helper_is_none_beside_one_with_the_hook_that_works_more(started, evid
         Path(evidence, f"{hooked.pid}.{mark}").touch()
     started(300)
     monkeypatch.setattr(module, "LONG_S", 0.5)
-    wait(Lookout(evidence, ["sh", "run.sh"], times_steps=True), 2)
+    wait(Lookout(evidence, ["sh", "run.sh"], STEPS), 2)
 
 
 def test_a_launcher_with_the_hook_does_not_hide_its_ranks(started, evidence, quick):
@@ -184,12 +186,12 @@ def test_a_launcher_with_the_hook_does_not_hide_its_ranks(started, evidence, qui
         Path(evidence, f"{launcher.pid}.{mark}").touch()
     started(300, 300)
     with pytest.raises(NotMeasured):
-        wait(Lookout(evidence, ["sh", "run.sh"], times_steps=True), 60)
+        wait(Lookout(evidence, ["sh", "run.sh"], STEPS), 60)
 
 
 def test_where_no_steps_are_timed_nothing_ends(started, evidence, quick):
     started(300, 300)
-    lookout = Lookout(evidence, ["sh", "run.sh"], times_steps=False)
+    lookout = Lookout(evidence, ["sh", "run.sh"], None)
     wait(lookout, 0.5)
     lookout.look()
     assert lookout.reason is not None

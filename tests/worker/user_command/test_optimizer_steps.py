@@ -9,7 +9,15 @@ import subprocess
 import pytest
 from envkit.worker.user_command import process_tree
 from envkit.worker.user_command.metric import NotMeasured
-from envkit.worker.user_command.optimizer_steps import GRACE_S, POLL_S, Asked, Watch, chosen
+from envkit.worker.user_command.optimizer_steps import (
+    GRACE_S,
+    INSTEAD,
+    POLL_S,
+    Asked,
+    Watch,
+    chosen,
+    require_first_step,
+)
 from envkit.worker.user_command.process_tree import Look, Usage
 
 STEPS = Asked(3, steps=12)
@@ -87,13 +95,54 @@ def test_no_steps(tmp_path, clock, names, ended, over):
         (tmp_path / name).touch()
     watch = Watch(WATCHED, tmp_path)
     if ended is not None:
-        for asked, given in ((STEPS, None), (WATCHED, watch)):
-            with pytest.raises(NotMeasured, match=f"^{ended}$"):
+        for asked, given, more in ((STEPS, None, f"; {INSTEAD}"), (WATCHED, watch, "")):
+            with pytest.raises(NotMeasured, match=f"^{ended}{more}$"):
                 chosen(asked, tmp_path, {}, given, 9.0)
     clock.update(now=45.0)
     assert watch.look()
     with pytest.raises(NotMeasured, match=f"^{over}$"):
         chosen(WATCHED, tmp_path, {}, watch, 45.0)
+
+
+# --- as many steps as the pace allows ---
+
+PACED = Asked(1, steps=12, least_s=5.0, first_s=60.0)
+
+
+def test_a_command_that_ends_by_itself_shows_its_pace_by_the_steps_it_took(tmp_path):
+    leave(tmp_path, 7, steps=5, complete=False)
+    assert len(chosen(PACED, tmp_path, {}, None, 9.0)["step_s"]) == 5
+    leave(tmp_path, 7, steps=4, complete=False)
+    with pytest.raises(NotMeasured, match=r"^saw the command end after 5 steps of its optimizer, and it takes 6; "):
+        chosen(PACED, tmp_path, {}, None, 9.0)
+
+
+def test_the_hook_is_told_what_to_wait_for():
+    assert (STEPS.variable, WATCHED.variable, PACED.variable) == ("steps:3:12", "seconds:3:10.0", "steps:1:12:5")
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [((), "imported no torch within 60 s"), (("7.torch",), "took no step of a torch optimizer within 60 s")],
+)
+def test_the_first_step_must_come_within_a_minute(tmp_path, names, said):
+    for name in names:
+        (tmp_path / name).touch()
+    require_first_step(PACED, tmp_path, 59.0)
+    require_first_step(STEPS, tmp_path, 3000.0)  # the user says how many, and may know that it starts slowly
+    with pytest.raises(NotMeasured) as caught:
+        require_first_step(PACED, tmp_path, 60.0)
+    assert str(caught.value).startswith(said)
+    for option in ("--optimizer-steps N", "--metric REGEX", "--whole-command"):
+        assert option in str(caught.value)
+
+
+def test_a_torch_that_can_not_say_when_an_optimizer_steps_is_told_at_once(tmp_path):
+    leave(tmp_path, 7, problem="has an old torch")
+    require_first_step(WATCHED, tmp_path, 1.0)
+    for asked in (STEPS, PACED):
+        with pytest.raises(NotMeasured, match=f"^has an old torch; {INSTEAD}$"):
+            require_first_step(asked, tmp_path, 1.0)
 
 
 # --- when a command was watched for long enough ---

@@ -57,7 +57,32 @@ def test_steps_are_those_of_the_optimizer(train):
     assert sum(found.document["step_s"]) < found.document["seconds"]
     assert found.document["losses"] == [2.5, 3.5, 4.5, 5.5]
     more = train("--optimizer-steps", 5, "--warmup-lines", 2).document
-    assert more["digests"]["command"] != found.document["digests"]["command"]
+    assert more["digests"]["command"] == found.document["digests"]["command"]  # the machine decides how many
+    other = train("--optimizer-steps", 4, "--warmup-lines", 2, every=2).document
+    assert other["digests"]["command"] != found.document["digests"]["command"]
+
+
+def test_as_many_as_fill_some_seconds(train):
+    paced = ("--optimizer-steps", 3, "--warmup-lines", 1, "--least-seconds", 0.3, "--loss-metric", r"loss (\S+)")
+    found = train(*paced)
+    assert found.status == 0
+    assert sum(found.document["step_s"]) >= 0.3
+    assert len(found.document["step_s"]) >= 3
+    assert found.document["losses"] == []  # other runs have other numbers of them
+
+
+def test_a_training_that_takes_no_step_is_ended_with_what_helps(train, tmp_path):
+    paced = ("--optimizer-steps", 3, "--warmup-lines", 1, "--least-seconds", 0.3, "--first-step-within", 8)
+    found = train(*paced, script="import torch, time\ntime.sleep(300)")
+    assert found.status == 1
+    assert "within 8 s; give --optimizer-steps N if its start takes longer, --metric" in found.document["problem"]
+
+
+def test_an_old_torch_is_told_before_the_training_ends(run, tmp_path):
+    stand_in_torch.write(tmp_path, registers=False)
+    found = run(*FEW, argv=[sys.executable, "-c", "import torch, time; time.sleep(300)"])
+    assert found.status == 1
+    assert "2.1 can; give --metric" in found.document["problem"]
 
 
 def test_losses_that_not_each_step_prints(train):

@@ -18,10 +18,11 @@ from envkit.advice import expected, reasons
 from envkit.advice.symptoms import Symptoms, of_process, of_sample
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record, room
-from envkit.bench.plan import REFERENCE_PROFILE, Arm, UserCommand
+from envkit.bench.plan import REFERENCE_PROFILE, Arm
 from envkit.bench.prepare import plan_of, prepare
 from envkit.bench.room import TooShort
 from envkit.bench.specification import Specification
+from envkit.bench.user_command import UserCommand
 from envkit.checks import steady_process
 from envkit.checks.doctor import diagnose_process
 from envkit.checks.doctor.finding import Finding, Situation
@@ -29,7 +30,7 @@ from envkit.cli import engine_options, measuring, output_options, watching
 from envkit.cli.arguments import duration, refuse, words
 from envkit.cli.measuring import Invocation
 from envkit.cli.parser import Parser
-from envkit.cli.user_command import shortened
+from envkit.cli.user_command import add_folder_options, folder_options, shortened
 from envkit.cli.workload_file import WARMUP_STEPS
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import short
@@ -46,7 +47,7 @@ SAMPLE_S, FEWEST_STEPS = 3.0, 6
 PROOF = "4m"
 ON_A_GPU = "it computes on a GPU, and all that taught the advice do not"
 # What a proof has in common with the watching, and what means nothing to a process that runs already.
-SAME = ("engine", *engines.base.EngineOptions.names(), "keep_env")
+SAME = ("engine", *engines.base.EngineOptions.names(), "keep_env", "link", "in_place")
 NOT_WITH_PID = ("prove", *SAME)
 
 
@@ -62,6 +63,7 @@ def add_arguments(parser: Parser) -> None:
                         help="pass this variable on although it can change the outcome")  # fmt: skip
     parser.add_argument("--output", metavar="DIR", type=Path,
                         help="write the record of --prove to DIR (default: in ./results)")  # fmt: skip
+    add_folder_options(parser)
     engine_options.add(parser, engine_options.OF_COMMAND, "run it with")
     output_options.add(parser)
 
@@ -107,7 +109,7 @@ def _specification(arguments: argparse.Namespace) -> Specification:
         arms=(Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local"),),
         budget_s=arguments.prove or 0.0,
         workload=shortened(shlex.join(argv)),
-        user_command=UserCommand(argv, str(Path.cwd().resolve())),
+        user_command=UserCommand(argv, str(Path.cwd().resolve()), **folder_options(arguments)),
         engine_options=engine_options.given(arguments),
         open_ended=False,
         keep_env=tuple(arguments.keep_env or ()),

@@ -87,6 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             named = {name: caller[name] for name in arguments.keep_env}
             environment, start, passed_on = in_container.prepare(arguments, command, named, evidence)
+        _say_other_machine(environment)
         _say_ranks(arguments.profile, environment.get("ranks", 1), command)
         _say_overruled(arguments.keep_env, environment["variables"])
         seen: dict[int, process_scan.Seen] = {}
@@ -174,6 +175,16 @@ def _say_overruled(kept: Sequence[str], variables: Mapping[str, str]) -> None:
     for name in kept:
         if name != PRELOAD and variables.get(name, os.environ[name]) != os.environ[name]:
             _say(f"--keep-env {name} keeps nothing: the profile itself sets {name}={variables[name]}")
+
+
+def _say_other_machine(environment: dict[str, Any]) -> None:
+    """Take the warning of another kind of machine out of the environment, and print it."""
+    if (warning := environment.pop("other_machine", None)) is not None:
+        from envkit import messages, rendering
+        from envkit.cli.execution import machine_kind  # which has the message
+
+        assert warning["code"] == machine_kind.OtherMachine.code
+        _say(rendering.text(messages.from_json(warning)))
 
 
 def _say_ranks(profile: str, ranks: int, command: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from envkit.analysis.summary import summarise
 from envkit.bench import record
 from envkit.bench.plan import REFERENCE_PROFILE, Arm
-from envkit.cli import measuring, measuring_options
+from envkit.cli import measuring, measuring_options, user_command
 from envkit.cli.arguments import counts, refuse, words_of
 from envkit.cli.parser import Parser
 from envkit.common import atomic, extras
@@ -35,8 +35,7 @@ BLOCKS = 3
 PICTURE = "grid.png"
 # What says how to train other workloads than the loader with its settings.
 NOT_HERE = (
-    "workload", "user_command", "metric", "unit", "warmup_lines", "loss_metric", "optimizer_steps", "full", "epochs",
-    "until", "scale", "data",
+    "workload", "user_command", *user_command.OPTIONS, "full", "epochs", "until", "scale", "data",
 )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from envkit.analysis.summary import summarise
 from envkit.bench import record
 from envkit.bench.blocks import block_ratios, recorded_plan, timed_steps
 from envkit.bench.plan import MARGIN
-from envkit.cli import measuring, measuring_options
+from envkit.cli import measuring, measuring_options, user_command
 from envkit.cli.arguments import option, words
 from envkit.cli.measuring_options import against_baseline
 from envkit.cli.parser import Parser
@@ -65,8 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _same_options(arguments: argparse.Namespace) -> list[str]:
     """The options that decide what is measured, and so how much noise it has, as they were given."""
     modes = ("device", "precision", "compile", "channels_last", "scale")
-    own = ("user_command", "metric", "unit", "warmup_lines", "loss_metric", "optimizer_steps")
-    trained = ("workload", *modes, *own, "steps", "warmup_steps", "data")
+    trained = ("workload", *modes, *user_command.OPTIONS, "steps", "warmup_steps", "data")
     names = (*trained, "timeout", "keep_env", "force", "allow_unknown")
     return words(arguments, ("engine", *EngineOptions.names(), *names))
 
@@ -86,7 +85,9 @@ def _tell(folder: Path, arguments: argparse.Namespace) -> int:
         # a margin above the difference would end the run as soon as it is known to be below that margin
         least = min(difference, plan.stopping.margin)
         margin = ["--margin", f"{least * 100:g}%"] if least != MARGIN else []
-        command = ["envkit", "bench", arguments.profile, *_same_options(arguments), *margin, "--budget", f"{minutes}m"]
+        own = ["--", *arguments.user_command] if arguments.user_command else []
+        same = _same_options(arguments)
+        command = ["envkit", "bench", arguments.profile, *same, *margin, "--budget", f"{minutes}m", *own]
         needs.append({"difference": difference, "blocks": blocks, "minutes": minutes, "command": shlex.join(command)})
     within = noise.within_share if noise else 0.0
     if arguments.json:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit import engines
+from envkit.analysis.engine_facts import machine_kind
 from envkit.analysis.summary import Summary
 from envkit.bench import record, seal
 from envkit.bench.context import ExecutionContext, recorded_context
@@ -237,6 +238,7 @@ def _write(
         "best_shipped": shipped,
         "shipped_not_tried": tuning.search.untried,
         "machine": machine,
+        profile_file.MACHINE: machine_kind(summary.inspection(summary.plan.reference)),
         "environment": won.environment.to_json(),
         "comparisons": summary.to_json()["comparisons"],
         "versus_best_shipped": decision.versus and decision.versus.to_json(),

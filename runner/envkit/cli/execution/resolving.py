@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from envkit.cli.execution.machine_kind import OTHER_MACHINE, difference
 from envkit.engines.base import Engine
 from envkit.engines.inspect_image import inspect
 from envkit.profiles import catalogue, profile
@@ -23,6 +24,8 @@ def make(name: str, engine: Engine, inherited: Mapping[str, str], allow_unknown:
     environment = resolve(chosen, inspection)
     catalogue.require(environment, inspection, allow_unknown)
     document = environment.to_json()
+    if (warning := difference(chosen.name, chosen.path, inspection)) is not None:
+        document[OTHER_MACHINE] = warning.to_json()
     if engine.name != "local" and (path := inspection.get("python_path")):
         document[PYTHON_PATH] = path
     return document

@@ -115,7 +115,7 @@ def _cpus_of_all_threads() -> set[int]:
 def _nodes_of(cpus: set[int]) -> set[str]:
     """The NUMA nodes, as in N0, that have one of these CPUs."""
     lists = Path("/sys/devices/system/node").glob("node[0-9]*/cpulist")
-    return {f"N{path.parent.name.removeprefix('node')}" for path in lists if expand_cpu_list(_text(path)) & cpus}
+    return {f"N{path.parent.name[len('node') :]}" for path in lists if expand_cpu_list(_text(path)) & cpus}
 
 
 def _rollup(field: str) -> int:

@@ -3,9 +3,13 @@
 ``sitecustomize`` imports this where ENVKIT_STEPS is set. It waits until the program imports ``torch.optim.optimizer``
 and has torch call it after each step of an optimizer. A step is one of the optimizer that stepped first (a GAN has two)
 or, where that one is gone, of the next; it lasts from the end of the one before, so that the first only starts the
-clock. With ``steps:W:N`` the program ends at the step that follows W to warm up and N that count. With ``seconds:W:S``
+clock. With ``steps:W:N`` the program ends at the step that follows W to warm up and N that count. With ``steps:W:N:S``
+it goes on until S seconds of steps have passed, or until 60 seconds and 5 steps have. With ``seconds:W:S``
 it is watched for S seconds after W steps, and for 4 steps at least, leaves its evidence, takes a few more steps under
 torch's profiler, and goes on: who started it ends it.
+
+Ranks wait for each other in each step, so that all must end at the same one. Without a fixed number the first process
+that has enough writes it into ``steps.agreed``, one step ahead of the others if there are any.
 
 In the folder of evidence each process that took steps leaves ``PID.steps``. ``PID.torch`` says that it has imported
 torch, ``PID.stepped`` that it took a step, ``PID.begin`` and ``PID.end`` that the steps that count begin, and have
@@ -21,6 +25,10 @@ is made, outside of any graph (``_Sentinel``).
 import os
 import sys
 
+import profiled_steps  # type: ignore[import-not-found]  # which is in this folder
+
+del sys.modules["profiled_steps"]  # the program may have a module of that name
+
 TYPE_CHECKING = False  # as typing has it, which need not be imported for that
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,11 +36,11 @@ if TYPE_CHECKING:
 
 OPTIMIZER = "torch.optim.optimizer"
 LEAST = 4  # steps that count, where the program is watched for some seconds
-PROFILED, PROFILED_S = 3, 5.0  # so many steps under the profiler, or fewer where these take longer (seconds)
+# With a least time so many steps are enough after LONGEST_S (seconds).
+LEAST_BY_PACE, LONGEST_S = 5, 60.0
 # So much longer are other ranks than the first watched: what they do afterwards would hold up that one's steps.
 LATER_S = 10.0
 TOO_OLD = "has a torch that can't say when an optimizer steps; 2.1 can"
-ENDED_FIRST = "the program ended before"
 USAGE = {
     "user_s": "ru_utime",
     "system_s": "ru_stime",
@@ -116,9 +124,10 @@ class Steps:
     """
 
     def __init__(self, how: str, folder: str, testify: "Callable[[], None]") -> None:
-        kind, warmup, amount = how.split(":")
+        kind, warmup, amount = how.split(":")[:3]
         self._ends_program = kind == "steps"
         self._warmup, self._amount = int(warmup), float(amount)
+        self._least_s = float(how.split(":")[3]) if how.count(":") > 2 else 0.0
         self._folder, self._testify, self._process = folder, testify, os.getpid()
         self._optimizer: Any = None
         self._name = ""
@@ -132,7 +141,7 @@ class Steps:
         self._end: Any = None
         self._delayed_s: float | None = None  # before them
         self._waited_s: float | None = None
-        self._profile = Profile()
+        self._profile = profiled_steps.Profile()
         self._has_left = False
         self._next: Callable[[float], None] = self._count  # what a step is for
         self._last = _Last()
@@ -200,8 +209,30 @@ class Steps:
 
     def _has_enough(self, now: float) -> bool:
         if self._ends_program:
-            return len(self._step_s) >= self._amount
+            if self._least_s:
+                self._agree(now - self._begin_s)
+            return not self._least_s and len(self._step_s) >= self._amount
         return len(self._step_s) >= LEAST and now - self._begin_s >= self._amount
+
+    def _agree(self, passed_s: float) -> None:
+        """Fix how many steps count, once enough of them were taken here or in another process."""
+        taken = len(self._step_s)
+        path = f"{self._folder}/steps.agreed"
+        try:
+            if not os.path.exists(path):  # noqa: PTH110
+                is_long = taken >= LEAST_BY_PACE and passed_s >= LONGEST_S
+                if not is_long and (taken < self._amount or passed_s < self._least_s):
+                    return
+                with open(path, "x") as file:  # noqa: PTH123
+                    file.write(f"{taken + 2 * _has_peers()}\n")
+            with open(path) as file:  # noqa: PTH123
+                text = file.read()
+        except FileExistsError:
+            return  # another process was first: its number is there at the next step
+        except OSError:
+            text = f"{taken}\n"  # the command has ended, and was judged
+        if text.endswith("\n"):
+            self._amount, self._least_s = int(text), 0.0
 
     def _stop_counting(self) -> None:
         delay_s = _delay_s()
@@ -216,7 +247,7 @@ class Steps:
         self._leave(self._document(False))
         self._next = self._look_closer
         self._profile.begin()
-        if self._profile.missing != ENDED_FIRST:
+        if self._profile.missing != profiled_steps.ENDED_FIRST:
             self._end_watching()
 
     def _end_program(self, now: float) -> None:
@@ -273,64 +304,6 @@ class Steps:
             pass  # the command has ended, and was judged
 
 
-class Profile:
-    """Some steps under torch's profiler: ``operators``, or why they are ``missing``."""
-
-    def __init__(self) -> None:
-        self._profiler: Any = None
-        self._begin_s = 0.0
-        self._step_s: list[float] = []
-        self.operators: dict[str, Any] | None = None
-        self.missing: str | None = ENDED_FIRST
-
-    def begin(self) -> None:
-        try:
-            import time
-
-            import torch
-            from torch.profiler import ProfilerActivity, profile
-
-            activities = [ProfilerActivity.CPU]
-            cuda: Any = torch.cuda
-            if cuda.is_available() and cuda.is_initialized():
-                activities.append(ProfilerActivity.CUDA)
-            with profile(activities=activities):  # its first use takes longer
-                pass
-            profiler: Any = profile(activities=activities)
-            profiler.__enter__()
-            self._profiler = profiler
-            self._clock: Callable[[], float] = time.perf_counter
-            self._begin_s = self._clock()
-        except Exception as error:  # as where the program itself is under the profiler
-            self._fail(error)
-
-    def step(self) -> bool:
-        """Count one; whether it was the last."""
-        self._step_s.append(self._clock() - self._begin_s)
-        return len(self._step_s) >= PROFILED or self._step_s[-1] >= PROFILED_S
-
-    def end(self) -> None:
-        if self._profiler is None or not self._step_s:
-            return
-        profiler, self._profiler = self._profiler, None
-        try:
-            profiler.__exit__(None, None, None)
-            # of the thread that trains, without those that help it, as ``envkit.worker.measure.operators`` has it
-            averages = [one for one in profiler.key_averages() if one.self_cpu_time_total > 0]
-            self.operators = {
-                "steps": len(self._step_s),
-                "seconds": self._step_s[-1],
-                "self_s": {one.key: one.self_cpu_time_total / 1e6 for one in averages},
-                "calls": {one.key: one.count for one in averages},
-            }
-            self.missing = None
-        except Exception as error:
-            self._fail(error)
-
-    def _fail(self, error: Exception) -> None:
-        self.missing = f"{type(error).__name__}: {error}"
-
-
 def _compile_nothing() -> "Callable[[], object]":
     """Keep torch.compile from looking at what this thread calls from here on; return what undoes that.
 
@@ -355,6 +328,17 @@ def _exit(frame: "Any", event: str, argument: object) -> None:
 
 
 _GLOBALS = globals()
+
+
+def _has_peers() -> bool:
+    """Whether other processes train with this one, by torch's word for it or a launcher's."""
+    if _number("WORLD_SIZE", 1) > 1:
+        return True
+    together = sys.modules.get("torch.distributed")
+    try:
+        return together is not None and together.is_initialized() and together.get_world_size() > 1
+    except Exception:  # a torch that was built without it
+        return False
 
 
 def _number(name: str, otherwise: int = 0) -> int:

@@ -108,7 +108,8 @@ def _testify(folder: str, cpus: "set[int]", block: "bytes | None", at_torch: "_A
         initial_environment.AT_TORCH, initial_environment.MAPPED_BEFORE_TORCH = at_torch.variables, at_torch.mapped
         _work_in_parallel()
         unfinished = Path(folder, f".{os.getpid()}")
-        told = {"pid": os.getpid(), "argv": sys.orig_argv, "evidence": collect()}
+        argv = getattr(sys, "orig_argv", [sys.executable, *sys.argv])  # Python 3.10 brought it
+        told = {"pid": os.getpid(), "argv": argv, "evidence": collect()}
         unfinished.write_text(json.dumps({**told, "seconds": time.perf_counter() - begin}))
         unfinished.replace(Path(folder, f"{os.getpid()}.json"))
     except Exception as error:  # a program must not end worse for being watched

@@ -17,10 +17,11 @@ import json
 import os
 import resource
 import selectors
+import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from envkit.worker.child import Child, Stopped, end_by, signal_name
 from envkit.worker.complaints import COMPLAINT
 from envkit.worker.measure import processor
 from envkit.worker.measure.train import counters, increase
-from envkit.worker.user_command import clock, files, other_process
+from envkit.worker.user_command import clock, files, other_process, working_copy
 from envkit.worker.user_command.lookout import Lookout
 from envkit.worker.user_command.losses import Losses, parse_losses
 from envkit.worker.user_command.metric import NotMeasured, parse, shown
@@ -111,11 +112,32 @@ def attempt(arguments: argparse.Namespace) -> dict[str, Any]:
     how = (arguments.metric, arguments.unit, arguments.warmup_lines, arguments.loss_metric)
     asked = Asked.given(arguments)
     try:
-        return command(arguments.argv, arguments.folder, *how, asked)
+        with _place(arguments) as place:
+            sample = command(arguments.argv, str(place.path), *how, asked)
+            return {**sample, **({"writes": writes} if (writes := place.writes()) else {})}
     except (Failed, NotMeasured) as problem:
         return {"problem": str(problem)}
     except Stopped as stopped:
         sys.exit(end_by(stopped.number))
+
+
+@contextlib.contextmanager
+def _place(arguments: argparse.Namespace) -> Iterator[working_copy.Place]:
+    """Where to start the command. Raises Failed if its folder can't be copied."""
+    folder = Path(arguments.folder)
+    if arguments.in_place or not folder.is_dir():  # which starting it tells
+        with working_copy.in_place(folder) as place:
+            yield place
+        return
+    with contextlib.ExitStack() as held:
+        try:
+            place = held.enter_context(working_copy.fresh(folder, arguments.link))
+        except working_copy.TooLarge as error:
+            names = ", ".join(error.names)
+            raise Failed(f"can't copy the folder: it is too large ({names}); give --link, or --in-place") from None
+        except (OSError, shutil.Error) as error:
+            raise Failed(f"can't copy the folder: {error}; give --link PATH, or --in-place") from None
+        yield place
 
 
 def command(
@@ -137,11 +159,10 @@ def command(
     readings = Readings(parse(metric, unit), warmup_lines) if metric is not None else None
     losses = Losses(parse_losses(loss_metric)) if loss_metric is not None else None
     named = files.named(argv, Path(folder))
-    timed = [list(argv), metric, unit, warmup_lines, *([asked.steps] if asked is not None else [])]
     with tempfile.TemporaryDirectory(prefix="envkit-evidence-") as evidence_folder:
         before = counters(cpus)
         watch = Watch(asked, Path(evidence_folder)) if asked is not None and asked.seconds else None
-        lookout = Lookout(Path(evidence_folder), argv, asked is not None)
+        lookout = Lookout(Path(evidence_folder), argv, asked)
         watched, status = _run(argv, folder, evidence_folder, readings, losses, asked, watch, lookout)
         usage = increase(before, counters(cpus))
         main, others = _evidence(Path(evidence_folder), watched, lookout.reason)
@@ -155,6 +176,8 @@ def command(
         lost = lookout.reason
         seen = chosen(asked, Path(evidence_folder), main, watch, seconds, lost) if asked is not None else None
     warmup, steps, values = _taken(seen, readings, losses, warmup_lines, seconds)
+    if asked is not None and asked.least_s:
+        values = []  # as many as the pace allowed, which are not those of other runs
     remarks = clock.check(readings, watched.begun_s, len(others) + 1) if readings is not None else {}
     return {
         "seconds": seconds,
@@ -167,8 +190,7 @@ def command(
         "cpu_s": _cpu_s(),
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
         "digests": {
-            # of what was run and timed: how losses are read changes nothing of that
-            "command": hashlib.sha256(json.dumps(timed).encode()).hexdigest(),
+            "command": _digest([list(argv), *((metric, unit, warmup_lines) if asked is None else ("optimizer",))]),
             **{f"file {name}": digest for name, digest in files.unchanged(named, argv, Path(folder)).items()},
         },
         "evidence": main["evidence"],
@@ -177,6 +199,14 @@ def command(
         **remarks,
         **({"observed": observed(seen, watch)} if seen is not None and watch is not None else {}),
     }
+
+
+def _digest(timed: list[Any]) -> str:
+    """Return the SHA-256 of what was run and timed.
+
+    How losses are read changes nothing of that, and how many steps of an optimizer are timed follows from the machine.
+    """
+    return hashlib.sha256(json.dumps(timed).encode()).hexdigest()
 
 
 def _taken(
@@ -207,6 +237,7 @@ def _run(
     earlier = os.environ.get("PYTHONPATH")
     environment = {
         **os.environ,
+        **({"PWD": folder} if "PWD" in os.environ else {}),
         "PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"),
         "ENVKIT_WHOLE_LINES": "1",
         "PYTHONPATH": f"{HOOK}:{earlier}" if earlier else str(HOOK),

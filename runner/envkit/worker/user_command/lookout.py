@@ -10,7 +10,7 @@ from pathlib import Path
 from envkit.worker.initial_environment import started_with
 from envkit.worker.user_command import lost_hook, process_tree
 from envkit.worker.user_command.metric import NotMeasured
-from envkit.worker.user_command.optimizer_steps import cannot_time
+from envkit.worker.user_command.optimizer_steps import Asked, cannot_time, require_first_step
 
 # How often processes are looked at until an optimizer has stepped, in seconds.
 LOOK_S = 0.5
@@ -22,13 +22,14 @@ LOST_S, LOST_CPU_S, LONG_S = 3.0, 2.5, 15.0
 class Lookout:
     """Remember why a process of this one's child has no hook (``reason``), from the looks that are taken.
 
-    ``argv`` is the child's command line. Where ``times_steps``, a training that can't be timed is reported at once:
-    launchers, loaders of data and short helpers are none.
+    ``argv`` is the child's command line. If steps are ``asked`` for, a training that can't be timed is reported at
+    once: launchers, loaders of data and short helpers are none.
     """
 
-    def __init__(self, folder: Path, argv: Sequence[str], times_steps: bool) -> None:
+    def __init__(self, folder: Path, argv: Sequence[str], asked: Asked | None) -> None:
         self._folder, self._command = folder, " ".join(argv)
-        self.is_waiting = times_steps
+        self._asked, self._begun_s = asked, time.perf_counter()
+        self.is_waiting = asked is not None
         self.reason: str | None = None
         self._next_s = 0.0
         self._lost: dict[int, tuple[float, process_tree.Look, bool]] = {}  # since when, and whether it runs a few words
@@ -42,6 +43,7 @@ class Lookout:
         if any(self._folder.glob("*.stepped")):
             self.is_waiting = False
             return
+        assert self._asked is not None, "steps are waited for"
         now_look = self.look()
         for pid, (since_s, first, few_words) in self._lost.items():
             spent_s = _cpu_s({pid}, first.processes, now_look.processes)
@@ -49,6 +51,7 @@ class Lookout:
             if (is_busy or now - since_s >= LONG_S) and self._trains_most(first, now_look):
                 assert self.reason is not None, "a process was lost"
                 raise NotMeasured(cannot_time(self.reason))
+        require_first_step(self._asked, self._folder, now - self._begun_s)
 
     def look(self) -> process_tree.Look:
         """Look at all processes below this one now."""

@@ -22,27 +22,34 @@ from envkit.worker.user_command.metric import NotMeasured
 POLL_S, GRACE_S = 0.25, 1.0
 # How many must count where a program is watched.
 LEAST = 4
+# How many must count where the machine's pace is to be seen.
+LEAST_BY_PACE = 5
 NO_STEP = "took no step of a torch optimizer"
 NO_TORCH = "is no Python program with torch, as far as can be seen"
+INSTEAD = "give --metric REGEX to read step times from its output, or --whole-command to time all of it"
 
 
 @dataclass(frozen=True)
 class Asked:
     """After ``warmup`` steps so many ``steps`` count; 0 of them watches the command for ``seconds``.
 
-    A command that is watched is ended after ``limit_s`` (seconds), whatever it has done.
+    Times are in seconds. With ``least_s`` steps count until so much time has passed, or until the command ends. No step
+    within ``first_s`` ends the command. One that is watched is ended after ``limit_s``, whatever it has done.
     """
 
     warmup: int
     steps: int = 0
     seconds: float = 0.0
     limit_s: float = 0.0
+    least_s: float = 0.0
+    first_s: float = 0.0
 
     @staticmethod
     def given(arguments: argparse.Namespace) -> Asked | None:
         """What the worker was told; None where it is not to look at an optimizer."""
         if arguments.optimizer_steps:
-            return Asked(arguments.warmup_lines, steps=arguments.optimizer_steps)
+            limits = {"least_s": arguments.least_seconds, "first_s": arguments.first_step_within}
+            return Asked(arguments.warmup_lines, steps=arguments.optimizer_steps, **limits)
         if arguments.watch:
             return Asked(arguments.warmup_lines, seconds=arguments.watch, limit_s=arguments.watch_limit)
         return None
@@ -50,7 +57,25 @@ class Asked:
     @property
     def variable(self) -> str:
         """ENVKIT_STEPS, as ``evidence_hook`` reads it."""
-        return f"steps:{self.warmup}:{self.steps}" if self.steps else f"seconds:{self.warmup}:{self.seconds}"
+        if not self.steps:
+            return f"seconds:{self.warmup}:{self.seconds}"
+        return f"steps:{self.warmup}:{self.steps}" + (f":{self.least_s:g}" if self.least_s else "")
+
+
+def require_first_step(asked: Asked, folder: Path, seconds: float) -> None:
+    """Raise NotMeasured if a command that has run for ``seconds`` without a step has had its time, or can't be timed.
+
+    A command that is watched goes on.
+    """
+    if not asked.steps:
+        return
+    problem = next((one["problem"] for one in documents(folder) if "problem" in one), None)
+    if problem is not None:
+        raise NotMeasured(f"{problem}; {INSTEAD}")
+    if asked.first_s and seconds >= asked.first_s:
+        found = NO_STEP if any(folder.glob("*.torch")) else "imported no torch"
+        slow = "--optimizer-steps N if its start takes longer"
+        raise NotMeasured(f"{found} within {asked.first_s:g} s; give {slow}, {INSTEAD.removeprefix('give ')}")
 
 
 def cannot_time(lost: str) -> str:
@@ -111,11 +136,18 @@ def chosen(
     """
     found = documents(folder)
     if not found:
-        raise NotMeasured(_nothing(folder, watch, seconds, lost))
+        raise NotMeasured(_nothing(folder, watch, seconds, lost) + (f"; {INSTEAD}" if asked.steps else ""))
     steps = next((one for one in found if one["pid"] == main.get("pid") and one["complete"]), found[0])
     if "problem" in steps:
-        raise NotMeasured(steps["problem"])
+        raise NotMeasured(steps["problem"] + (f"; {INSTEAD}" if asked.steps else ""))
     count = len(steps["step_s"])
+    if asked.least_s:
+        if count < LEAST_BY_PACE:
+            raise NotMeasured(
+                f"saw the command end after {asked.warmup + count} steps of its optimizer, and it takes "
+                f"{asked.warmup + LEAST_BY_PACE}; let it train for longer, or give --whole-command to time all of it"
+            )
+        return steps
     if asked.steps and count < asked.steps:
         raise NotMeasured(
             f"saw the command end before its optimizer took {asked.warmup + asked.steps} steps ({asked.warmup} to warm "

@@ -407,3 +407,16 @@ def test_what_the_runner_says_may_have_no_reader(shared):
     arguments = command_line("exec", shared / "wrong.yaml", "--", "sh", "-c", "exit 5")
     for to in ("&-", "/dev/full"):
         assert subprocess.run(["sh", "-c", f'"$@" 2>{to}', "sh", *arguments], check=False).returncode == 5
+
+
+def test_a_profile_that_won_on_another_kind_of_machine(execute, tmp_path):
+    """It is said once, also where what the profile comes to was kept; and nothing where it won on this kind."""
+    head = "title: A test\nwhy: {reason: A test., source: here}\nenv: {GREETING: hello}\n"
+    (tmp_path / "won.yaml").write_text(f"name: won\n{head}")
+    (tmp_path / "won.evidence.json").write_text('{"machine_kind": {"cpu": "Z80 (1/1)", "usable_cpus": 1}}')
+    for _ in range(2):
+        result = execute(str(tmp_path / "won.yaml"), "true")
+        assert result.returncode == 0
+        assert result.stderr.count("profile 'won' won on Z80 (1/1) with 1 usable CPU, and this is ") == 1
+    (tmp_path / "won.evidence.json").unlink()
+    assert "won on" not in execute(str(tmp_path / "won.yaml"), "true").stderr

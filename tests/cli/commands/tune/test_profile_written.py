@@ -7,7 +7,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from envkit.bench.plan import Arm, UserCommand
+from envkit.bench.plan import Arm
+from envkit.bench.user_command import UserCommand
 from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.profiles import profile
@@ -25,6 +26,7 @@ def test_its_evidence_lies_beside_it(tuned, local, tmp_path):
     path = local / f"{profile.tuned_name()}.evidence.json"
     evidence = json.loads(path.read_text())
     assert evidence["best"] == "tuned"
+    assert evidence["machine_kind"].keys() == {"cpu", "usable_cpus"}
     assert evidence["environment"]["variables"]["GOMP_SPINCOUNT"] == "1000"
     assert [one["arm"] for one in evidence["comparisons"]] == ["known", "tuned"]
     assert evidence["versus_best_shipped"]["low"] > 1

@@ -59,7 +59,7 @@ def test_a_profile_that_says_how_many_ranks_is_confirmed_on_them(
     ("options", "why"),
     [
         (("--nproc", 2), "has 2 ranks of its own, and --nproc 2 is given"),
-        (("--command", "python train.py"), "a command of your own starts its ranks itself"),
+        (("--", "python", "train.py"), "a command of your own starts its ranks itself"),
     ],
 )
 def test_a_profile_that_says_how_many_ranks_is_left_out(cli, arguments, shipped, write_profile, tmp_path, options, why):
@@ -93,7 +93,7 @@ def test_ranks_that_can_not_train_it_are_left_out(cli, simulation, together, arg
     assert set(launched) == ({"2"} if numerics == "any" else set())
 
 
-OWN = ("--command", "python train.py")
+OWN = ("--", "python", "train.py")
 
 
 @pytest.mark.parametrize(
@@ -106,5 +106,5 @@ OWN = ("--command", "python train.py")
     ],
 )
 def test_ranks_that_can_not_be_searched_or_had(refused, tmp_path, together, local, searched, options, said):
-    given = (*(together if searched else ()), *options, "--output", tmp_path / "tuning")
+    given = ("--output", tmp_path / "tuning", *(together if searched else ()), *options)
     assert said in refused("tune", *given)

@@ -190,9 +190,20 @@ def test_one_run_of_a_command_does_not_tell_that_a_candidate_has_other_losses(cl
     """Each may draw other random numbers."""
     arguments()
     simulation.worker("baseline", losses_in_turn=[[2.3, 2.0], [2.1, 1.5], [2.6, 2.2]])
-    own = ("--command", "python train.py", "--loss-metric", "loss (.*)")
-    result = cli("tune", *own, "--space", tmp_path / "small.yaml", "--budget", "100s", "--output", tmp_path / "tuning")
+    how = ("--space", tmp_path / "small.yaml", "--budget", "100s", "--output", tmp_path / "tuning")
+    own = ("--whole-command", "--loss-metric", "loss (.*)", "--", "python", "train.py")
+    result = cli("tune", *how, *own)
     assert (result.returncode, events(tmp_path, "failure")) == (0, []), result
+
+
+def test_a_command_that_writes_past_its_copy_ends_the_search_at_once(cli, arguments, simulation, tmp_path):
+    arguments()
+    simulation.worker("baseline", writes={"outside": {"files": 1, "bytes": 9, "names": ["last.pt"]}})
+    how = ("--space", tmp_path / "small.yaml", "--budget", "100s", "--output", tmp_path / "tuning")
+    result = cli("tune", *how, "--", "python", "train.py")
+    assert result.returncode == 1
+    assert len(events(tmp_path, "failure")) == 1
+    assert "past its working copy: 1 file (0.0 MiB), such as last.pt" in result.stderr.splitlines()[-1]
 
 
 def test_where_every_candidate_fails_one_line_says_why_and_nothing_is_written(tuned, engine, local, tmp_path):

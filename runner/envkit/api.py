@@ -1,0 +1,138 @@
+"""The Python interface, for notebooks and scripts: ``envkit.bench`` measures as the command ``envkit bench`` does."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from envkit import cli, rendering
+from envkit.analysis.summary import Summary, summarise
+from envkit.bench import record
+from envkit.cli import measuring
+from envkit.common.errors import INTERRUPTED, InputError
+from envkit.messages import Message
+from envkit.report import terminal
+
+
+class ReadableInputError(InputError):
+    """An InputError whose ``str`` is its message in English, as a traceback shows it. ``message`` has the code."""
+
+    def __str__(self) -> str:
+        return rendering.text(self.message)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a measurement found. ``str()`` of it is the report that the command line prints.
+
+    ``speedup`` is the baseline's time per step over the profile's, and ``low`` to ``high`` its confidence interval.
+    They are None if the run has no verdict. ``settings_in_effect`` is None if nothing was measured.
+    """
+
+    profile: str
+    verdict: str  # faster, slower, no difference found, NOT IN EFFECT, failed ...
+    speedup: float | None
+    low: float | None
+    high: float | None
+    settings_in_effect: bool | None
+    record: Path  # the folder of the record
+
+    def __str__(self) -> str:
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            terminal.show(self.summary, str(self.record), terminal.console())
+        return printed.getvalue()
+
+    @property
+    def summary(self) -> Summary:
+        """The record's contents. Its fields may change in any version."""
+        return summarise(record.read(self.record))
+
+
+def bench(
+    profile: str, command: Sequence[str] = (), *, budget: str | None = None, output: str | Path | None = None,
+    **options: Any,
+) -> Result:  # fmt: skip
+    """Measure ``profile`` against the baseline, and return what was found.
+
+    ``command`` is a training as a list of words, such as ``["python", "train.py"]``; without one the kit trains its own
+    workload. ``budget`` is a time such as ``"60s"``, and ``output`` the folder of the record. Other options are those
+    of ``envkit bench`` with underscores: ``metric="loss ([0-9.]+)"``, ``whole_command=True``, ``keep_env=["A", "B"]``.
+
+    Raise InputError for bad input. A run that fails, or has no verdict, is a Result that says so.
+
+    Until version 1.0 this interface may change with any release; CHANGELOG.md says how. The fields of Result stay.
+    """
+    argv = ["bench", profile, *_words({"budget": budget, **options}), "--json"]
+    with _readable(), _called([*argv, *(["--", *command] if command else [])]):
+        module, arguments = cli.parsed(sys.argv[1:])
+        for name in ("dry_run", "resume", "specification"):
+            if getattr(arguments, name):
+                raise InputError(NotInPython(name))
+        arguments.output = Path(output) if output is not None else measuring.new_folder(Path(profile).stem)
+        with redirect_stdout(io.StringIO()):
+            status = module.run(arguments)
+    if status == INTERRUPTED:
+        raise KeyboardInterrupt
+    return _result(arguments.output)
+
+
+class NotInPython(Message):
+    """An option of the command that gives no result."""
+
+    code = "api.no-such-option"
+    template = "envkit.bench() takes no option '{option}'; use the command line: envkit bench"
+
+    option: str
+
+
+def _result(folder: Path) -> Result:
+    summary = summarise(record.read(folder))
+    name = summary.plan.subjects[0].name
+    found = next((one for one in summary.comparisons if one.arm == name), None)
+    speedup = found.speedup if found else None
+    effect = [one.in_effect for one in summary.measured]
+    return Result(
+        profile=name,
+        verdict=found.words if found else str(summary.ended),
+        speedup=speedup.ratio if speedup else None,
+        low=speedup.low if speedup else None,
+        high=speedup.high if speedup else None,
+        settings_in_effect=all(effect) if effect else None,
+        record=folder,
+    )
+
+
+def _words(options: dict[str, Any]) -> list[str]:
+    words = []
+    for name, value in options.items():
+        for one in value if isinstance(value, list | tuple) else [value]:
+            if one is True:
+                words.append(f"--{name.replace('_', '-')}")
+            elif one is not None and one is not False:
+                words.append(f"--{name.replace('_', '-')}={one}")
+    return words
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        raise ReadableInputError(error.message) from None
+
+
+@contextmanager
+def _called(argv: Sequence[str]) -> Iterator[None]:
+    """Let records have the command line that does the same, not that of the notebook."""
+    before = sys.argv
+    sys.argv = ["envkit", *argv]
+    try:
+        yield
+    finally:
+        sys.argv = before

@@ -1,0 +1,185 @@
+"""Start a user's command in a fresh copy of its folder.
+
+A training is started many times. In its own folder it would overwrite the user's checkpoints, and each start could go
+on from what the one before left, which is other work. A copy protects both. It has real files, as a hard link would
+share what is appended. Virtual environments, tagged caches, ``.git`` and what the user names are linked, as training
+only reads them.
+Folders with a record of the kit's are left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from envkit.worker import scratch
+
+# A copy is made for each start, which takes time and room.
+MOST_BYTES, MOST_FILES = 2**30, 20_000
+# What a training may write must fit beside the copy.
+ROOM_BYTES = 2**30
+# A folder with one of these is a virtual environment, one of conda's, or a cache (bford.info/cachedir).
+ONLY_READ = ("pyvenv.cfg", "conda-meta", "CACHEDIR.TAG")
+RECORD = "record.jsonl"
+CACHE = "__pycache__"
+OWN = "envkit-"  # how temporary folders of the kit's begin
+EXAMPLES = 3
+
+
+class TooLarge(Exception):
+    """The folder is too large to be copied: ``names`` are the largest of what is in it."""
+
+    def __init__(self, size: int, files: int, names: Sequence[str]) -> None:
+        super().__init__(size, files, names)
+        self.size, self.files, self.names = size, files, names
+
+
+@dataclass
+class Survey:
+    """What is in a folder, by paths relative to it. A file has its size (bytes) and the time it was written (ns)."""
+
+    folders: list[str] = field(default_factory=list)
+    files: dict[str, tuple[int, int]] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)  # and what each is to point to
+
+    @property
+    def size(self) -> int:
+        return sum(size for size, _ in self.files.values())
+
+
+def survey(folder: Path, links: Sequence[str] = ()) -> Survey:
+    """Look at what a copy of ``folder`` has, ``links`` linked. Raise TooLarge, or OSError if it can't be read."""
+    found, linked = Survey(), {os.path.normpath(one) for one in links}
+    waiting = [""]
+    while waiting and len(found.files) <= 10 * MOST_FILES:
+        inner = waiting.pop()
+        with os.scandir(folder / inner) as entries:
+            listed = sorted(entries, key=lambda entry: entry.name)
+        if inner and any(entry.name == RECORD for entry in listed):
+            found.folders.remove(inner)
+            continue
+        for entry in listed:
+            if entry.name.startswith(OWN):
+                continue
+            name = os.path.join(inner, entry.name)  # noqa: PTH118 - a path of the survey
+            if entry.is_symlink():
+                found.links[name] = _target(folder, name)
+            elif name in linked or (entry.is_dir() and _is_only_read(entry)):
+                found.links[name] = entry.path
+            elif entry.is_dir():
+                found.folders.append(name)
+                waiting.append(name)
+            elif entry.is_file():
+                about = entry.stat()
+                found.files[name] = about.st_size, about.st_mtime_ns
+    if found.size > MOST_BYTES or len(found.files) > MOST_FILES:
+        raise TooLarge(found.size, len(found.files), _largest(found))
+    return found
+
+
+def _is_only_read(entry: os.DirEntry[str]) -> bool:
+    return entry.name == ".git" or any(os.path.lexists(f"{entry.path}/{name}") for name in ONLY_READ)
+
+
+def _target(folder: Path, name: str) -> str:
+    """Return what a symbolic link points to, seen from the copy: the same inside the folder, else a full path."""
+    text = str((folder / name).readlink())
+    parent = os.path.dirname(name)  # noqa: PTH120 - a path of the survey
+    stays = not os.path.isabs(text) and not os.path.normpath(os.path.join(parent, text)).startswith("..")  # noqa: PTH117, PTH118
+    return text if stays else os.path.normpath(folder / parent / text)
+
+
+def _largest(found: Survey) -> list[str]:
+    """Return the names at the top of the folder with the most bytes or, if none is large, the most files."""
+    sizes: dict[str, int] = {}
+    weighs = (lambda size: size) if found.size > MOST_BYTES else (lambda size: 1)
+    for name, (size, _) in found.files.items():
+        top = Path(name).parts[0]
+        sizes[top] = sizes.get(top, 0) + weighs(size)
+    return sorted(sizes, key=lambda top: -sizes[top])[:EXAMPLES]
+
+
+@dataclass
+class Place:
+    """Where a command is started: a copy of its ``folder``, or that itself."""
+
+    path: Path
+    folder: Path
+    before: Survey | None  # None for one that is too large to be looked at
+
+    def writes(self) -> dict[str, Any]:
+        """Return what was written since: into the place and, for a copy, into the folder itself.
+
+        Each has the number of files, their bytes, and some names. Empty if nothing was written or nothing is known.
+        """
+        if self.before is None:
+            return {}
+        found = {"inside": _changed(self.path, self.before)}
+        if self.path != self.folder:
+            found["outside"] = _changed(self.folder, self.before)
+        return {name: one for name, one in found.items() if one is not None}
+
+
+def _changed(folder: Path, before: Survey) -> dict[str, Any] | None:
+    """Return what is new or changed in ``folder``, or None. Python's own caches are none of the command's files."""
+    try:
+        now = survey(folder, [*before.links]).files
+    except TooLarge as error:
+        return {"files": error.files, "bytes": error.size, "names": [*error.names]}
+    except OSError:
+        return None
+    names = [name for name, about in now.items() if before.files.get(name) != about and CACHE not in name]
+    if not names:
+        return None
+    return {"files": len(names), "bytes": sum(now[name][0] for name in names), "names": names[:EXAMPLES]}
+
+
+@contextlib.contextmanager
+def in_place(folder: Path) -> Iterator[Place]:
+    """Start the command in its own folder."""
+    try:
+        before: Survey | None = survey(folder)
+    except (TooLarge, OSError):
+        before = None
+    yield Place(folder, folder, before)
+
+
+@contextlib.contextmanager
+def fresh(folder: Path, links: Sequence[str] = ()) -> Iterator[Place]:
+    """Make a copy of ``folder``, and remove it at the end. Raise TooLarge or OSError."""
+    found = survey(folder, links)
+    with scratch.folder("envkit-copy", _room(folder, found.size)) as made:
+        path = made / (folder.name or "copy")
+        path.mkdir(mode=0o700)
+        for name in found.folders:
+            (path / name).mkdir()
+        for name, target in found.links.items():
+            (path / name).symlink_to(target)
+        for name in found.files:
+            shutil.copy2(folder / name, path / name)
+        for name in reversed(["", *found.folders]):
+            shutil.copystat(folder / name, path / name)
+            (path / name).chmod(stat.S_IMODE((folder / name).stat().st_mode) | stat.S_IRWXU)
+        yield Place(path, folder, found)
+
+
+def _room(folder: Path, size: int) -> Path | None:
+    """Return where a copy fits: None for the temporary folder, else the folder itself. Raise OSError if it has none."""
+    for place, path in ((None, Path(scratch.temporary())), (folder, folder)):
+        about = os.statvfs(path)
+        if about.f_bavail * about.f_frsize >= size + ROOM_BYTES and os.access(path, os.W_OK):
+            return place
+    raise OSError(f"no room for a copy of {folder} there or in {scratch.temporary()}; set TMPDIR to a larger folder")
+
+
+def said(writes: Mapping[str, Any]) -> str:
+    """Return ``3 files (48.0 MiB), such as model.pt``."""
+    count, size = writes["files"], writes["bytes"]
+    mega = f"{size / 2**20:,.1f} MiB"
+    return f"{count} file{'' if count == 1 else 's'} ({mega}), such as {', '.join(writes['names'])}"

@@ -1,0 +1,148 @@
+"""Each start of a user's command in a fresh copy of its folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from envkit.worker import scratch
+from envkit.worker.user_command import working_copy
+
+from tests.conftest import PROJECT
+from tests.worker import stand_in_torch
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with code, a checkpoint, an environment, a record of the kit's, and links."""
+    made = tmp_path / "project"
+    for name, text in {
+        "train.py": "code", "checkpoints/last.pt": "weights", "data/train.bin": "data", "venv/pyvenv.cfg": "",
+        "venv/bin/python": "", ".cache/CACHEDIR.TAG": "",
+        ".git/HEAD": "", "results/run/record.jsonl": "{}", "results/run/page.html": "",
+        "envkit-copy-of-another/x": "",
+    }.items():  # fmt: skip
+        path = made / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "elsewhere").mkdir()
+    (made / "out").symlink_to("../elsewhere")
+    (made / "latest.pt").symlink_to("checkpoints/last.pt")
+    return made
+
+
+def test_a_copy_has_real_files_and_links_to_what_is_only_read(folder):
+    with working_copy.fresh(folder, ["data"]) as place:
+        assert (place.path.name, place.path.parent.stat().st_mode & 0o077) == ("project", 0)
+        assert (place.path / "train.py").read_text() == "code"
+        assert (place.path / "train.py").stat().st_ino != (folder / "train.py").stat().st_ino
+        assert (place.path / "train.py").stat().st_mtime_ns == (folder / "train.py").stat().st_mtime_ns
+        for name in ("venv", ".git", ".cache", "data"):
+            assert (place.path / name).readlink() == folder / name
+        assert (place.path / "latest.pt").resolve() == (place.path / "checkpoints/last.pt").resolve()
+        assert (place.path / "out").resolve() == folder.parent / "elsewhere"
+        assert list((place.path / "results").iterdir()) == []
+        assert not (place.path / "envkit-copy-of-another").exists()
+        assert place.writes() == {}
+    assert not place.path.exists()
+
+
+def test_a_training_can_not_destroy_what_is_in_the_folder(folder):
+    with working_copy.fresh(folder) as place:
+        (place.path / "checkpoints/last.pt").write_text("other weights")
+        with (place.path / "train.py").open("a") as file:
+            file.write("more")
+        (place.path / "new.pt").write_text("1234")
+        (place.path / "__pycache__").mkdir()
+        (place.path / "__pycache__/train.pyc").touch()
+        writes = place.writes()
+    assert (folder / "checkpoints/last.pt").read_text() == "weights"
+    assert (folder / "train.py").read_text() == "code"
+    assert writes == {"inside": {"files": 3, "bytes": 25, "names": ["new.pt", "train.py", "checkpoints/last.pt"]}}
+    assert working_copy.said(writes["inside"]) == "3 files (0.0 MiB), such as new.pt, train.py, checkpoints/last.pt"
+
+
+def test_what_is_written_past_the_copy_is_seen(folder):
+    with working_copy.fresh(folder) as place:
+        (folder / "checkpoints/last.pt").write_text("other weights")
+        assert place.writes() == {"outside": {"files": 1, "bytes": 13, "names": ["checkpoints/last.pt"]}}
+
+
+def test_in_place_writes_are_seen_too(folder):
+    with working_copy.in_place(folder) as place:
+        assert place.path == folder
+        (folder / "log").write_text("1")
+        assert place.writes()["inside"]["names"] == ["log"]
+
+
+@pytest.mark.parametrize(("limit", "value"), [("MOST_BYTES", 20), ("MOST_FILES", 2)])
+def test_a_folder_that_is_too_large_is_not_copied(folder, monkeypatch, limit, value):
+    (folder / "data/more.bin").write_text("more data than the rest")
+    monkeypatch.setattr(working_copy, limit, value)
+    with pytest.raises(working_copy.TooLarge) as caught:
+        working_copy.survey(folder)
+    assert (caught.value.names[0], caught.value.files) == ("data", 4)
+    with working_copy.in_place(folder) as place:
+        assert place.writes() == {}
+    if limit == "MOST_BYTES":
+        assert working_copy.survey(folder, ["data"]).size == 11
+
+
+def test_where_the_temporary_folder_has_no_room_the_copy_is_in_the_folder(folder, monkeypatch):
+    monkeypatch.setattr(working_copy, "ROOM_BYTES", 2**62)
+    with pytest.raises(OSError, match="set TMPDIR"), working_copy.fresh(folder):
+        pass
+    asked = []
+    monkeypatch.setattr(working_copy, "ROOM_BYTES", 0)
+    monkeypatch.setattr(scratch, "temporary", lambda: asked.append(1) or "/proc")
+    with working_copy.fresh(folder) as place:
+        assert place.path.parent.parent == folder
+        assert place.writes() == {}
+    assert asked
+    assert list(folder.glob(f"envkit-copy-{os.getuid()}-*")) == []
+
+
+RESUMING = """
+import os, time, torch
+sgd = torch.optim.SGD()
+begun = int(open("last.pt").read()) if os.path.exists("last.pt") else 0
+print("begins at", begun)
+for step in range(begun, 100):
+    sgd.step()
+    time.sleep(0.001)
+    open({path!r}, "w").write(str(step))
+"""
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start a training that goes on from its checkpoint: what it printed, and its document."""
+
+    def run(*options, path="last.pt"):
+        (stand_in_torch.write(tmp_path) / "train.py").write_text(RESUMING.format(path=path))
+        given = ["command", "--folder", tmp_path, "--optimizer-steps", 3, "--warmup-lines", 1, *options]
+        process = subprocess.run(
+            [sys.executable, "-m", "envkit.worker", *map(str, given), "--", sys.executable, "train.py"], cwd=PROJECT,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return process.stderr, json.loads(process.stdout)
+
+    return run
+
+
+def test_no_start_goes_on_from_the_one_before(start, tmp_path):
+    for _ in range(2):
+        printed, document = start()
+        assert "begins at 0" in printed
+        assert document["writes"]["inside"]["names"] == ["last.pt"]
+    assert not (tmp_path / "last.pt").exists()
+    for begun in (0, 3):  # as the user agreed
+        assert f"begins at {begun}" in start("--in-place")[0]
+
+
+def test_a_path_in_full_is_seen(start, tmp_path):
+    _, document = start(path=str(tmp_path / "last.pt"))
+    assert document["writes"]["outside"]["names"] == ["last.pt"]
