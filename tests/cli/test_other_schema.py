@@ -55,7 +55,7 @@ def test_the_message_names_the_file_its_schema_and_what_to_do():
         ("run", "bench --resume DIR"),
         ("run", "matrix --resume DIR"),
         ("run", "bench mine --resume DIR"),
-        ("run", "export-results DIR --format json"),
+        ("run", "export DIR --format json"),
         ("run", "baseline save old --from DIR"),
         ("run", "baseline check old --against DIR"),
         ("tune", "tune --resume DIR"),

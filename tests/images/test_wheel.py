@@ -44,7 +44,7 @@ print(in_effect)
 # What the kit needs torch for; what such a line leaves out is said before anything starts.
 NEED_TORCH = (
     "bench glibc-retain", "matrix", "calibrate", "plan glibc-retain", "ablate jemalloc-retain", "show glibc-retain",
-    "env glibc-retain", "doctor", "profile-ops baseline", "loader-grid",
+    "env glibc-retain", "doctor", "breakdown baseline", "loader-grid",
     "exec glibc-retain -- ./train.sh", "advise -- ./train.sh",
 )  # fmt: skip
 
@@ -249,7 +249,7 @@ def test_the_core_works_without_the_extras_and_names_them(installed, environment
         "bench baseline --workload translation": ("--workload translation", "sacrebleu"),
         "report . --html page.html": ("--html", "jinja2"),
         "report . --png page.png": ("--png", "matplotlib"),
-        "export-results --format parquet --output x": ("--format parquet", "pyarrow"),
+        "export --format parquet --output x": ("--format parquet", "pyarrow"),
     }
     for command, (needed_by, package) in lacking.items():
         assert refusal(installed(*command.split())) == text(MissingExtra(needed_by, package, EXTRAS[package]))

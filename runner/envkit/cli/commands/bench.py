@@ -28,11 +28,6 @@ def add_arguments(parser: Parser) -> None:
     rank_options.add_nodes_option(parser)
     instance_options.add_option(parser)
     image_options.add_options(parser)
-    parser.add_argument_group("output").add_argument(
-        "--specification", metavar="FILE", type=Path, advanced=True,
-        help="measure what this file asks for, as --dry-run printed it; it names programs to run, so "
-        "give none that you don't trust",
-    )  # fmt: skip
     measuring_options.add_dry_run(parser)
 
 
