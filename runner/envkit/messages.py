@@ -28,6 +28,7 @@ else:
     def dataclass_transform(**options: Any) -> Any:
         return lambda decorated: decorated
 
+
 _CLASSES: dict[str, type[Message]] = {}
 
 

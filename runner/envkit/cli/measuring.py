@@ -236,7 +236,7 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
     if then is not None and not unfinished and status == MEASURED:
         return then(folder)
     if how.json:
-        own = how.cut_short(summary, folder) if how.cut_short and unfinished else summary.to_json()
+        own = how.cut_short(summary, folder) if how.cut_short and unfinished else model.to_json(summary, str(folder))
         print(json.dumps({**own, "record": str(folder)}))
     else:
         terminal.show(summary, str(short(folder)), terminal.console())

@@ -10,6 +10,8 @@ from markupsafe import Markup
 
 from envkit.analysis.summary import Summary
 from envkit.bench.record import Event
+from envkit.messages import Message
+from envkit.rendering import text
 from envkit.report import pictures
 from envkit.report.model import report_of
 from envkit.report.parts import Drawing, Row
@@ -23,6 +25,7 @@ def page(folder: Path, events: Sequence[Event], summary: Summary) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=lambda value: text(value) if isinstance(value, Message) else value,
     )
 
     def drawn(drawing: Drawing, narrow: bool) -> Markup:

@@ -49,8 +49,8 @@ def page(fleet: Fleet) -> str:
         lstrip_blocks=True,
     )
     slow = fleet.of(NodeVerdict.SLOW)
-    in_words = " ".join(row.text for row in sentences.summary(fleet))
-    found = f"{sentences.headline(fleet).text}; the figures are in the table below"
+    in_words = " ".join(text(row.text) for row in sentences.summary(fleet))
+    found = f"{text(sentences.headline(fleet).text)}; the figures are in the table below"
     return environment.get_template("fleet.html.j2").render(
         place=fleet.place,
         profiles=", ".join(fleet.profiles),
