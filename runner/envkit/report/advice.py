@@ -73,7 +73,7 @@ def _to_go_on(summary: Summary, folder: str) -> list[Message]:
         arm = str(summary.failures[-1]["arm"])
         others = len(summary.plan.compared) > 1 and arm in [one.name for one in summary.plan.compared]
         return [messages.ResumeWithout(arm, resume) if others else messages.MendWorker(resume)]
-    if summary.not_in_effect:
+    if summary.not_in_effect or (grid.is_grid(summary.plan) and summary.ended is not None and unfinished is None):
         return []
     if unfinished is not None:
         return [messages.GoOn(unfinished.fewest, unfinished.blocks, unfinished.more_s, resume)]
@@ -235,24 +235,34 @@ def _at_once(summary: Summary, arm: Arm) -> Message | None:
 
 
 def _next(summary: Summary, comparison: Comparison, arm: Arm) -> Message | None:
-    there, reference = _there(summary, arm), summary.plan.reference_of(arm).name
-    if comparison.speedup and comparison.speedup.within_margin:
+    if comparison.speedup is None:
+        return _without_speedup(summary, comparison, arm)
+    reference = summary.plan.reference_of(arm).name
+    if comparison.speedup.within_margin:
         return messages.ChooseFreely(reference, arm.name)
-    if comparison.verdict == Verdict.FASTER:
-        if summary.plan.ranks_of(arm) > 1 and arm.ranks is None:  # they were asked for, and are not the profile's own
-            each = summary.plan.parts_of(arm)
-            name = f"{arm.profile}-{each}"
-            command = _exec(summary, replace(arm, profile=name), _torchrun(summary, arm))
-            return messages.UseCopy(arm.profile, name, each, command)
-        return messages.Use(arm.profile, _exec(summary, arm, _torchrun(summary, arm)))
     if comparison.verdict == Verdict.SLOWER:
         return messages.KeepReference(reference)
-    if comparison.verdict == Verdict.NOT_FOUND and comparison.deviation and comparison.speedup:
+    if comparison.verdict == Verdict.NOT_FOUND and comparison.deviation:
         return _longer(summary, comparison.speedup, comparison.deviation)
+    return _use(summary, arm) if comparison.verdict == Verdict.FASTER else None
+
+
+def _use(summary: Summary, arm: Arm) -> Message:
+    """Return how to use a profile; one without ranks of its own is copied to have those that were asked for."""
+    if summary.plan.ranks_of(arm) > 1 and arm.ranks is None:
+        each = summary.plan.parts_of(arm)
+        name = f"{arm.profile}-{each}"
+        command = _exec(summary, replace(arm, profile=name), _torchrun(summary, arm))
+        return messages.UseCopy(arm.profile, name, each, command)
+    return messages.Use(arm.profile, _exec(summary, arm, _torchrun(summary, arm)))
+
+
+def _without_speedup(summary: Summary, comparison: Comparison, arm: Arm) -> Message | None:
+    doctor = f"envkit doctor {_there(summary, arm)}"
     if comparison.verdict == Verdict.NOT_IN_EFFECT:
-        return _preload(summary) or messages.FindOutWhy(f"envkit doctor {there}")
+        return _preload(summary) or messages.FindOutWhy(doctor)
     if comparison.verdict == Verdict.NOT_ENDED and summary.not_in_effect:
-        return messages.MeasureWithout(summary.not_in_effect[0].arm, f"envkit doctor {there}")
+        return messages.MeasureWithout(summary.not_in_effect[0].arm, doctor)
     if comparison.verdict == Verdict.NOT_REACHED:
         return messages.TrainLonger(summary.plan.epochs)
     return None

@@ -26,9 +26,9 @@ DRIFT_P = 0.01
 def of(summary: Summary, one: Comparison) -> list[Message]:
     """Return the cautions on using the profile of a comparison."""
     found: list[Message] = []
-    if judgement.losses_differ(one) and tabled(summary):
+    if judgement.losses_differ(one):
         assert one.losses is not None, "they were compared"
-        found.append(messages.LossesDiffer(finite(one.losses.largest_difference)))
+        found += [messages.LossesDiffer(finite(one.losses.largest_difference))] if tabled(summary) else []
     elif judgement.may_change_results(summary, one.arm):
         found.append(messages.MayChangeResults())
     if OVERRIDES in summary.environments[one.arm].preload:

@@ -1,4 +1,4 @@
-"""What reports conclude of a comparison besides its interval: whether losses may differ, and how many blocks it takes."""
+"""What reports conclude of a comparison besides its interval, above all whether losses may differ."""
 
 from __future__ import annotations
 

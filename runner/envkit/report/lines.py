@@ -13,7 +13,7 @@ from envkit.analysis.noise import interference_with
 from envkit.analysis.summary import Comparison, Measured, Summary
 from envkit.bench.calibration import is_calibration
 from envkit.messages import Message
-from envkit.report import ablation, judgement, tables, wording
+from envkit.report import ablation, grid, judgement, tables, wording
 from envkit.report.cautions import finite
 from envkit.report.messages import lines as messages
 from envkit.report.parts import Row
@@ -29,6 +29,8 @@ MKL = "mkl-dispatch"
 
 def rows(summary: Summary) -> list[Row]:
     """Return the lines on what was verified and found."""
+    if grid.is_grid(summary.plan):
+        return [Row("Noise", one) for one in noise(summary)[:1]]
     found: list[tuple[str, Message | None]] = [
         ("Left out", messages.LeftOut(len(summary.not_measured)) if summary.not_measured else None),
         ("Settings", settings(summary)),

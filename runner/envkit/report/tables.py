@@ -28,7 +28,7 @@ def things(summary: Summary) -> str:
     if not summary.plan.across:
         return f"{_first(summary)}s"
     one = len({arm.profile for arm in summary.plan.compared}) == 1
-    return "workloads" if one else "profiles on workloads"
+    return "workloads" if one else "combinations"
 
 
 def _first(summary: Summary) -> str:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from envkit.cluster.fleet import picture, sentences
 from envkit.cluster.fleet.findings import Fleet, Kind, NodeVerdict, Result
+from envkit.rendering import text
 
 # Of these a page has no more, or a browser takes long to show it; the JSON document has all.
 MOST_NODES, MOST_VALUES, MOST_LEFT_OUT = 500, 12, 500

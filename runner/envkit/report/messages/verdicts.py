@@ -122,9 +122,7 @@ class Unfinished(Message):
 
     code = "report.unfinished"
     severity = WARNING
-    template = (
-        "UNFINISHED  {subject}: {blocks:count complete block}, and a verdict needs the whole run[, at least {fewest}]"
-    )
+    template = "UNFINISHED  {subject}: {blocks:count complete block}[, and a verdict needs {fewest}]"
 
     subject: str
     blocks: int
