@@ -66,27 +66,27 @@ def _label(one: Message) -> str:
 
 def _to_go_on(summary: Summary, folder: str) -> list[Message]:
     """Return how to come to a verdict, for a run that has none."""
-    command = "loader-grid" if grid.is_grid(summary.plan) else "bench"
-    resume = f"envkit {command} --resume {shlex.quote(folder)}"
-    unfinished = summary.course.unfinished
+    of_loader, unfinished = grid.is_grid(summary.plan), summary.course.unfinished
+    resume = f"envkit {'loader-grid' if of_loader else 'bench'} --resume {shlex.quote(folder)}"
     if summary.failures and not any(one.speedup for one in summary.comparisons):
         arm = str(summary.failures[-1]["arm"])
         others = len(summary.plan.compared) > 1 and arm in [one.name for one in summary.plan.compared]
         return [messages.ResumeWithout(arm, resume) if others else messages.MendWorker(resume)]
-    if summary.not_in_effect or (grid.is_grid(summary.plan) and summary.ended is not None and unfinished is None):
-        return []
-    if unfinished is not None:
+    if unfinished is not None and not summary.not_in_effect:
         return [messages.GoOn(unfinished.fewest, unfinished.blocks, unfinished.more_s, resume)]
     if summary.ended is None:
         return [messages.Resume(resume)]
+    return [] if of_loader or summary.not_in_effect else _to_know_more(summary)
+
+
+def _to_know_more(summary: Summary) -> list[Message]:
+    """Return how another run would come to a verdict."""
     if any(one.verdict == Verdict.TOO_FEW_SAMPLES for one in summary.comparisons):
         option = "--blocks" if summary.plan.stopping.blocks else "--budget"
         return [messages.RaiseLimit(option, judgement.fewest(summary))]
     if summary.plan.one_run_each and any(one.single_ratio for one in summary.comparisons):
         return [messages.AddBlocks("--blocks 8")]
-    if not summary.comparisons and summary.samples and not grid.is_grid(summary.plan):
-        return [messages.MeasureProfile()]
-    return []
+    return [messages.MeasureProfile()] if summary.samples and not summary.comparisons else []
 
 
 def _per_profile(summary: Summary) -> list[Message]:

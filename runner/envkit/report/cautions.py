@@ -9,6 +9,7 @@ from envkit.analysis import ranking
 from envkit.analysis.image_differences import CUDA_OF_BUILD
 from envkit.analysis.summary import Comparison, Summary
 from envkit.messages import Message
+from envkit.profiles.profile import Profile
 from envkit.report import judgement
 from envkit.report.messages import cautions as messages
 from envkit.report.parts import Row
@@ -37,6 +38,12 @@ def of(summary: Summary, one: Comparison) -> list[Message]:
     if ratio is not None:
         found.append(messages.CostsMemory(ratio))
     return found
+
+
+def of_profile(chosen: Profile) -> list[Message]:
+    """Return the cautions on using a profile that was not measured yet."""
+    found: list[Message] = [messages.MayChangeResults()] if chosen.numerics != "same" else []
+    return [*found, *([messages.VendorCheckOverridden()] if OVERRIDES in chosen.preload else [])]
 
 
 def finite(number: float) -> float | None:
