@@ -1,4 +1,4 @@
-"""Show what is being measured: one line that narrows on a terminal, a line now and then elsewhere. Written to stderr."""
+"""Show what is being measured on stderr: one line that narrows on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 

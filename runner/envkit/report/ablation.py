@@ -22,7 +22,7 @@ CLAUSES = {
     Contribution.HELPS: ("helps alone", "each help alone"),
     Contribution.COSTS: ("costs time", "cost time"),
     Contribution.EQUIVALENT: ("makes no relevant difference", "make no relevant difference"),
-    Contribution.NOT_FOUND: ("makes no difference that was found", "make no difference that was found"),
+    Contribution.NOT_FOUND: ("has no effect that was found", "have no effect that was found"),
 }
 # Of these what is said holds for the setting with the library that it needs.
 WITH_LIBRARY = (Contribution.ALONE, Contribution.HELPS, Contribution.REPLACED)
@@ -52,8 +52,8 @@ def costs_in_profile(one: Worth) -> bool:
 def words(summary: Summary, one: Worth) -> str:
     """What a setting does, in a few words."""
     if one.contribution == Contribution.EQUIVALENT:
-        return f"makes no difference larger than {_margin(summary)}"
-    return str(one.contribution)
+        return f"no difference above {summary.plan.stopping.margin * 100:g}%"
+    return CLAUSES[one.contribution][0] if one.contribution in CLAUSES else str(one.contribution)
 
 
 def clauses(summary: Summary) -> tuple[messages.SettingsDo, ...]:
@@ -83,7 +83,3 @@ def _shown(one: Ablated) -> str:
 
 def _cell(found: Speedup | None) -> str:
     return "-" if found is None else f"{ratio(found.ratio)}x ({ratio(found.low)} to {ratio(found.high)})"
-
-
-def _margin(summary: Summary) -> str:
-    return f"{summary.plan.stopping.margin * 100:g}%"

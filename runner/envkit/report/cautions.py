@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from envkit.analysis import ranking
 from envkit.analysis.image_differences import CUDA_OF_BUILD
@@ -77,7 +78,8 @@ def rows(summary: Summary) -> list[Row]:
             found += [messages.OfArm(one.arm, caution) for caution in of(summary, one)]
     said = [Row("Caution", one, "bad" if is_grave(one) else "plain") for one in found]
     findings = [one for one in ranking.findings(summary) if one["severity"] != "note"]
-    return [*said, *(Row("Caution", messages.Finding(one["code"], one["seen"], one["why"])) for one in findings)]
+    said += [Row("Caution", messages.Finding(one["code"], one["seen"], one["why"])) for one in findings]
+    return [row if number == 0 else replace(row, label="") for number, row in enumerate(said)]
 
 
 def is_grave(one: Message) -> bool:

@@ -98,7 +98,7 @@ def losses(summary: Summary) -> list[Message]:
     if any(one.what == OTHER_WEIGHTS for arm in plan.compared for one in summary.image_differences.get(arm.name, ())):
         return [messages.LossesOfOtherWeights()]
     others = [arm for arm in plan.compared if judgement.other_workload(summary, arm)]
-    found = _agreeing(summary, [one for one in compared if one.losses is not None], len(summary.comparisons))
+    found = _agreeing(summary, [one for one in compared if one.losses is not None], len(compared))
     if others:
         names = some_of([arm.name for arm in others], len(plan.compared))
         workloads = tuple(dict.fromkeys(plan.workload_of(arm) for arm in others))

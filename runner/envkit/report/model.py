@@ -129,7 +129,8 @@ def _narrow(summary: Summary) -> Table:
 
 
 def _wide(summary: Summary) -> Table:
-    rows, book = tables.wide_rows(summary), [[*row, "", "", "", ""] for row in tables.book(summary)]
+    rows, blanks = tables.wide_rows(summary), [""] * 5
+    book = [[*row, *blanks] for row in tables.book(summary)]
     weights = [*(ranking.weight(summary, row[0]) for row in rows), *("soft" for _ in book)]
     header = tables.wide_header(summary)
     meanings = tables.legend_text(summary)

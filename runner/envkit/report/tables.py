@@ -26,7 +26,7 @@ BOOK = {"baseline": (148, 0.8399), "intel-omp": (106, 0.8325)}
 def things(summary: Summary) -> str:
     """Return what is compared, in the plural."""
     if not summary.plan.across:
-        return f"{_first(summary)}s"
+        return "parts" if summary.plan.ablated else f"{_first(summary)}s"
     one = len({arm.profile for arm in summary.plan.compared}) == 1
     return "workloads" if one else "combinations"
 
@@ -219,8 +219,7 @@ def _beside(summary: Summary, name: str) -> str:
 
 
 def book(summary: Summary) -> list[list[str]]:
-    """Rows of the published figures, beside a training as long as the book's."""
+    """Return rows of the published figures by ``header``, beside a training as long as the book's."""
     if summary.plan.epochs != BOOK_EPOCHS or summary.plan.until or BOOK_WORKLOAD not in summary.plan.workloads:
         return []
-    return [[f"the book's {name}", "", f"{seconds} s", f"{share:.2%}", "", ""]
-            for name, (seconds, share) in BOOK.items()]  # fmt: skip
+    return [[f"the book's {name}", "", f"{seconds} s", f"{share:.2%}", ""] for name, (seconds, share) in BOOK.items()]

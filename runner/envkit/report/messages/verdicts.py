@@ -220,7 +220,7 @@ class SomeFasterUnderLoad(Message):
 class NoneFaster(Message):
     code = "report.none-faster"
     severity = NOTE
-    template = "NONE FASTER  of {of} {things} than {reference}: {counts}[; {load}]"
+    template = "NONE FASTER  {of} {things} against {reference}: {counts}[, {load}]"
 
     of: int
     things: str
