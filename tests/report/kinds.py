@@ -16,7 +16,9 @@ from tests.simulation import times
 NOISY = {"seconds": [1.2, 1.1, 0.8, 1.3, 0.9, 0.95, 1.05]}
 FAULTS = {"usage": {"minor_faults": 0, "system_s": 0.1}}
 MKL = {"preload": {"mkl-dispatch": "/kit/mkl-dispatch.so"}, "numerics": "may-differ"}
-MAPPED = {"evidence": {"openmp": {"runtime": "gnu"}, "variables": {"preloaded": {"/kit/mkl-dispatch.so": "mapped"}}}}  # as workers observe it
+MAPPED = {
+    "evidence": {"openmp": {"runtime": "gnu"}, "variables": {"preloaded": {"/kit/mkl-dispatch.so": "mapped"}}}
+}  # as workers observe it
 KMP = {"evidence": {"openmp": {"runtime": "gnu"}, "variables": {"sensitive": {"KMP_BLOCKTIME": "0"}}}}
 SEVEN = {
     "quick": {"seconds": times(0.4), **MAPPED},

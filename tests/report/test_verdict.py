@@ -168,7 +168,8 @@ def test_of_a_grid_the_fastest_and_how_far_it_is_from_the_slowest():
 
 
 @pytest.mark.parametrize(
-    ("ratio", "shown"), [(1.6554, "1.66"), (2, "2.00"), (1.004, "1.004"), (0.9996, "0.9996"), (1, "1.00"), (12, "12.00")]
+    ("ratio", "shown"),
+    [(1.6554, "1.66"), (2, "2.00"), (1.004, "1.004"), (0.9996, "0.9996"), (1, "1.00"), (12, "12.00")],
 )
 def test_a_ratio_has_as_many_digits_as_tell_it_from_one(ratio, shown):
     message = said.Found("mine", "baseline", ratio, ratio, ratio)

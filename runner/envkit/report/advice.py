@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from envkit.analysis import ranking
+from envkit.analysis.course import CUT_SHORT
 from envkit.analysis.load import Load
 from envkit.analysis.summary import Comparison, Summary
 from envkit.bench.calibration import is_calibration
@@ -74,7 +75,7 @@ def _to_go_on(summary: Summary, folder: str) -> list[Message]:
         return [messages.ResumeWithout(arm, resume) if others else messages.MendWorker(resume)]
     if unfinished is not None and not summary.not_in_effect:
         return [messages.GoOn(unfinished.fewest, unfinished.blocks, unfinished.more_s, resume)]
-    if summary.ended is None:
+    if summary.ended in CUT_SHORT:
         return [messages.Resume(resume)]
     return [] if of_loader or summary.not_in_effect else _to_know_more(summary)
 
