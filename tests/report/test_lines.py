@@ -1,4 +1,4 @@
-"""The labelled lines and cautions of a report, by their codes and fields; what they look like is in the golden files."""
+"""The labelled lines and cautions of a report, by codes and fields; what they look like is in the golden files."""
 
 from __future__ import annotations
 
