@@ -106,9 +106,7 @@ def _gains(runs: Sequence[Run]) -> list[str]:
     said = []
     if helped:
         ends = [f"{_times(ratio(one))} ({title}, {one.arm})" for title, one in helped.items()]
-        gains = (
-            f"speedups reach from {ends[-1]} to {ends[0]}" if len(ends) > 1 else f"its speedup is {ends[0]}"
-        )
+        gains = f"speedups reach from {ends[-1]} to {ends[0]}" if len(ends) > 1 else f"its speedup is {ends[0]}"
         said.append(f"For {len(helped)} of {_models(len(runs))} a profile is surely faster; {gains}.")
         best: dict[str, list[str]] = {}
         for title, one in helped.items():

@@ -114,7 +114,7 @@ def ratio(value: float) -> str:
 
 def exact_percent(share: float) -> str:
     """Return a share that a user gave, as ``2%`` or ``0.5%``."""
-    return f"{share * 100:g}%"
+    return f"{share * 100:.4g}%"
 
 
 FORMS: Mapping[str, Callable[[Any], str]] = {

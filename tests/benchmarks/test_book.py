@@ -127,7 +127,7 @@ def test_a_worker_that_fails_ends_it_without_a_page(table, simulation, page_file
     simulation.worker("baseline", does="exit", status=3)
     result = table()
     assert result.returncode == 1
-    assert "FAILED   block 1" in result.stdout
+    assert "Failed    block 1" in result.stdout
     assert not page_file.exists()
 
 

@@ -125,7 +125,8 @@ def _agreeing(summary: Summary, compared: Sequence[Comparison], everyone: int) -
 
     found: list[Message] = []
     if equal:
-        found.append(messages.LossesIdentical(steps, of(equal)))
+        kind = messages.LossesIdentical if summary.plan.user_command is None else messages.LossesPrintedAlike
+        found.append(kind(steps, of(equal)))
     if near:
         most = max(known[arm].largest_difference for arm in near)
         own = max(known[arm].own_difference or 0.0 for arm in near)

@@ -93,6 +93,17 @@ class LossesIdentical(Message):
     arms: str | None = None
 
 
+class LossesPrintedAlike(Message):
+    """Those that a user's command prints, so many in each sample."""
+
+    code = "report.losses-printed-alike"
+    severity = NOTE
+    template = "equal within the last printed digit ({losses} in each sample)[ for {arms}]"
+
+    losses: int
+    arms: str | None = None
+
+
 class LossesRounded(Message):
     code = "report.losses-rounded"
     severity = NOTE

@@ -154,7 +154,7 @@ class TargetNotReached(Message):
 class NothingCompared(Message):
     code = "report.nothing-compared"
     severity = NOTE
-    template = "ONE PROFILE  {subject}: nothing was compared with it[; measured {load}]"
+    template = "ONE PROFILE  {subject}: nothing was compared with it[; {load}]"
 
     subject: str
     load: Message | None = None
