@@ -58,7 +58,8 @@ def settings(summary: Summary) -> Message | None:
     if len(compared) > 1:
         return _settings_of_many(summary, compared)
     if summary.not_in_effect:
-        return None
+        outside = next((one.not_observed for one in summary.not_in_effect if one.not_observed), None)
+        return messages.SeenFromOutside(outside) if outside else None
     if not compared:
         return messages.NotVerifiedYet() if summary.comparisons else None
     return _settings_of_one(summary, compared[0])
