@@ -288,13 +288,6 @@ def test_how_things_stand_goes_to_stderr_and_the_report_to_stdout(bench, simulat
     assert "Details   " in result.stdout
 
 
-def test_without_a_terminal_a_line_comes_every_30_seconds(bench, simulation, instant, monkeypatch):
-    now = iter(range(0, 10_000, 12))
-    monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(now)))
-    lines = [line for line in bench("mine").stderr.splitlines() if line.startswith("block")]
-    assert [line.partition(" of")[0] for line in lines] == ["block 3", "block 6"]
-
-
 @pytest.mark.parametrize(("cpu_s", "found"), [(5.5, 2.25), (3.0, 0.0), (None, None)])
 def test_what_the_engine_ran_beside_a_worker_is_known(cpu_s, found):
     """In every sample, those of a search too: it is not the use of others."""

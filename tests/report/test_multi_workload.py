@@ -12,7 +12,7 @@ from envkit.bench.plan import Plan, WorkloadSpec
 from envkit.report import advice, html, markdown, multi_workload, wording
 from envkit.report.exports.rows import results
 from envkit.report.messages import advice as messages
-from envkit.report.messages.verdicts import Counted
+from envkit.report.messages.verdicts import TooFewBlocks
 from envkit.report.pictures import png
 from envkit.report.verdict import headline
 
@@ -187,7 +187,7 @@ def test_losses_that_differ_stand_out():
 def test_too_few_blocks_say_how_many_it_takes():
     summary = summarise(events(4))
     assert [row.text for row in advice.rows(summary)] == [messages.RaiseLimit("--budget", 8)]
-    assert headline(summary).text.counts == (Counted(4, "without a result"),)
+    assert headline(summary).text == TooFewBlocks("4 combinations", 4, 8)
 
 
 def test_a_failure_leaves_a_table_without_verdicts():

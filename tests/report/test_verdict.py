@@ -140,7 +140,7 @@ def test_the_best_under_a_load_is_named_with_it():
 
 def test_many_without_a_result():
     unfinished = first(events_of(ended=None, others={"other": {}}))
-    assert (type(unfinished), unfinished.of, unfinished.reason) == (said.NoResults, 2, None)
+    assert (type(unfinished), unfinished.subject, unfinished.blocks) == (said.Unfinished, "2 profiles", 7)
     unlike = first(events_of(5, others={"other": NOT_IN_EFFECT}))
     assert [one.kind for one in unlike.counts] == ["without a result", "not in effect"]
 

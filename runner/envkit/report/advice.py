@@ -102,7 +102,7 @@ def _per_profile(summary: Summary) -> list[Message]:
     for one in ranked:
         arm = summary.plan.arm(one.arm)
         wrong = one.verdict == Verdict.NOT_IN_EFFECT or learns_otherwise(summary, one)
-        if len(ranked) > 1 and best_told and not wrong:
+        if len(ranked) > 1 and best_told and not wrong and not summary.plan.at_once:
             continue
         if is_calibration(summary.plan):
             told = _after_calibration(one)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 from envkit.analysis.summary import Comparison, Summary
 from envkit.bench.calibration import is_calibration
@@ -39,6 +40,12 @@ def other_workload(summary: Summary, arm: Arm) -> str | None:
 def fewest(summary: Summary) -> int:
     """Return the fewest blocks that can give each comparison an interval."""
     return summary.plan.fewest_blocks
+
+
+def complete_blocks(summary: Summary) -> int:
+    """Return how many blocks have a sample of each arm."""
+    arms = Counter(sample.block for sample in summary.samples)
+    return sum(number == len(summary.plan.arms) for number in arms.values())
 
 
 def noise_floor(summary: Summary, blocks: int) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from envkit.analysis import ranking
 from envkit.analysis.load import HOT, OTHERS, STOLEN, Load
@@ -94,9 +95,9 @@ def without_speedup(summary: Summary, one: Comparison) -> Message:
     if one.verdict == Verdict.NOT_ENDED and wrong:
         return messages.NotInEffect(wrong[0])
     if one.verdict == Verdict.TOO_FEW_SAMPLES:
-        blocks = len({sample.block for sample in summary.samples})
-        return messages.TooFewBlocks(names(summary, one)[0], blocks, judgement.fewest(summary))
-    unfinished, blocks = summary.course.unfinished, len({sample.block for sample in summary.samples})
+        fewest = judgement.fewest(summary)
+        return messages.TooFewBlocks(names(summary, one)[0], judgement.complete_blocks(summary), fewest)
+    unfinished, blocks = summary.course.unfinished, judgement.complete_blocks(summary)
     return messages.Unfinished(names(summary, one)[0], blocks, unfinished.fewest if unfinished else None)
 
 
@@ -116,9 +117,7 @@ def _of_many(summary: Summary) -> Message:
     sound = [one for one in found if ranking.ratio_of(one) and not judgement.learns_otherwise(summary, one)]
     sound.sort(key=lambda one: ranking.ratio_of(one) or 0, reverse=True)
     if not any(map(ranking.ratio_of, found)):
-        reasons = {without_speedup(summary, one) for one in found}
-        reason = reasons.pop() if len(reasons) == 1 else None
-        return messages.NoResults(of_all, things, counts, reason)
+        return _without_results(summary, found)
     if summary.plan.one_run_each:
         best = [*sound, *found][0]
         ratio = ranking.ratio_of(best) or 1.0
@@ -135,6 +134,17 @@ def _of_many(summary: Summary) -> Message:
     if load is not None:
         return messages.SomeFasterUnderLoad(*named, load=load, counts=counts)
     return messages.SomeFaster(*named, counts=counts)
+
+
+def _without_results(summary: Summary, found: Sequence[Comparison]) -> Message:
+    """Return why no comparison has a speedup: the one reason of all, or how many came to what."""
+    reasons = {without_speedup(summary, one) for one in found}
+    first, things = next(iter(reasons)), tables.things(summary)
+    if len(reasons) == 1:
+        return first
+    if isinstance(first, messages.Unfinished | messages.TooFewBlocks) and len({*map(type, reasons)}) == 1:
+        return replace(first, subject=f"{len(found)} {things}")
+    return messages.NoResults(len(found), things, counted(summary, found))
 
 
 def _shared_load(found: Sequence[Comparison]) -> Load | None:

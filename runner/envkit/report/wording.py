@@ -88,7 +88,7 @@ def _blocks(summary: Summary, blocks: int) -> str:
 def _floor(summary: Summary, blocks: int) -> str:
     known, share = summary.calibration, noise_floor(summary, blocks)
     if share is None:
-        return "noise floor unknown; measure it with: envkit calibrate"
+        return "unknown; measure it with: envkit calibrate"
     found = f"baseline against itself stays within {ratio(1 / (1 + share))}x to {ratio(1 + share)}x in 95% of such runs"
     if known is None or is_calibration(summary.plan):
         return f"{found}; later runs use it while this record stays in results/"

@@ -165,7 +165,7 @@ def test_diff_of_two_machines_shows_the_environments_and_no_speed(save, diff):
     assert "ms/step" not in result.stdout
     document = json.loads(diff("--json").stdout)
     assert (document["speed"], document["regression"]) == (None, False)
-    assert document["not_compared"] == [why.removeprefix("not compared: ")]
+    assert document["not_compared"] == [why.removeprefix("NOT COMPARED ")]
 
 
 def test_list(save, cli, folder):

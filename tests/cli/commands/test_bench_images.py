@@ -133,7 +133,7 @@ def test_images_are_compared_on_several_ranks_too(bench_images, old, new):
     assert result.returncode == 0, result
     said = words(result.stdout)
     assert said.startswith("FASTER image new on 2 ranks: 2.00x image old speed")
-    assert "Waiting new's ranks communicate" in said
+    assert "new's ranks communicate or wait" in said
     started = [start["arguments"][:4] for image in (old, new) for start in image.starts()]
     assert started == [["ranks", "--nproc", "2", "--"]] * 12
 
@@ -257,7 +257,7 @@ def test_other_weights_to_begin_with_are_said_and_losses_not_compared(bench_imag
     new.worker("baseline", digests={"initial_weights": "9" * 64}, losses=[9.0, 8.0, 7.0])
     result = bench_images()
     assert result.returncode == 0, result
-    assert "Losses    not compared: the images' PyTorch versions start from different weights" in result.stdout
+    assert "Losses not compared: the images' PyTorch versions start from different weights" in words(result.stdout)
     assert "LOSSES DIFFER" not in result.stdout
     assert summarise(record.read(run_folder)).comparisons[0].losses is None
 

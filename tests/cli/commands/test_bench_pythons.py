@@ -36,7 +36,7 @@ def test_pythons_are_compared_too(cli, tmp_path, pythons, run_folder):
         (f"venv-{name}", str(file)) for name, file in zip(("old", "new"), pythons, strict=True)
     ]
     said = words(result.stdout)
-    assert "Caution venv-new has PyTorch built with CUDA 13.0, and venv-old for CPUs alone" in said
+    assert "venv-new has PyTorch built with CUDA 13.0, and venv-old for CPUs alone" in said
 
 
 def test_one_python_under_two_names_is_refused(refused, images_of):

@@ -60,7 +60,7 @@ def test_it_takes_three_minutes_unless_it_is_told_otherwise(cli, calibrate, simu
 def test_a_later_run_shows_it_next_to_its_speedup(calibrate, found, instant, own_surroundings):
     noise, line = found(name="before")
     assert noise is None
-    assert line.startswith("floor how well baseline agrees with itself here is not known")
+    assert line.startswith("floor unknown; measure it with: envkit calibrate")
     assert calibrate().returncode == 0
     (folder,) = (own_surroundings / "results").iterdir()
     noise, line = found()

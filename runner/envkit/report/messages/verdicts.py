@@ -230,16 +230,13 @@ class NoneFaster(Message):
 
 
 class NoResults(Message):
-    """``reason`` is the one that all have; else ``counts`` say what they came to."""
-
     code = "report.no-results"
     severity = WARNING
-    template = "NO RESULT  for any of {of} {things}[: {counts}][; {reason}]"
+    template = "NO RESULT  for any of {of} {things}: {counts}"
 
     of: int
     things: str
-    counts: tuple[Counted, ...] = ()
-    reason: Message | None = None
+    counts: tuple[Counted, ...]
 
 
 class BestOfOneRunEach(Message):
