@@ -23,6 +23,7 @@ from envkit.cli.arguments import count
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.report import learning, pictures, wording
 from envkit.report.parts import Row
+from envkit.report.verdict import headline
 
 from benchmarks import page, recorded, script
 
@@ -62,7 +63,8 @@ def _measure(folder: Path, arguments: argparse.Namespace) -> int:
 
 
 def _page(events: Sequence[Event], summary: Summary, path: Path) -> list[str]:
-    said = [*learning.rows(summary), *wording.certainty(summary), *wording.evidence(summary), _host(summary)]
+    verdict = Row("verdict", headline(summary).text)
+    said = [verdict, *learning.rows(summary), *wording.certainty(summary), *wording.evidence(summary), _host(summary)]
     tables = (learning.table(one) for one in summary.learning)
     return [
         page.heading("How much sooner is a training done?", QUESTION, events, wording.machine(summary)),

@@ -31,7 +31,7 @@ def _page(events: Sequence[Event], summary: Summary) -> list[str]:
     rows = {row[0]: row[1:] for row in tables.all_arms(summary)}
     effort, (marks, _) = tables.header(summary, wide=True)[1:], cautions.legend(summary)
     found = [[*cells[:4], marks.get(cells[0], ""), *rows[cells[0]]] for cells in tables.ranked(summary)]
-    said = [*lines.rows(summary), *wording.certainty(summary), *advice.rows(summary)]
+    said = [*lines.rows(summary), *wording.certainty(summary), *wording.evidence(summary), *advice.rows(summary)]
     return [
         page.heading("Which profile is the fastest here?", QUESTION, events, wording.machine(summary)),
         "**SYNTHETIC DATA: this is not Fashion-MNIST.**" if summary.synthetic else "",

@@ -68,7 +68,7 @@ def test_one_setting_does_everything(ablate, planted, arms):
     lines = result.stdout.splitlines()
     begin = next(number for number, line in enumerate(lines) if line.startswith("setting "))
     row = lines[begin + 1].split()
-    assert (row[0], row[1][:3], row[3][:3]) == ("OMP_WAIT_POLICY", "1.4", "1.4")
+    assert (row[0], row[1][:3]) == ("OMP_WAIT_POLICY", "1.4")
 
 
 def test_the_name_of_a_setting_stays_whole(ablate, planted):

@@ -141,7 +141,7 @@ class LossesFarther(Message):
 class LossesOfOtherTraining(Message):
     code = "report.losses-of-other-training"
     severity = NOTE
-    template = "not compared: {arms} trains something else ({workloads}), and {quantity} are compared"
+    template = "not compared for {arms}: other workloads ({workloads}); {quantity} are compared"
 
     arms: str
     workloads: tuple[str, ...]
