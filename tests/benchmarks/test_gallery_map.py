@@ -99,7 +99,7 @@ def test_the_page_says_what_each_training_gains(gallery, write, page_file, tmp_p
     of_kind = cells(text, "recurrent network")[0]
     assert (of_kind[:2], of_kind[3:]) == (["LSTM language model", "mine"], ["1", "1"])
     assert cells(section(text, "What each takes"), "LSTM language model")[0][1:] == ["20.0%", "512 MiB", "0 of 8"]
-    assert "- LSTM language model: equal within the last printed digit: all 2 profiles" in text
+    assert "- LSTM language model: equal within the last printed digit (3 in each sample)" in text
     assert '- command: `make gallery ARGS="--profile mine --profile other"`' in text
     assert "Simulated CPU (model 1), 4 usable CPUs on 2 cores, bare metal; Simulated Linux 1" in text
     assert "torch 2.13.0" in text
