@@ -10,7 +10,8 @@ from envkit.analysis.summary import Summary
 from envkit.bench import record
 from envkit.bench.record import Event
 from envkit.common.errors import InputError
-from envkit.report import ablation_wording, advice, headline, pictures, reproduce, tables, wording
+from envkit.rendering import text
+from envkit.report import ablation, advice, lines, pictures, reproduce, tables, verdict, wording
 
 from benchmarks import page, recorded, script
 
@@ -43,17 +44,16 @@ def main() -> int:
 
 def _of_run(events: Sequence[Event], summary: Summary, stem: str) -> list[str]:
     name = summary.plan.whole.name
-    settings, took = ablation_wording.table(summary), tables.all_arms(summary)
-    said = [*ablation_wording.notes(summary), *wording.of_many(summary), *wording.certainty(summary),
-            *wording.evidence(summary), *advice.rows(summary)]  # fmt: skip
+    settings, took = ablation.table(summary), tables.all_arms(summary)
+    said = [*ablation.notes(summary), *lines.rows(summary), *wording.certainty(summary), *advice.rows(summary)]
     return [
         f"## {name}",
-        f"**{headline.headline(summary).text}**",
+        f"**{text(verdict.headline(summary).text)}**",
         f"The run: `{reproduce.started_with(events)}`",
         page.table(settings.header, settings.rows),
         settings.note,
         recorded.shown(f"{stem}-{name}", PICTURE.format(name)),
-        page.table(tables.header(summary), took, numbers_from=1),
+        page.table(tables.header(summary, wide=True), took, numbers_from=1),
         recorded.items(said),
     ]
 

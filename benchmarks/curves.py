@@ -21,8 +21,9 @@ from envkit.cli import main as envkit
 from envkit.cli import measuring
 from envkit.cli.arguments import count
 from envkit.common.errors import FAILED, MEASURED, InputError
-from envkit.report import learning_wording, pictures, wording
+from envkit.report import learning, pictures, wording
 from envkit.report.parts import Row
+from envkit.report.verdict import headline
 
 from benchmarks import page, recorded, script
 
@@ -62,8 +63,9 @@ def _measure(folder: Path, arguments: argparse.Namespace) -> int:
 
 
 def _page(events: Sequence[Event], summary: Summary, path: Path) -> list[str]:
-    said = [*learning_wording.rows(summary), *wording.certainty(summary), *wording.evidence(summary), _host(summary)]
-    tables = (learning_wording.table(one) for one in summary.learning)
+    verdict = Row("verdict", headline(summary).text)
+    said = [verdict, *learning.rows(summary), *wording.certainty(summary), *wording.evidence(summary), _host(summary)]
+    tables = (learning.table(one) for one in summary.learning)
     return [
         page.heading("How much sooner is a training done?", QUESTION, events, wording.machine(summary)),
         "**SYNTHETIC DATA: this is not Fashion-MNIST, and the accuracies mean nothing.**" if summary.synthetic else "",
@@ -73,7 +75,7 @@ def _page(events: Sequence[Event], summary: Summary, path: Path) -> list[str]:
         recorded.items(said),
         recorded.shown(path.stem, PICTURE),
         "## Epoch by epoch",
-        learning_wording.READING,
+        learning.READING,
         *(f"{one.arm}:\n\n{page.table(table.header, table.rows, numbers_from=0)}"
           for one, table in zip(summary.learning, tables, strict=True)),
     ]  # fmt: skip

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from envkit.analysis.summary import Comparison
+from envkit.report.judgement import losses_differ
 from envkit.report.pictures import style
-from envkit.report.wording import learns_otherwise
 from envkit.stats.verdict import Verdict
 
 from benchmarks.gallery_runs import Run, ratio
@@ -71,7 +71,7 @@ def _cell(axes: Any, row: int, column: int, run: Run, one: Comparison, deepest: 
         looks = {"facecolor": colour, "alpha": depth, "linewidth": 0}
     axes.add_patch(Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, **looks))
     text = f"{one.speedup.ratio:.2f}" if one.speedup else "-"
-    text += OTHER_LOSSES if learns_otherwise(run.summary, one) else ""
+    text += OTHER_LOSSES if losses_differ(one) else ""
     how = {"color": style.INK, "weight": "bold"} if colour is not None else {"color": style.SOFT}
     axes.text(column, row, text, va="center", ha="center", **how)
 
@@ -85,6 +85,6 @@ def _handles(runs: Sequence[Run]) -> list[Any]:
     ]
     unsure = "the interval includes 1: it may make no difference"
     handles.append(Patch(facecolor="none", edgecolor=style.FAINT, label=unsure))
-    if any(learns_otherwise(run.summary, one) for run in runs for one in run.summary.comparisons):
+    if any(losses_differ(one) for run in runs for one in run.summary.comparisons):
         handles.append(style.handle(f"{OTHER_LOSSES} its losses differ", linestyle="none"))
     return handles

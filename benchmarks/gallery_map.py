@@ -22,7 +22,8 @@ from envkit.cli.measuring_options import BUDGET_S, against_baseline
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.suggestion import suggestion
 from envkit.engines.base import PROJECT
-from envkit.report import headline
+from envkit.rendering import text
+from envkit.report import verdict
 
 from benchmarks import gallery_heatmap, gallery_page, gallery_runs, interleaved, page, recorded, script
 from benchmarks.gallery_runs import BLOCKS, PROFILES, Model, Run
@@ -98,7 +99,7 @@ def _measure(model: Model, folder: Path, arms: Sequence[Arm], blocks: int) -> in
 
     def tell(folder: Path) -> int:
         run = gallery_runs.runs(folder.parent, {model.name: model})[model.name]
-        print(f"{model.name}: {headline.headline(run.summary).text}", flush=True)
+        print(f"{model.name}: {text(verdict.headline(run.summary).text)}", flush=True)
         return MEASURED
 
     if record.is_begun(folder):

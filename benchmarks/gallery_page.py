@@ -9,8 +9,11 @@ from statistics import fmean
 from envkit.analysis import noise
 from envkit.analysis.summary import Comparison
 from envkit.bench.plan import REFERENCE_PROFILE
-from envkit.report import headline, wording
-from envkit.report.wording import CONFIDENCE, learns_otherwise
+from envkit.rendering import ratio as form_ratio
+from envkit.rendering import text
+from envkit.report import lines, wording
+from envkit.report.judgement import losses_differ
+from envkit.report.wording import CONFIDENCE
 
 from benchmarks import gallery_heatmap, interleaved, page, recorded
 from benchmarks.gallery_runs import BLOCKS, LOSS_METRIC, METRIC, PROFILES, PYTHON, WARMUP_LINES, Model, Run, ratio
@@ -102,8 +105,8 @@ def _gains(runs: Sequence[Run]) -> list[str]:
     helped = {run.model.title: best for run in runs if (best := run.best) is not None}
     said = []
     if helped:
-        ends = [f"{headline.change(ratio(one))} ({title}, {one.arm})" for title, one in helped.items()]
-        gains = f"the best gains are from {ends[-1]} to {ends[0]}" if len(ends) > 1 else f"the best gain is {ends[0]}"
+        ends = [f"{_times(ratio(one))} ({title}, {one.arm})" for title, one in helped.items()]
+        gains = f"speedups reach from {ends[-1]} to {ends[0]}" if len(ends) > 1 else f"its speedup is {ends[0]}"
         said.append(f"For {len(helped)} of {_models(len(runs))} a profile is surely faster; {gains}.")
         best: dict[str, list[str]] = {}
         for title, one in helped.items():
@@ -114,17 +117,22 @@ def _gains(runs: Sequence[Run]) -> list[str]:
     return [*said, f"Nothing is surely faster for {_named(rest)}."] if rest else said
 
 
+def _times(speedup: float) -> str:
+    """Return a speedup as ``1.96x``."""
+    return f"{form_ratio(speedup)}x"
+
+
 def _at_most(run: Run) -> str:
     """How much faster a profile could still be by its interval."""
     most = max((one.speedup.high for one in run.summary.comparisons if one.speedup), default=1.0)
-    return f" (at most {headline.share(most - 1)})" if most > 1 else ""
+    return f" (at most {_times(most)})" if most > 1 else ""
 
 
 def _costs(runs: Sequence[Run]) -> list[str]:
     slower: dict[str, list[str]] = {}
     for run in runs:
         for one in run.slower:
-            slower.setdefault(one.arm, []).append(f"{run.model.title} ({headline.change(ratio(one))})")
+            slower.setdefault(one.arm, []).append(f"{run.model.title} ({_times(ratio(one))})")
     if not slower:
         return ["No profile is surely slower for any model."]
     most_first = sorted(slower.items(), key=lambda of: -len(of[1]))
@@ -141,13 +149,13 @@ def _for_all(runs: Sequence[Run], profiles: Sequence[str]) -> str:
         for lists in ([run.faster for run in runs], [run.slower for run in runs])
     )
     return (
-        f"One profile for all of them would be {best}: {headline.change(mean[best])} in the geometric mean, surely "
+        f"One profile for all of them would be {best}: {_times(mean[best])} in the geometric mean, surely "
         f"faster for {faster} of {_models(len(runs))} and surely slower for {slower}."
     )
 
 
 def _other_losses(run: Run) -> list[Comparison]:
-    return [one for one in run.summary.comparisons if learns_otherwise(run.summary, one)]
+    return [one for one in run.summary.comparisons if losses_differ(one)]
 
 
 def _cells(run: Run, profiles: Sequence[str]) -> list[str]:
@@ -159,7 +167,7 @@ def _cell(run: Run, one: Comparison) -> str:
         return one.words
     text = page.interval(one.speedup.to_json())
     sure = f"**{text}**" if one in (*run.faster, *run.slower) else text
-    return f"{sure} LOSSES DIFFER" if learns_otherwise(run.summary, one) else sure
+    return f"{sure} LOSSES DIFFER" if losses_differ(one) else sure
 
 
 def _of_kind(run: Run) -> list[str]:
@@ -167,8 +175,8 @@ def _of_kind(run: Run) -> list[str]:
     best = run.best
     if best is None or best.speedup is None:
         return [run.model.kind, run.model.title, REFERENCE_PROFILE, f"nothing is surely faster{_at_most(run)}", *counts]
-    low, high = (headline.share(end - 1) for end in (best.speedup.low, best.speedup.high))
-    worth = f"{headline.change(best.speedup.ratio)} ({low} to {high})"
+    low, high = (_times(end) for end in (best.speedup.low, best.speedup.high))
+    worth = f"{_times(best.speedup.ratio)} ({low} to {high})"
     return [run.model.kind, run.model.title, best.arm, worth, *counts]
 
 
@@ -186,7 +194,7 @@ def _blocks(run: Run) -> int:
 
 def _losses(run: Run) -> list[str]:
     """What a report says of them."""
-    return [row.text for row in wording.of_many(run.summary) if row.label == "losses"] or ["not compared"]
+    return [text(one) for one in lines.losses(run.summary)] or ["not compared"]
 
 
 def _quiet(runs: Sequence[Run]) -> list[str]:
@@ -200,7 +208,7 @@ def _quiet(runs: Sequence[Run]) -> list[str]:
         found = f"{len(hit)} of {total} blocks were disturbed from outside (most often: {often})."
     else:
         found = f"none of {total} blocks was disturbed from outside, as far as can be seen."
-    told = [f"{run.model.title}: {'; '.join(row.text for row in wording.interference(run.summary))}"
+    told = [f"{run.model.title}: {'; '.join(text(row.text) for row in wording.interference(run.summary))}"
             for run in runs if run.summary.interference]  # fmt: skip
     return [
         f"By the rule of `envkit bench`, {found} A block has a process of each profile and of the baseline.",

@@ -16,8 +16,9 @@ from envkit.bench.user_command import UserCommand
 from envkit.common import yamlfile
 from envkit.common.errors import InputError
 from envkit.engines.base import PROJECT
-from envkit.report import headline
-from envkit.report.wording import learns_otherwise
+from envkit.rendering import text
+from envkit.report import verdict
+from envkit.report.judgement import losses_differ
 from envkit.stats.verdict import Verdict
 
 LIST = PROJECT / "benchmarks" / "gallery" / "models.yaml"
@@ -86,7 +87,11 @@ class Run:
             return None
         found = self.summary.comparisons
         culprit = next((one for one in found if one.verdict == Verdict.NOT_IN_EFFECT), found[0])
-        return FOLDERS.sub("…/", headline.why(self.summary, culprit).removeprefix(": "))
+        said = [text(verdict.without_speedup(self.summary, culprit))]
+        said += [f"the worker of {one['arm']} {one['problem']}" for one in self.summary.failures[-1:]]
+        said += [f"{check.key}: expected {check.expected}, observed {check.seen}" for one in self.summary.not_in_effect
+                 for check in one.checks if not check.holds]  # fmt: skip
+        return FOLDERS.sub("…/", "; ".join(said))
 
     @property
     def best(self) -> Comparison | None:
@@ -96,7 +101,7 @@ class Run:
     @property
     def faster(self) -> list[Comparison]:
         found = (one for one in self.summary.comparisons if one.verdict == Verdict.FASTER)
-        return [one for one in found if not learns_otherwise(self.summary, one)]
+        return [one for one in found if not losses_differ(one)]
 
     @property
     def slower(self) -> list[Comparison]:

@@ -10,7 +10,7 @@ from envkit.analysis.summary import Summary
 from envkit.bench import record
 from envkit.bench.record import Event
 from envkit.profiles import profile
-from envkit.report import advice, pictures, reproduce, tables, wording
+from envkit.report import advice, cautions, lines, pictures, reproduce, tables, wording
 
 from benchmarks import page, recorded, script
 
@@ -29,18 +29,16 @@ def main() -> int:
 
 def _page(events: Sequence[Event], summary: Summary) -> list[str]:
     rows = {row[0]: row[1:] for row in tables.all_arms(summary)}
-    effort = tables.header(summary)[1:]
-    found = [
-        [*cells[:4], *rows[name]] for name, cells in zip(ranking.order(summary), ranking.cells(summary), strict=True)
-    ]
-    said = [*wording.of_many(summary), *wording.certainty(summary), *wording.evidence(summary), *advice.rows(summary)]
+    effort, (marks, _) = tables.header(summary, wide=True)[1:], cautions.legend(summary)
+    found = [[*cells[:4], marks.get(cells[0], ""), *rows[cells[0]]] for cells in tables.ranked(summary)]
+    said = [*lines.rows(summary), *wording.certainty(summary), *wording.evidence(summary), *advice.rows(summary)]
     return [
         page.heading("Which profile is the fastest here?", QUESTION, events, wording.machine(summary)),
         "**SYNTHETIC DATA: this is not Fashion-MNIST.**" if summary.synthetic else "",
         f"The run: `{reproduce.started_with(events)}`; data: {recorded.data(summary)}",
         "## The ranking",
-        page.table([*ranking.header(summary)[:4], *effort], found, numbers_from=4),
-        STAR if any(cells[0].endswith("*") for cells in found) else "",
+        page.table(["profile", "speedup", "95% CI", "difference", "cautions", *effort], found, numbers_from=5),
+        tables.legend_text(summary),
         recorded.items(said),
         "## What they are",
         page.table(("profile", "what it does", "known to help", "known to hurt"), _about(summary)),
@@ -62,8 +60,6 @@ def _about(summary: Summary) -> list[list[str]]:
 QUESTION = """The profiles of one `envkit matrix` run, which are all that apply here unless some are named, and the
 baseline, in one interleaved run: fresh processes, blocks in random order, one error rate for all of them together. A
 speedup is the baseline's time divided by the profile's."""
-STAR = "\\* may change numerics: its losses are not expected to be the baseline's."
-
 
 if __name__ == "__main__":
     sys.exit(script.run("matrix", main))

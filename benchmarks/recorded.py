@@ -16,6 +16,7 @@ from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.common.folders import quoted
 from envkit.engines.base import PROJECT
+from envkit.rendering import text
 from envkit.report import pictures
 from envkit.report.parts import Row
 from envkit.report.pictures import Picture, style
@@ -105,4 +106,4 @@ def save(path: Path, drawn: str) -> None:
 
 def items(rows: Iterable[Row]) -> str:
     """A list; what has no label goes on below the one before it."""
-    return "\n".join(f"- {row.label}: {row.text}" if row.label else f"  - {row.text}" for row in rows)
+    return "\n".join(f"- {row.label}: {text(row.text)}" if row.label else f"  - {text(row.text)}" for row in rows)

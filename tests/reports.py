@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from envkit import __version__
@@ -12,7 +11,6 @@ from envkit.analysis.summary import summarise
 from envkit.bench.plan import Arm
 from envkit.bench.record import SCHEMA, Event
 from envkit.profiles.environment import Environment
-from envkit.report import details as long_report
 from envkit.report import terminal
 from rich.console import Console
 
@@ -98,16 +96,16 @@ def events_of(
     return events
 
 
-def printed(events: list[Event], show: ModuleType = terminal) -> str:
-    """The report, as it looks on a terminal of 80 columns."""
+def printed(events: list[Event], full: bool = False, width: int = 80) -> str:
+    """Return the report as it looks on a terminal of so many columns."""
     out = io.StringIO()
-    show.show(summarise(events), "some/folder", Console(file=out, width=80))
+    terminal.show(summarise(events), "some/folder", Console(file=out, width=width), full=full)
     return out.getvalue()
 
 
 def details(events: list[Event]) -> str:
     """The long report."""
-    return printed(events, long_report)
+    return printed(events, full=True)
 
 
 def said(events: list[Event]) -> str:

@@ -72,9 +72,9 @@ def rewrite(folder, change):
 
 
 def verdicts(result):
-    """What is said of each profile, one line each."""
-    found = re.findall(r"^verdict  (.+(?:\n {9}.+)*)$", result.stdout, re.MULTILINE)
-    return [re.sub(r" *\n {9}", " ", one).rstrip() for one in found]
+    """The verdict and the profile of each line that a comparison begins with, as ``REGRESSION  mine``."""
+    head = result.stdout.partition("\n\n")[0].replace("\n", " ")
+    return re.findall(r"(?:(?:NO )?REGRESSION|FASTER|NOT (?:CERTAIN|COMPARED))  \w+(?=:)", head)
 
 
 def signed(path, change):

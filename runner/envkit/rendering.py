@@ -4,7 +4,8 @@ In a template:
 
 - ``{field}`` is the field's value; of a message its text, of a list its items as ``a, b and c``.
 - ``{field:FORM}`` writes it in one of ``FORMS``: ``{seconds:duration}``, ``{bytes:size}``, ``{share:percent}``,
-  ``{items:or}``, ``{items:list}``, ``{argv:command}``; other forms are Python's, such as ``{ratio:.2f}``.
+  ``{speedup:ratio}``, ``{items:or}``, ``{items:list}``, ``{argv:command}``; other forms are Python's, such as
+  ``{ratio:.2f}``.
 - ``{number:count NOUN}`` is ``1 node`` or ``2 nodes``; ``{number:count process|processes}`` names an irregular plural.
 - ``[text with {field}]`` is left out if a field in it is None or empty. ``[[`` and ``]]`` are brackets.
 """
@@ -97,8 +98,21 @@ def size(number: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share as ``12%``, and below ten as ``7.5%``."""
+    """Return a share as ``12%``, below ten as ``7.5%``, and far below one as ``3.0e-05``."""
+    if 0 < abs(share) < 0.0005:
+        return f"{share:.1e}"
     return f"{share:.1%}" if abs(share) < 0.0995 else f"{share:,.0%}"
+
+
+def ratio(value: float) -> str:
+    """Return a ratio as ``1.66``, with as many digits more as tell it from 1: ``1.003``."""
+    digits = next((digits for digits in (2, 3, 4) if f"{value:.{digits}f}" != f"{1:.{digits}f}"), 2)
+    return f"{value:,.{digits}f}"
+
+
+def exact_percent(share: float) -> str:
+    """Return a share that a user gave, as ``2%`` or ``0.5%``."""
+    return f"{share * 100:.4g}%"
 
 
 FORMS: Mapping[str, Callable[[Any], str]] = {
@@ -110,4 +124,6 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "duration": duration,
     "size": size,
     "percent": percent,
+    "exact_percent": exact_percent,
+    "ratio": ratio,
 }

@@ -61,9 +61,7 @@ def test_a_run_that_takes_somewhat_longer_than_its_budget_says_so_at_once_and_go
     (told,) = [line for line in said if line.startswith("envkit: ")]
     assert told == GOING_ON.format("15 s") + " with what was measured"
     assert result.returncode == 0
-    assert said.index(told) < said.index(next(line for line in said if line.startswith("block 2")))
-    assert "sure 6 blocks (planned blocks measured)." in " ".join(result.stdout.split())
-    assert "budget too short for a verdict, which takes about 15 s; 10 s were given" in " ".join(result.stdout.split())
+    assert "no interference detected in 6 blocks" in result.stdout
     assert events("longer")[0]["budget_s"] == 10.0
 
 
@@ -89,9 +87,10 @@ def test_a_budget_that_is_far_too_short_ends_after_the_first_block_with_what_was
     assert samples() == [(0, "mine"), (0, "baseline")]
     assert events()[-1]["reason"] == "the budget is too short"
     shown = " ".join(result.stdout.split())
-    assert "sure no verdict yet: it needs 6 blocks, and there is 1; about 15 s more, with --resume" in shown
-    assert "effect mine: what it expects was observed in every sample (1 of 1)" in shown
-    assert "Losses are equal to the last bit over 3 steps." in shown
+    assert shown.startswith("UNFINISHED mine: 1 complete block, and a verdict needs 6")
+    assert f"Next about 12 s more: envkit bench --resume {run_folder}" in shown
+    assert "Settings verified in every process" in shown
+    assert "Losses identical over 3 steps" in shown
     assert "mine 1 " in shown  # a row of the table, with a time of a step
     document = json.loads(cli("report", run_folder, "--json").stdout)
     assert document["unfinished"] == {"blocks": 1, "fewest": 6, "total_s": 15.0, "more_s": 12.0}
@@ -102,19 +101,21 @@ def test_what_ended_as_too_short_goes_on_to_a_verdict(bench, instant, cli, run_f
     assert bench("mine", "--budget", "4.5s", "--warmup-steps", 4).returncode == 2
     resumed = cli("bench", "--resume", run_folder)
     assert (resumed.returncode, len(samples())) == (0, 12)
-    assert "6 blocks (planned blocks measured)." in resumed.stdout
+    assert "no interference detected in 6 blocks" in resumed.stdout
 
 
-def test_what_ended_before_its_first_block_tells_what_the_first_workers_showed(bench, instant, simulation, samples):
+def test_what_ended_before_its_first_block_tells_what_the_first_workers_showed(
+    bench, instant, simulation, samples, cli, run_folder
+):
     instant.takes_s = 20.0
     simulation.worker("mine warming", seconds=times(0.5), evidence={"openmp": {"runtime": "intel"}})
     options = ("--budget", "30s", "--warmup-steps", 4)
     result = bench("mine", *options, text="expect: {openmp.runtime: gnu}\n")
     assert (result.returncode, samples()) == (2, [])
-    shown = " ".join(result.stdout.split())
-    assert "and there are none; about " in shown
-    assert "first baseline 142.86 ms per step, mine 71.07 ms per step; in one process each" in shown
-    assert "effect mine was NOT IN EFFECT: openmp.runtime: expected gnu, seen intel" in shown
+    assert result.stdout.startswith("UNFINISHED  mine: 0 complete blocks, and a verdict needs 6")
+    shown = " ".join(cli("report", run_folder, "--details").stdout.split())
+    assert "first baseline 142.86 ms per step, mine 71.07 ms per step, in one process each" in shown
+    assert "settings mine: NOT IN EFFECT: openmp.runtime: expected gnu, seen intel" in shown
 
 
 def test_an_interrupted_run_says_what_a_verdict_takes(bench, instant, simulation, run_folder):
@@ -122,7 +123,8 @@ def test_an_interrupted_run_says_what_a_verdict_takes(bench, instant, simulation
     result = bench("mine", "--budget", "50s")
     assert result.returncode == 130
     shown = " ".join(result.stdout.split())
-    assert "no verdict yet: it needs 6 blocks, and there are 2; about 10 s more, with --resume" in shown
+    assert shown.startswith("UNFINISHED mine: 2 complete blocks, and a verdict needs 6")
+    assert f"about 10 s more: envkit bench --resume {run_folder}" in shown
 
 
 @pytest.mark.parametrize("budget", ["0.01s", "2s", "3s"])
@@ -157,7 +159,7 @@ def test_without_a_budget_the_run_goes_on_until_there_is_an_interval(cli, bench_
     result = cli(*without_budget(bench_arguments))
     assert "envkit: one block takes 119 s: a verdict needs 6 blocks, about 14 minutes in all" in result.stderr
     assert "going on until then" in result.stderr
-    assert "sure     6 blocks (planned blocks measured)." in result.stdout
+    assert "no interference detected in 6 blocks" in result.stdout
     assert spent(events()) > BUDGET_S
 
 
@@ -181,8 +183,7 @@ def test_where_workers_can_not_see_their_turn_they_start_one_after_the_other(
 def test_one_arm_ten_times_as_fast_as_the_other(bench, simulation, instant):
     simulation.worker("mine", seconds=times(0.1))
     result = bench("mine", "--budget", "50s")
-    assert "mine     10.000 (95% interval " in result.stdout
-    assert "FASTER" in result.stdout
+    assert "FASTER  mine: 10.00x baseline speed" in result.stdout
 
 
 @pytest.mark.parametrize(

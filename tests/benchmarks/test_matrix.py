@@ -31,12 +31,12 @@ def test_the_page_has_the_ranking_the_profiles_and_what_was_left_out(folder, ben
     ranking = text.split("## The ranking\n\n")[1].split("\n\n")[0].splitlines()[2:]
     assert [row.split(" | ")[0].lstrip("| ") for row in ranking][:2] == ["mine", "tcmalloc"]
     assert ranking[-1].startswith("| jemalloc | ")
-    assert "| SLOWER |" in ranking[-1]
+    assert "| slower |" in ranking[-1]
     assert "The run: `envkit matrix --steps 3`" in text
     assert "- left out: smt: needs two | threads" in text
     about = text.split("## What they are")[1]
     assert "| tcmalloc | A test | Many threads with small blocks" in about
-    assert "- next: use mine" in text
+    assert "- Use: envkit exec " in text
     for theme, ink in (("light", "#1f1f1f"), ("dark", "#e8e8e6")):
         picture = page_file.with_name(f"page-{theme}.svg").read_text()
         assert "tcmalloc" in "".join(ElementTree.fromstring(picture).itertext())

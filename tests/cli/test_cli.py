@@ -199,7 +199,7 @@ def test_exit_statuses(cli_process, bench_arguments, simulation, run_folder):
     """0, 1 and 2 of a real process; 130 is among the interrupts in commands/test_resume.py."""
     simulation.worker("mine", does="exit", status=3)
     failed = cli_process(*bench_arguments("mine"))
-    assert (failed.returncode, "FAILED   block 1, mine" in failed.stdout) == (1, True)
+    assert (failed.returncode, "Failed    block 1, mine" in failed.stdout) == (1, True)
     reported = cli_process("report", run_folder)
     assert (reported.returncode, reported.stderr, reported.stdout) == (0, "", failed.stdout)
     again = cli_process(*bench_arguments("mine"))

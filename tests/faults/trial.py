@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from envkit import engines
@@ -119,6 +119,9 @@ def try_out(fault: Fault, plainly: bool = True) -> Finding:
                 options = (*SHORT, "--output", str(folder / "run"), *options)
             argv = [*planted.under, sys.executable, "-m", "envkit", fault.command, str(path), *options]
             kit = _launch(argv, project, folder, planted.variables)
+        if (folder / "run").exists():  # where columns of tables break no sentence
+            details = [sys.executable, "-m", "envkit", "report", str(folder / "run"), "--details"]
+            kit = replace(kit, text=f"{kit.text}\n{_launch(details, project, folder, {}).text}")
     said = " ".join(kit.text.split())
     caught = kit.status == fault.status and all(words in said for words in fault.says)
     shown = " … ".join(fault.says) if caught else f"NOT CAUGHT: {_in_short(kit, folder)}"

@@ -305,7 +305,7 @@ def test_another_interpreter_is_measured_with_its_own_torch(installed):
     few = ("--blocks", "1", "--steps", "1", "--warmup-steps", "1", "--data", "synthetic")
     done = installed("bench", "glibc-retain", "--python", sys.executable, *few)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "observed in every sample" in done.stdout
+    assert " verified in every process" in done.stdout
 
 
 def test_types_are_known_to_who_imports_it(environment, tmp_path):

@@ -29,3 +29,11 @@ def failed(
     time = begun[-1]["time"]
     failure = {"time": time, "block": block, "arm": arm, "problem": problem, "stderr": stderr}
     return [*begun, {"event": "failure", **failure}, {"event": "end", "time": time, "reason": FAILED}]
+
+
+def busy(events: list[Event], cpus: float = 4.0) -> list[Event]:
+    """The CPUs of the workers were busy with so many CPUs' work, most of it that of other programs."""
+    for event in events:
+        if event["event"] == "sample":
+            event["usage"]["worker_cpus_busy_s"] = cpus * event["seconds"]
+    return events

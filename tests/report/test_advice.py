@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +9,18 @@ import pytest
 from envkit.analysis import ranking
 from envkit.analysis.summary import summarise
 from envkit.report import advice
+from envkit.report.messages import advice as messages
 from envkit.stats.verdict import Verdict
 
-from tests.reports import events_of, printed, said
+from tests.report.kinds import KINDS
+from tests.report.planted import NOT_IN_EFFECT, OTHER_LOSSES, disturbed, failed
+from tests.reports import events_of, printed
 from tests.simulation import STEADY, times
+
+
+def advised(events):
+    """What is advised, without where it was measured."""
+    return [row.text for row in advice.rows(summarise(events), "some/folder")]
 
 
 @pytest.mark.parametrize(
@@ -32,7 +39,7 @@ def test_advice_names_where_it_was_measured(engine, options, named):
     events = events_of(plan={"engine_options": options})
     events[0]["plan"]["arms"] = arms
     events[0]["engines"] = {engine: events[0]["engines"]["local"]}
-    assert f"use mine: envkit exec {named} -- your command" in said(events)
+    assert advised(events) == [messages.Use("mine", f"envkit exec {named} -- python train.py")]
 
 
 SPECIFIED = {
@@ -54,13 +61,14 @@ SPECIFIED = {
     ],
 )
 def test_advice_names_the_file_that_was_given(profile, run, named):
-    assert f"use {profile}: envkit exec {named} -- your command" in said(events_of(profile=profile, **run))
+    (use,) = advised(events_of(profile=profile, **run))
+    assert use == messages.Use(profile, f"envkit exec {named} -- python train.py")
 
 
 def test_a_command_to_paste_is_one_line_however_long_it_is():
     events = events_of(command=["envkit", "bench", f"/a/{'long ' * 30}folder/mine.yaml"])
-    (line,) = [line for line in printed(events).splitlines() if line.startswith("next ")]
-    assert line.endswith("folder/mine.yaml' -- your command")
+    (line,) = [line for line in printed(events).splitlines() if line.startswith("Use ")]
+    assert line.endswith("folder/mine.yaml' -- python train.py")
 
 
 def test_advice_after_ranks_on_several_nodes_starts_as_many_on_each():
@@ -68,10 +76,10 @@ def test_advice_after_ranks_on_several_nodes_starts_as_many_on_each():
     plan = replace(summary.plan, ranks=4, nodes=2)
     (row,) = advice.rows(replace(summary, plan=plan))
     use = "envkit exec mine-4.yaml -- torchrun --nnodes 2 --nproc-per-node 4 train.py"
-    assert row.text == f"use mine, copied to mine-4.yaml with 'name: mine-4' and 'ranks: 4': {use}"
+    assert row.text == messages.UseCopy("mine", "mine-4", 4, use)
     own = tuple(replace(arm, ranks=2) if arm.name == "mine" else arm for arm in plan.arms)
     (row,) = advice.rows(replace(summary, plan=replace(plan, arms=own, ranks=1, nodes=1)))
-    assert row.text == "use mine: envkit exec mine.yaml -- torchrun --nproc-per-node 2 train.py"
+    assert row.text == messages.Use("mine", "envkit exec mine.yaml -- torchrun --nproc-per-node 2 train.py")
 
 
 def test_of_many_the_best_that_is_known_to_be_faster_is_advised():
@@ -81,17 +89,16 @@ def test_of_many_the_best_that_is_known_to_be_faster_is_advised():
     summary = summarise(events_of(12, mine={"seconds": times(0.9)}, others=others))
     first = ranking.ranked(summary)[0]
     assert (first.arm, first.verdict) == ("noisy", Verdict.NOT_FOUND)
-    assert [row.text.partition(":")[0] for row in advice.rows(summary)] == ["use quick"]
+    (row,) = advice.rows(summary)
+    assert (type(row.text), row.text.profile) == (messages.Use, "quick")
 
 
 def test_where_the_margin_was_not_found_in_enough_blocks_a_smaller_one_is_looked_for():
     unlike = {"seconds": [0.933, 1.049, 0.989, 0.943, 1.043, 0.993]}
-    text = said(events_of(60, mine=unlike))
-    assert ": NO DIFFERENCE FOUND" in text
-    found = re.search(r"to find a difference of (.*?)% takes about (\d+) blocks: --budget \d+m --margin \1%", text)
-    assert found is not None, text
-    assert (found[1], int(found[2]) > 60) == ("1", True)
-    assert " blocks: --blocks " in said(events_of(60, mine=unlike, plan={"blocks": 60}))
+    found = advised(events_of(60, mine=unlike))[0]
+    assert (type(found), found.percent, found.blocks > 60) == (messages.MeasureLonger, 1.0, True)
+    assert found.option == f"--budget {found.minutes}m --margin 1%"
+    assert advised(events_of(60, mine=unlike, plan={"blocks": 60}))[0].option.startswith("--blocks ")
 
 
 def test_a_gain_that_does_not_matter_hides_nothing():
@@ -100,7 +107,7 @@ def test_a_gain_that_does_not_matter_hides_nothing():
     summary = summarise(events_of(60, mine={"seconds": times(1.6)}, others=others))
     verdicts = {one.arm: one.verdict for one in summary.comparisons}
     assert (verdicts["tiny"], verdicts["noisy"]) == (Verdict.FASTER, Verdict.NOT_FOUND)
-    assert any("to find a difference of" in row.text for row in advice.rows(summary))
+    assert any(isinstance(row.text, messages.MeasureLonger) for row in advice.rows(summary))
 
 
 def test_what_it_takes_to_find_the_margin():
@@ -108,11 +115,51 @@ def test_what_it_takes_to_find_the_margin():
     noise = {"seconds": [1.2, 1.1, 0.8, 1.3, 0.9, 0.95, 1.05]}
 
     def needed(margin):
-        text = said(events_of(mine=noise, plan={"margin": margin}))
-        found = re.search(rf"to find a difference of {margin:.0%} takes about ([\d,]+) blocks: --budget (\d+)m", text)
-        return int(found[1].replace(",", "")), int(found[2])
+        found = advised(events_of(mine=noise, plan={"margin": margin}))[0]
+        assert found.percent == 100 * margin
+        return found.blocks, found.minutes
 
     blocks, minutes = needed(0.02)
     assert blocks > 100
     assert blocks * 4.5 / 60 <= minutes <= blocks * 4.5 / 60 + 2
     assert needed(0.05)[0] < blocks / 4
+
+
+ON = "envkit bench --resume some/folder"
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        (events_of(mine={"seconds": times(1.25)}),
+         [messages.KeepReference("baseline"), messages.TryAdvise("envkit advise -- python train.py")]),
+        (events_of(mine={"seconds": times(1)}), [messages.ChooseFreely("baseline", "mine")]),
+        (events_of(mine=NOT_IN_EFFECT), [messages.FindOutWhy("envkit doctor mine.yaml")]),
+        (KINDS["not-in-effect-kmp"](), [messages.Preload("intel-openmp", "intel-omp", ("KMP_BLOCKTIME",))]),
+        (events_of(mine=OTHER_LOSSES), [messages.ExplainLosses("mine")]),
+        (events_of(5), [messages.RaiseLimit("--budget", 6)]),
+        (events_of(5, plan={"blocks": 5}), [messages.RaiseLimit("--blocks", 6)]),
+        (events_of(1, plan={"epochs": 10}), [messages.AddBlocks("--blocks 8")]),
+        (failed(events_of()), [messages.MendWorker(ON)]),
+        (failed(events_of(others={"other": {}}), "other"), [messages.ResumeWithout("other", ON)]),
+        (events_of(12, ended="interrupted"), [messages.Resume(ON)]),
+        (events_of(16, mine={"seconds": times(1)}, profile="baseline"), [messages.MeasureProfile()]),
+        (events_of(16, mine={"seconds": times(0.9)}, profile="baseline"), [messages.CalibrateAgain(0.05)]),
+    ],
+)  # fmt: skip
+def test_each_outcome_has_its_advice(events, expected):
+    assert advised(events) == expected
+
+
+def test_a_run_that_was_cut_short_says_how_much_a_verdict_takes():
+    (found,) = advised(events_of(3, ended="interrupted"))
+    assert (type(found), found.fewest, found.blocks, found.command) == (messages.GoOn, 6, 3, ON)
+
+
+@pytest.mark.parametrize("factor", [0.5, 1, 1.25])
+def test_where_nearly_all_blocks_were_disturbed_nothing_is_advised_from_the_result(factor):
+    mine = {"seconds": times(factor)}
+    assert advised(disturbed(events_of(10, mine=mine), *range(8))) == [messages.QuieterMachine(8, 10)]
+    # with as many left as it takes for a result without them
+    fewer = (disturbed(events_of(10, mine=mine), *range(7)), disturbed(events_of(40, mine=mine), *range(32)))
+    assert not any(isinstance(one, messages.QuieterMachine) for events in fewer for one in advised(events))

@@ -26,7 +26,7 @@ MEASURED = {"mine": {"seconds": times(0.5)}, "baseline": {"seconds": times(1.0)}
 def test_a_proof_says_how_it_compares(low, gain, high, said):
     text = proof(Expected("mine", gain, low, high), summarise(events_of(7, **MEASURED)))
     assert text.startswith(said)
-    assert text.endswith(f"and {gain:.2f} ({low:.2f} to {high:.2f}) was expected.")
+    assert text.endswith(f"and {gain:.2f}x ({low:.2f} to {high:.2f}) was expected.")
 
 
 def test_what_is_not_surely_faster_is_not_proved():
@@ -38,5 +38,5 @@ def test_what_is_not_surely_faster_is_not_proved():
 def test_what_was_measured_beside_a_load_is_not_proved():
     events = disturbed(events_of(7, **MEASURED), *range(7))
     text = proof(Expected("mine", 2.0, 1.8, 2.2), summarise(events))
-    assert text.startswith("Not proved: while the hypervisor withheld 2 of 4 CPUs, 2.00 (")
+    assert text.startswith("Not proved: while the hypervisor withheld 2 of 4 CPUs, 2.00x (")
     assert text.endswith(" was expected. Measure again without that load.")

@@ -16,8 +16,10 @@ from tests import records
 from tests.report.planted import NOT_IN_EFFECT, NOT_VERIFIED, disturbed, failed
 from tests.reports import events_of
 
-SECTIONS = ["picture", "found", "how-to-read", "certainty", "findings", "next", "place", "speedups", "step-times",
-            "course", "evidence", "differences", "reproduce"]  # fmt: skip
+SECTIONS = [
+    "picture", "speedups", "summary", "certainty", "findings", "step-times", "course", "evidence", "differences",
+    "reproduce",
+]  # fmt: skip
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 BLOCKS = {"p", "h2", "h3", "dt", "dd", "td", "th", "text", "summary", "pre", "div"}
 FETCHING = {"script", "link", "iframe", "img", "object", "embed", "base"}
@@ -94,7 +96,7 @@ def page(recorded, undrawn):
 
 @pytest.mark.parametrize(
     ("events", "sections"),
-    [(events_of(), SECTIONS), (events_of(plan={"data": "synthetic"}), ["warnings", *SECTIONS])],
+    [(events_of(), SECTIONS), (events_of(plan={"data": "synthetic"}), ["cautions", *SECTIONS])],
 )
 def test_sections_in_the_order_in_which_they_are_asked_for(page, events, sections):
     found = page(events)
@@ -156,24 +158,25 @@ def test_every_arm_is_in_the_table(page):
     ("events", "words"),
     [
         (events_of(others={"same": {}}),
-         {None: "best of 2 profiles: mine is 100% faster than the baseline here", "found": "same: 1.000 (95% interval ",
-          "certainty": "7 blocks (complete)", "next": "use mine: envkit exec mine.yaml -- your command"}),
-        (events_of(plan={"data": "synthetic"}), {"warnings": "SYNTHETIC DATA: "}),
+         {None: "FASTER 1 of 2 profiles, best mine: 2.00x baseline speed", "speedups": "same 7 333.33",
+          "certainty": "7 (complete)", "summary": "envkit exec mine.yaml -- python train.py"}),
+        (events_of(plan={"data": "synthetic"}), {"cautions": "SYNTHETIC DATA: "}),
         (disturbed(events_of(), 2, machine_swapped_bytes=2**23), {"course": "3 mine: 8 MiB swapped"}),
         (failed(events_of(), problem="ended with exit status 3", stderr="Oh <no> & so on\n"),
-         {"found": "FAILED: block 7, mine: the worker ended with exit status 3 Oh <no> & so on",
-          "next": "envkit bench --resume"}),
-        (events_of(blocks=0), {"found": "an interval needs", "step-times": "No picture: no sample was measured"}),
+         {"speedups": "Failed: block 7, mine: the worker ended with exit status 3 Oh <no> & so on",
+          "summary": "envkit bench --resume"}),
+        (events_of(blocks=0), {None: "a verdict needs 6", "step-times": "No picture: no sample was measured"}),
         (events_of(blocks=3), {"speedups": "No picture: no profile has an interval", "step-times": "distributions"}),
         (events_of(blocks=1, plan={"epochs": 1}),
-         {"found": "from one run each", "speedups": "No picture: one run each", "course": "No picture: one sample",
-          "next": "without --full"}),
+         {None: "no confidence interval", "speedups": "No picture: one run each", "course": "No picture: one sample",
+          "summary": "--blocks 8"}),
         (events_of(mine=NOT_IN_EFFECT),
-         {"found": "NOT IN EFFECT", "evidence": "mine: NOT IN EFFECT", "next": "envkit doctor mine"}),
-        (events_of(mine=NOT_VERIFIED), {"found": "FASTER", "evidence": "mine: not verified"}),
-        (records.run_events(), {"found": "FASTER", "picture": "forest"}),
+         {None: "NOT IN EFFECT", "speedups": "openmp.runtime gnu intel", "evidence": "mine: NOT IN EFFECT",
+          "summary": "envkit doctor mine"}),
+        (events_of(mine=NOT_VERIFIED), {"speedups": "faster", "evidence": "mine: not verified"}),
+        (records.run_events(), {None: "FASTER", "picture": "forest"}),
         (records.run_events(records.arm("baseline")),
-         {None: "nothing to compare", "speedups": "No picture: nothing was compared",
+         {None: "nothing was compared", "speedups": "No picture: nothing was compared",
           "differences": "only one environment"}),
     ],
     ids=["usual", "synthetic", "disturbed", "failed", "nothing measured", "too few", "full", "not in effect",
@@ -191,7 +194,7 @@ def test_names_and_values_can_not_become_markup(page):
     events[0]["findings"] = [{"code": "x", "severity": "warn", "seen": "<i>", "why": "<b>", "fix": "<u>"}]
     found = page(events)
     assert {tag for tag, _ in found.elements} & {"script", "img", "i", "b", "u"} == set()
-    assert "<script>alert(1)</script>: 1.000" in found.section("found")
+    assert "<script>alert(1)</script> 7 " in found.section("speedups")
     for section in ("evidence", "differences"):
         assert '"><img src=x onerror=alert(1)>' in found.section(section)
 
@@ -234,4 +237,4 @@ def test_how_to_reproduce_it(page, tmp_path):
 def test_packages_that_were_not_verified_are_named_before_anything_else(page):
     events = events_of()
     events[0]["engines"]["local"]["inspection"]["unverified_packages"] = "torch.whl was not verified"
-    assert "UNVERIFIED package: torch.whl was not verified" in page(events).section("warnings")
+    assert "UNVERIFIED package: torch.whl was not verified" in page(events).section("cautions")

@@ -8,14 +8,18 @@ from pathlib import Path
 
 import pytest
 from envkit.analysis.summary import summarise
-from envkit.report import details, html, markdown, model, terminal
+from envkit.messages import Message
+from envkit.rendering import text
+from envkit.report import html, markdown, model, terminal
+from envkit.report.parts import Rows
 
 from tests.report import test_grid, test_multi_workload
+from tests.report.kinds import KINDS
 from tests.reports import events_of, printed, said
 
-RENDERERS = (terminal, details, html, markdown)
+RENDERERS = (terminal, html, markdown)
 # What a renderer may import of the package: pictures are drawn when they are laid out.
-ALLOWED = {"envkit.report.model", "envkit.report.parts", "envkit.report.terminal", "envkit.report.pictures"}
+ALLOWED = {"envkit.report.model", "envkit.report.parts", "envkit.report.pictures", "envkit.report.tables"}
 RUNS = {
     "one": events_of(),
     "many": events_of(12, others={name: {} for name in ("a", "b", "c")}),
@@ -40,8 +44,8 @@ def test_renderers_know_nothing_of_the_contents(renderer):
 @pytest.mark.parametrize("name", RUNS)
 def test_the_verdict_is_the_first_line_of_every_report(name, recorded, undrawn):
     given = folder, events, summary = recorded(RUNS[name])
-    verdict = model.report_of(summary, str(folder)).headline.text
-    assert said(events).startswith(verdict)
+    verdict = text(model.report_of(summary, str(folder)).headline.text)
+    assert said(events).startswith(" ".join(verdict.split()))
     assert markdown.document(*given).startswith(f"**{markdown.escaped(verdict)}**\n")
     body = escapes.unescape(html.page(*given).partition("<main>")[2])
     assert body.partition(">")[2].startswith(f"{verdict}</h1>")
@@ -49,11 +53,30 @@ def test_the_verdict_is_the_first_line_of_every_report(name, recorded, undrawn):
 
 def test_figures_then_limits_then_what_to_do():
     names = [section.name for section in model.report_of(summarise(events_of()), "run").sections]
-    assert names == ["found", "speedups", "how-to-read", "certainty", "next", "place"]
+    assert names == ["speedups", "summary"]
     full = model.report_of(summarise(events_of()), "run", full=True).sections
-    assert [section.name for section in full if section.full] == ["evidence", "differences", "reproduce"]
+    later = ["certainty", "findings", "evidence", "differences", "reproduce"]
+    assert [section.name for section in full if section.full] == later
 
 
 def test_details_begin_with_the_short_report():
     events = events_of()
-    assert printed(events, details).startswith(printed(events))
+    assert printed(events, full=True).startswith(printed(events))
+
+
+def test_json_has_the_verdict_and_each_line_as_a_code_with_its_fields():
+    document = model.to_json(summarise(events_of()), "some/folder")
+    assert (document["verdict"]["code"], document["verdict"]["subject"]) == ("report.faster", "mine")
+    assert document["verdicts"]["mine"] == document["verdict"]
+    assert {one["label"]: one["code"] for one in document["messages"]} == {
+        "Settings": "report.one-verified", "Losses": "report.losses-identical", "Noise": "report.undisturbed",
+        "Why": "report.cause-unknown", "Use": "report.use", "System": "report.system", "Details": "report.details",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_line_of_a_short_report_is_a_message(kind):
+    report = model.report_of(summarise(KINDS[kind]()), "some/folder")
+    rows = [row for section in report.sections for part in section.parts if isinstance(part, Rows) for row in part.rows]
+    assert isinstance(report.headline.text, Message)
+    assert [row.text for row in rows if not isinstance(row.text, Message) and row.label != "Failed"] == []

@@ -12,6 +12,7 @@ from envkit.bench import record
 from envkit.profiles import profile
 from envkit.profiles.profile import Profile
 from envkit.report import advice, terminal, wording
+from envkit.report.messages import advice as messages
 from envkit.stats.interval import ERROR_RATE, speedup
 from envkit.stats.verdict import Verdict
 from envkit.tuning import conclusion, confirm, profile_file
@@ -122,30 +123,31 @@ def test_what_was_refused_for_its_losses_need_not_better_what_won(tmp_path):
     assert "with others" not in conclusion.advice(found, "jemalloc", tmp_path / "x.yaml", Written())
 
 
-EITHER = "use what the search wrote, which is jemalloc, unless tuned was surely faster than that too"
+EXEC = "envkit exec tuned.yaml -- python train.py"
+EITHER = messages.UseFound("jemalloc", "tuned", EXEC)
 
 
 @pytest.mark.parametrize(
     ("shipped", "tuned", "advised"),
     [
-        (0.8, 0.7, f"{EITHER}: envkit exec tuned.yaml -- your command"),
-        (0.7, 0.8, f"{EITHER}: envkit exec tuned.yaml -- your command"),
-        (0.7, 1.2, "use jemalloc: envkit exec jemalloc -- your command"),
-        (None, 0.7, "use tuned: envkit exec tuned.yaml -- your command"),
+        (0.8, 0.7, EITHER),
+        (0.7, 0.8, EITHER),
+        (0.7, 1.2, messages.Use("jemalloc", "envkit exec jemalloc -- python train.py")),
+        (None, 0.7, messages.Use("tuned", EXEC)),
     ],
 )
 def test_a_report_advises_what_the_search_wrote(tmp_path, shipped, tuned, advised):
     """It does not know which of two that is: the search compared them."""
     summary, _ = confirmed(tmp_path, shipped, tuned)
-    uses = [row.text for row in advice.rows(summary) if row.text.startswith("use ")]
+    uses = [row.text for row in advice.rows(summary) if isinstance(row.text, advice.USED)]
     assert uses == [advised]
 
 
 def test_a_report_advises_ranks_where_the_search_was_on_ranks(tmp_path):
     summary, _ = confirmed(tmp_path)
     on_two = replace(summary, plan=replace(summary.plan, ranks=2))
-    (text,) = (row.text for row in advice.rows(on_two) if row.text.startswith("use "))
-    assert text.endswith(": envkit exec tuned.yaml -- torchrun --nproc-per-node 2 train.py")
+    (use,) = (row.text for row in advice.rows(on_two) if isinstance(row.text, advice.USED))
+    assert use.command == "envkit exec tuned.yaml -- torchrun --nproc-per-node 2 train.py"
 
 
 def test_where_nearly_all_was_disturbed_a_quieter_machine_is_advised(tmp_path, capsys):
@@ -156,7 +158,7 @@ def test_where_nearly_all_was_disturbed_a_quieter_machine_is_advised(tmp_path, c
     for found in (summary, summarise(events)):
         conclusion.show_confirmation(found, decide(found, events, "jemalloc", True), "jemalloc", terminal.console())
         printed = " ".join(capsys.readouterr().out.split())
-        advised = "next measure again on a quieter machine: 7 of 7 blocks were disturbed, "
+        advised = "next measure again without this load"
         assert (advised in printed) is (found is not summary)
 
 

@@ -17,6 +17,8 @@ from envkit.checks.interference import HOT, KINDS, OTHERS, STOLEN, SWAPPED, inte
 
 # With as large a share of blocks disturbed from outside, a result says more about the disturbance than about a profile.
 NEARLY_ALL = 0.8
+# A verdict beside other programs that take as much says so in its first line.
+LEAST_CPUS = 1.0
 # How the kinds of interference are called here.
 CODES = KINDS
 
@@ -68,6 +70,20 @@ def load(events: Sequence[Event], arms: Sequence[Arm], hit: Mapping[int, Iterabl
         usable_cpus=median(usable) if usable else None,
         programs=_programs(events) if kind == OTHERS else (),
     )
+
+
+def neighbours(events: Sequence[Event], arms: Sequence[Arm]) -> Load | None:
+    """Return the other programs that took LEAST_CPUS or more beside the median sample of ``arms``; else None."""
+    names = {arm.name for arm in arms}
+    own = [event for event in events if event["event"] == "sample" and event["arm"] in names]
+    used = [(others_cpus(event["usage"], event["seconds"]) or 0.0, event) for event in own]
+    cpus = median(cpus for cpus, _ in used) if used else 0.0
+    if cpus < LEAST_CPUS:
+        return None
+    hit = {event["block"] for taken, event in used if taken >= LEAST_CPUS}
+    usable = [float(event["usage"]["worker_cpus"]) for event in own if event["usage"].get("worker_cpus")]
+    blocks = len({event["block"] for event in own})
+    return Load(len(hit), blocks, OTHERS, round(cpus, 3), median(usable) if usable else None, _programs(events))
 
 
 def _cpus(event: Event, kind: str) -> float | None:

@@ -15,7 +15,7 @@ from envkit.analysis.findings import findings
 from envkit.analysis.gpu_readings import GpuReadings, readings
 from envkit.analysis.image_differences import Difference, of_run
 from envkit.analysis.learning_curves import LearningCurve, learning_curves, reached
-from envkit.analysis.load import Load, load
+from envkit.analysis.load import Load, load, neighbours
 from envkit.analysis.losses import Losses, between
 from envkit.analysis.noise import disturbed_blocks, interference_by_block, reference_kernel_range
 from envkit.analysis.sample_times import Sample, sample_times
@@ -92,6 +92,7 @@ class Comparison:
     losses: Losses | None = None
     without_interference: Speedup | None = None  # without blocks in which either was disturbed, where others are enough
     load: Load | None = None  # beside which alone it holds, where nearly all blocks were disturbed
+    beside: Load | None = None  # other programs that took a CPU or more, whatever share of the blocks they disturbed
     bootstrap: Bootstrap | None = None
     deviation: float | None = None  # the standard deviation of a block's log ratio
     drift: Drift | None = None  # how that ratio changed in the run
@@ -324,6 +325,7 @@ def _comparison(
         losses=losses,
         without_interference=rest,
         load=load(events, (reference, arm), hit) if found and not rest else None,
+        beside=neighbours(events, (reference, arm)) if found else None,
         bootstrap=bootstrap(*(comparable_steps(events, plan, one, blocks) for one in (reference, arm))),
         deviation=basic.stdev(ratios) if len(ratios) > 1 else None,
         drift=drift([math.exp(ratio) for ratio in ratios]),

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Sequence
 
 from envkit.bench.blocks import block_ratios
+from envkit.bench.messages import InterimBest, InterimSpeedup, InterimSpeedups
 from envkit.bench.plan import Plan
 from envkit.bench.record import Event
+from envkit.messages import Message
 from envkit.stats.interval import ERROR_RATE, speedup
 
-# Of more profiles only the best is told.
+# Of more profiles only the best is shown.
 MOST_PROFILES = 3
 
 
-def standing(events: Sequence[Event], plan: Plan) -> str:
-    """``intel-omp 0.905 so far (0.853 to 0.961, no verdict yet)``; empty where there is nothing to compare yet.
+def standing(events: Sequence[Event], plan: Plan) -> Message | None:
+    """Return the speedups after the blocks in ``events``; None before the first interval.
 
-    The interval is that of one comparison, of which 95% hold the truth where nobody chooses when to look.
+    Each interval is that of one comparison, of which 95% hold the truth if nobody chooses when to look.
     """
-    told = [plan.whole] if plan.ablated else plan.compared
-    found = [(arm.name, ratios) for arm in told if (ratios := block_ratios(events, plan, arm))]
+    shown = [plan.whole] if plan.ablated else plan.compared
+    found = []
+    for arm in shown:
+        interval = speedup(block_ratios(events, plan, arm), ERROR_RATE, plan.stopping.margin)
+        if interval is not None:
+            found.append(InterimSpeedup(arm.name, interval.ratio, interval.low, interval.high))
     if len(found) > MOST_PROFILES:
-        best = max(found, key=lambda one: statistics.median(one[1]))
-        return f"best of {len(found)}: {_told(*best, plan.stopping.margin)}"
-    return "; ".join(_told(name, ratios, plan.stopping.margin) for name, ratios in found)
-
-
-def _told(name: str, ratios: Sequence[float], margin: float) -> str:
-    interval = speedup(ratios, ERROR_RATE, margin)
-    if interval is None:
-        return f"{name} {math.exp(statistics.median(ratios)):.3f} so far (no interval yet)"
-    return f"{name} {interval.ratio:.3f} so far ({interval.low:.3f} to {interval.high:.3f}, no verdict yet)"
+        return InterimBest(len(found), max(found, key=lambda one: one.ratio))
+    return InterimSpeedups(tuple(found)) if found else None

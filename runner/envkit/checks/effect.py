@@ -193,10 +193,11 @@ def _implied(
         if variable is None:
             continue
         if variable.read_by.keys() <= ONE_RUNS and not runs & variable.read_by.keys():
-            running = " and ".join(sorted(runs)) or "nothing known"
-            yield Check(f"variable {name}", f"read by {' or '.join(variable.read_by)}", f"{running} running")
+            kind = {*RUNTIMES.values()} if variable.read_by.keys() <= {*RUNTIMES.values()} else {*runs}
+            active = " and ".join(sorted(runs & kind)) or "no known library"
+            yield Check(f"variable {name}", f"read by {' or '.join(variable.read_by)}", f"ignored: {active} runs")
         if _is_for_glibcs_malloc(variable, value) and allocator in OTHER_ALLOCATORS:
-            yield Check(f"variable {name}", "read by glibc's malloc", f"{allocator} running")
+            yield Check(f"variable {name}", "read by glibc's malloc", f"ignored: {allocator} runs")
         yield from (one for one in told(variable, value, evidence) if one.key not in expect)
 
 

@@ -243,7 +243,7 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
     unfinished = reason in (measure.INTERRUPTED, measure.TOO_SHORT)
     if then is not None and not unfinished and status == MEASURED:
         return then(folder)
-    own = how.cut_short(summary, folder) if how.cut_short and unfinished else summary.to_json()
+    own = how.cut_short(summary, folder) if how.cut_short and unfinished else model.to_json(summary, str(folder))
     document = {**own, "record": str(folder)}
     if not how.json:
         terminal.show(summary, str(short(folder)), terminal.console())

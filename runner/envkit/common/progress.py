@@ -1,27 +1,41 @@
-"""Show what is being measured: one progress bar on a terminal, plain lines elsewhere. Written to stderr."""
+"""Show what is being measured on stderr: one line that narrows on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any
 
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
+from rich.table import Column
 
 from envkit.common.live_view import LiveView, minutes
+from envkit.messages import Message
+from envkit.rendering import text
+
+# A terminal of fewer columns has no room for a bar.
+NARROW = 70
+# Without a terminal, so many seconds pass between lines.
+EVERY_S = 30.0
 
 
 class Progress(LiveView):
-    """Tells of blocks and their arms as they are measured."""
+    """Shows blocks and their arms as they are measured."""
 
     def __init__(self, budget_s: float, quiet: bool) -> None:
-        """``budget_s`` is the whole budget in seconds; 0 where the time needed isn't known."""
+        """``budget_s`` is the whole budget in seconds; 0 if the time needed isn't known."""
         super().__init__(quiet)
         self._budget_s = budget_s
-        texts = [
-            TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[left]", "fields[standing]")
-        ]
-        self._bar = Bar(texts[0], BarColumn(), *texts[1:], auto_refresh=False)
+        self._printed_s = time.monotonic()
+        described, left, standing = (
+            TextColumn(f"{{task.{name}}}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
+            for name in ("description", "fields[left]", "fields[standing]")
+        )
+        narrow = self.live is not None and self.live.console.width < NARROW
+        columns = (described, standing) if narrow else (described, BarColumn(bar_width=10), left, standing)
+        self._bar = Bar(*columns, auto_refresh=False)
+        self._standing = ""
         self._task = self._bar.add_task("starting", total=budget_s or None, left="", standing="")
 
     def _draw(self, **changed: Any) -> None:
@@ -29,23 +43,30 @@ class Progress(LiveView):
             self._bar.update(self._task, **changed)
             self.live.update(self._bar, refresh=True)
 
-    def say(self, text: str) -> None:
+    def _print(self, line: str) -> None:
+        """Print a line, unless the one before it is too recent."""
+        now = time.monotonic()
+        if self.live is None and not self.quiet and now - self._printed_s >= EVERY_S:
+            self._printed_s = now
+            print(line, file=sys.stderr, flush=True)
+
+    def say(self, said: str) -> None:
         if not self.quiet:
-            print(f"envkit: {text}", file=sys.stderr, flush=True)
+            print(f"envkit: {said}", file=sys.stderr, flush=True)
 
     def start(self, stage: str, arm: str, left_s: float) -> None:
-        """A worker is about to start; ``left_s`` seconds of the budget are left."""
+        """Show that a worker is about to start; ``left_s`` seconds of the budget are left."""
         left = f"{minutes(left_s)} left" if self._budget_s else ""
-        self._draw(description=f"{stage}, {arm}", completed=self._budget_s - left_s, left=left)
+        stage = stage if self._standing else f"{stage}, {arm}"
+        self._draw(description=stage, completed=self._budget_s - left_s, left=left)
 
     def finish(self, stage: str, arm: str, step_s: float, step: str = "step") -> None:
-        """A worker ended; its mean ``step`` took ``step_s`` seconds."""
-        if self.live is None and not self.quiet:
-            print(f"{stage}, {arm}: {step_s * 1000:.2f} ms per {step}", file=sys.stderr, flush=True)
+        """Show that a worker ended; its mean ``step`` took ``step_s`` seconds."""
+        self._print(f"{stage}, {arm}: {step_s * 1000:.2f} ms per {step}")
 
-    def block(self, stage: str, standing: str, left_s: float | None) -> None:
-        """A block is complete: how things stand, and how many seconds it will take still, if that is known."""
-        self._draw(standing=standing)
-        if self.live is None and not self.quiet:
-            left = "" if left_s is None else f"; about {minutes(left_s)} left"
-            print(f"{stage}: {standing or 'complete'}{left}", file=sys.stderr, flush=True)
+    def block(self, stage: str, standing: Message | None, left_s: float | None) -> None:
+        """Show that a block is complete: how things stand, and the seconds until the end if these are known."""
+        self._standing = shown = text(standing) if standing else ""
+        self._draw(description=stage, standing=shown)
+        left = "" if left_s is None else f"; about {minutes(left_s)} left"
+        self._print(f"{stage}{f': {shown}' if shown else ''}{left}")

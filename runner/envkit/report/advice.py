@@ -1,4 +1,4 @@
-"""What to do next, in sentences: per profile or image, or of several workloads for all of them together."""
+"""What to use, to do next or to fix: per profile or image, or for several workloads together."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from envkit.analysis import ranking
-from envkit.analysis.load import CODES, Load
-from envkit.analysis.noise import KINDS
+from envkit.analysis.course import CUT_SHORT
+from envkit.analysis.load import Load
 from envkit.analysis.summary import Comparison, Summary
 from envkit.bench import user_command
 from envkit.bench.calibration import is_calibration
 from envkit.bench.plan import Arm, Plan
 from envkit.engines import ENGINES
 from envkit.engines.container import LIMITS
-from envkit.profiles import profile
-from envkit.report import grid, multi_workload
-from envkit.report.ablation_wording import costs_in_profile
+from envkit.messages import Message
+from envkit.profiles import catalogue, profile
+from envkit.report import grid, judgement, multi_workload
+from envkit.report.ablation import costs_in_profile
+from envkit.report.judgement import learns_otherwise, other_workload
+from envkit.report.messages import advice as messages
 from envkit.report.parts import Row
-from envkit.report.wording import learns_otherwise, other_workload
 from envkit.stats.contribution import NO_DIFFERENCE, Contribution
 from envkit.stats.interval import ERROR_RATE, Speedup
 from envkit.stats.power import blocks_needed
@@ -28,48 +30,108 @@ from envkit.stats.verdict import Verdict
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.modes import CUDA
 
+USED = (messages.Use, messages.UseCopy, messages.UseInstances, messages.UseFound, messages.UseEverywhere)
+# A shipped profile for each library that can be preloaded.
+PRELOADED_BY = {
+    "intel-openmp": "intel-omp", "llvm-openmp": "llvm-omp", "jemalloc": "jemalloc", "tcmalloc": "tcmalloc",
+    "mimalloc": "mimalloc",
+}  # fmt: skip
 
-def rows(summary: Summary) -> list[Row]:
-    """Each sentence once. Of many profiles the best has one, and each with which something is wrong."""
+
+def rows(summary: Summary, folder: str = "DIR") -> list[Row]:
+    """Return what to do, each thing once: of many profiles for the best, and for each with which something is wrong.
+
+    ``folder`` is where the record is.
+    """
     if summary.plan.across:
-        texts = _on_several_workloads(summary)
+        found = _on_several_workloads(summary)
     elif summary.plan.compares_images:
-        texts = [text for one in summary.comparisons if (text := _of_image(summary, one))]
+        found = [one for comparison in summary.comparisons if (one := _of_image(summary, comparison))]
     elif summary.plan.ablated:
-        texts = _of_settings(summary)
+        found = _of_settings(summary)
     else:
-        texts = _per_profile(summary)
-    return [Row("next", text) for text in dict.fromkeys(texts)]
+        found = _per_profile(summary)
+    found = [*dict.fromkeys(found)]
+    found += [one for one in _to_go_on(summary, folder) if one not in found]
+    labels = ["", *map(_label, found)]
+    return [
+        Row(label if label != before else "", one, whole=hasattr(one, "command"))
+        for one, label, before in zip(found, labels[1:], labels, strict=False)
+    ]
 
 
-def _per_profile(summary: Summary) -> list[str]:
+def _label(one: Message) -> str:
+    if isinstance(one, USED):
+        return "Use"
+    return "Fix" if isinstance(one, messages.FindOutWhy | messages.Preload | messages.MendWorker) else "Next"
+
+
+def _to_go_on(summary: Summary, folder: str) -> list[Message]:
+    """Return how to come to a verdict, for a run that has none."""
+    of_loader, unfinished = grid.is_grid(summary.plan), summary.course.unfinished
+    resume = f"envkit {'loader-grid' if of_loader else 'bench'} --resume {shlex.quote(folder)}"
+    if summary.failures and not any(one.speedup for one in summary.comparisons):
+        arm = str(summary.failures[-1]["arm"])
+        others = len(summary.plan.compared) > 1 and arm in [one.name for one in summary.plan.compared]
+        return [messages.ResumeWithout(arm, resume) if others else messages.MendWorker(resume)]
+    if unfinished is not None and not summary.not_in_effect:
+        return [messages.GoOn(unfinished.fewest, unfinished.blocks, unfinished.more_s, resume)]
+    if summary.ended in CUT_SHORT:
+        return [messages.Resume(resume)]
+    return [] if of_loader or summary.not_in_effect else _to_know_more(summary)
+
+
+def _to_know_more(summary: Summary) -> list[Message]:
+    """Return how another run would come to a verdict."""
+    if any(one.verdict == Verdict.TOO_FEW_SAMPLES for one in summary.comparisons):
+        option = "--blocks" if summary.plan.stopping.blocks else "--budget"
+        return [messages.RaiseLimit(option, judgement.fewest(summary))]
+    if summary.plan.one_run_each and any(one.single_ratio for one in summary.comparisons):
+        return [messages.AddBlocks("--blocks 8")]
+    return [messages.MeasureProfile()] if summary.samples and not summary.comparisons else []
+
+
+def _per_profile(summary: Summary) -> list[Message]:
     if chosen := _of_a_search(summary):
         return [chosen]
-    texts, best_told = list[str](), False
+    found, best_told = list[Message](), False
     ranked = ranking.ranked(summary)
     if ranking.many(summary):  # the noisiest of them is the likeliest to be at the top without being known to be faster
         ranked = sorted(ranked, key=lambda one: not is_worth_it(one))
+    elif len(ranked) > 1:
+        ranked = sorted(ranked, key=lambda one: (not is_worth_it(one), -(ranking.ratio_of(one) or 0)))
     for one in ranked:
         arm = summary.plan.arm(one.arm)
         wrong = one.verdict == Verdict.NOT_IN_EFFECT or learns_otherwise(summary, one)
-        if ranking.many(summary) and best_told and not wrong:
+        if len(ranked) > 1 and best_told and not wrong and not summary.plan.at_once:
             continue
         if is_calibration(summary.plan):
-            text = _after_calibration(one)
+            told = _after_calibration(one)
         elif other_workload(summary, arm):
-            text = None  # a change of the training's code, which no profile makes
+            told = None  # a change of the training's code, which no profile makes
         elif learns_otherwise(summary, one):
-            text = _find_out(arm)
+            told = messages.ExplainLosses(arm.name)
         else:
-            text = too_much_interference(one) or _at_once(summary, arm) or _next(summary, one, arm)
-        if text:
-            texts.append(text)
+            told = too_much_interference(one) or _at_once(summary, arm) or _next(summary, one, arm)
+        if told:
+            found.append(told)
             best_told = best_told or not wrong
-    return texts
+    unknown = isinstance(found[0], messages.MeasureLonger | messages.KeepReference) if found else False
+    return [*found, messages.TryAdvise(_advise(summary))] if unknown and _is_local(summary) else found
 
 
-def _of_a_search(summary: Summary) -> str | None:
-    """What to do after a search whose confirmation found both profiles faster: use the one that the search wrote.
+def _is_local(summary: Summary) -> bool:
+    return {arm.engine for arm in summary.plan.arms} == {"local"} and not summary.plan.distributed
+
+
+def _advise(summary: Summary) -> str:
+    own = summary.plan.user_command
+    command = shlex.join(own.argv) if own else "python train.py"
+    return f"{from_folder(summary.plan)}envkit advise -- {command}"
+
+
+def _of_a_search(summary: Summary) -> Message | None:
+    """Return what to use after a search whose confirmation found both profiles faster: the one that it wrote.
 
     The search compared these two; a report compares both with the baseline alone.
     """
@@ -79,105 +141,89 @@ def _of_a_search(summary: Summary) -> str | None:
     ):
         return None
     shipped, tuned = summary.plan.compared
-    which = f"{shipped.name}, unless {tuned.name} was surely faster than that too"
-    return f"use what the search wrote, which is {which}: {_exec(summary, tuned, _torchrun(summary, tuned))}"
+    return messages.UseFound(shipped.name, tuned.name, _exec(summary, tuned, _torchrun(summary, tuned)))
 
 
-def _of_settings(summary: Summary) -> list[str]:
-    """What to use of a profile that was taken apart: less of it, where less of it is as good or better."""
+def _of_settings(summary: Summary) -> list[Message]:
+    """Return what to use of a profile that was ablated: less of it, if less of it is as good or better."""
     plan = summary.plan
     whole = summary.comparisons[0]
-    texts = [_find_out(plan.arm(one.arm)) for one in summary.comparisons if learns_otherwise(summary, one)]
+    found: list[Message] = [
+        messages.ExplainLosses(plan.arm(one.arm).name) for one in summary.comparisons if learns_otherwise(summary, one)
+    ]
     wrong = {one.arm for one in summary.comparisons if learns_otherwise(summary, one)}
     calmer = too_much_interference(whole)
     if whole.arm in wrong or calmer or not is_worth_it(whole):
         last = None if whole.arm in wrong else calmer or _next(summary, whole, plan.whole)
-        return [*texts, *([last] if last else [])]
+        return [*found, *([last] if last else [])]
     costly = [one.setting for one in summary.ablation if costs_in_profile(one)]
     matter = [one for one in summary.ablation if one.contribution not in NO_DIFFERENCE]
     enough = [one.setting.alone for one in matter if one.contribution == Contribution.ALONE]
     chosen = [one.without for one in costly] if len(costly) == 1 else enough if len(matter) == 1 else []
     arm = plan.arm(next((name for name in chosen if name is not None and name not in wrong), whole.arm))
-    texts.append(f"use {arm.profile}: {_exec(summary, arm)}")
+    found.append(messages.Use(arm.profile, _exec(summary, arm)))
     if len(costly) > 1:
-        names = ", ".join(one.setting for one in costly)
-        texts.append(f"measure a copy of {whole.arm} without all that costs time in it ({names})")
-    return texts
+        found.append(messages.WithoutSettings(whole.arm, tuple(one.setting for one in costly)))
+    return found
 
 
 def is_worth_it(one: Comparison) -> bool:
-    """Whether to recommend it for its speed: it is faster by more than the margin, and not beside a load alone."""
+    """Return whether to recommend it for its speed: it is faster by more than the margin, and not beside a load."""
     large = one.speedup is not None and not one.speedup.within_margin
     return one.verdict == Verdict.FASTER and large and one.load is None
 
 
-def _of_image(summary: Summary, one: Comparison) -> str | None:
+def _of_image(summary: Summary, one: Comparison) -> Message | None:
     arm = summary.plan.arm(one.arm)
     reference = summary.plan.reference_of(arm)
-    there = _there(summary, arm)
     if one.verdict == Verdict.NOT_IN_EFFECT:
-        return f"find out why: envkit doctor {there}, and the same in {reference.image}"
+        return messages.FindOutWhy(f"envkit doctor {_there(summary, arm)}")
     if learns_otherwise(summary, one):
-        return f"find out why the losses in {arm.name} differ, before you use it"
+        return messages.ExplainLosses(arm.name)
     if calmer := too_much_interference(one):
         return calmer
     if is_worth_it(one):
-        return f"use {arm.name}: {_exec(summary, arm)}"
+        return messages.Use(arm.name, _exec(summary, arm))
     if one.verdict == Verdict.SLOWER and one.speedup is not None and not one.speedup.within_margin:
-        return f"stay with {reference.name}: {arm.name} is slower here"
+        return messages.KeepReference(reference.name)
     return _next(summary, one, arm)
 
 
-def fallback(summary: Summary, folder: str) -> str:
-    """What to do where there is nothing else to say."""
-    if summary.failures:
-        command = "loader-grid" if grid.is_grid(summary.plan) else "bench"
-        on = f"envkit {command} --resume {shlex.quote(folder)}"
-        return f"Fix what the failed worker says of itself, then go on: {on}"
-    if summary.plan.until and summary.plan.one_run_each:
-        return "For an interval and a verdict, add --blocks 8."
-    if summary.plan.one_run_each:
-        return "For an interval and a verdict, measure the same without --full, or add --blocks 6."
-    return "Measure a profile for long enough, with a larger --budget: envkit bench PROFILE"
-
-
-def _on_several_workloads(summary: Summary) -> list[str]:
-    """What is wrong with profiles, which to use, and how long it takes to know more."""
+def _on_several_workloads(summary: Summary) -> list[Message]:
+    """Return what is wrong with profiles, which to use, and how long it takes to know more."""
     of_profile = {arm.profile: arm for arm in summary.plan.compared}
-    texts, wrong = [], set()
+    found, wrong = list[Message](), set()
     for one in summary.comparisons:
         arm = summary.plan.arm(one.arm)
         if one.verdict == Verdict.NOT_IN_EFFECT:
-            texts.append(f"find out why {one.arm} was not in effect: envkit doctor {_there(summary, arm)}")
+            found.append(messages.FindOutWhy(f"envkit doctor {_there(summary, arm)}"))
         elif learns_otherwise(summary, one):
             wrong.add(arm.profile)
-            texts.append(_find_out(arm))
+            found.append(messages.ExplainLosses(arm.name))
     loaded = [one.load for one in summary.comparisons if one.load]
-    texts += [quieter(loaded[0])] if loaded else []
+    found += [quieter(loaded[0])] if loaded else []
     winners = [name for names in multi_workload.winners(summary).values() for name in names]
     everywhere = multi_workload.everywhere(summary)
     best, fast = ([name for name in names if name not in wrong] for names in (everywhere, winners))
     if best:
-        arm = of_profile[best[0]]
-        texts.append(f"use {best[0]}, which is faster on all of these: {_exec(summary, arm)}")
+        found.append(messages.UseEverywhere(best[0], _exec(summary, of_profile[best[0]])))
     elif fast:
         arm = of_profile[fast[0]]
         device = f" --device {CUDA}" if gpus(summary.plan, arm.engine) else ""
-        own = f"envkit bench {_there(summary, arm)}{device} -- python train.py"
-        texts.append(f"measure your own training before you choose: what wins depends on it: {own}")
+        found.append(messages.MeasureOwn(f"envkit bench {_there(summary, arm)}{device} -- python train.py"))
     unknown = [
         (one.arm, one.speedup, one.deviation)
         for one in summary.comparisons
         if one.verdict == Verdict.NOT_FOUND and one.deviation and one.speedup
     ]
     if unknown:  # the noisiest decides
-        name, found, deviation = max(unknown, key=lambda one: _needed(summary, one[2], one[1].blocks))
-        texts.append(f"for {name}, {_longer(summary, found, deviation)}")
-    return texts
+        name, speedup, deviation = max(unknown, key=lambda one: _needed(summary, one[2], one[1].blocks))
+        found.append(replace(_longer(summary, speedup, deviation), arm=name))
+    return found
 
 
-def _at_once(summary: Summary, arm: Arm) -> str | None:
-    """Whether to train several at once, where that was measured and is known, and how."""
+def _at_once(summary: Summary, arm: Arm) -> Message | None:
+    """Return whether to train several at once, if that was measured and is known, and how."""
     one = next((one for one in summary.instances if one.arm == arm.name), None)
     over = [found for found in (one.over_one_process, one.over_reference) if found] if one else []
     if not over or over[-1].verdict == Verdict.SLOWER:  # then the baseline is better than any number under the profile
@@ -186,29 +232,61 @@ def _at_once(summary: Summary, arm: Arm) -> str | None:
     if beside.verdict not in (Verdict.FASTER, Verdict.SLOWER) or beside.within_margin:
         return None
     if beside.verdict == Verdict.SLOWER:
-        return f"train one after the other under {arm.profile}: {arm.instances} at once do less in the same time"
-    return f"train {arm.instances} at once, each on CPUs of its own: taskset -c CPUS {_exec(summary, arm)}"
+        return messages.OneAfterTheOther(arm.profile, arm.instances or 1)
+    return messages.UseInstances(arm.instances or 1, f"taskset -c CPUS {_exec(summary, arm)}")
 
 
-def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
-    there, reference = _there(summary, arm), summary.plan.reference_of(arm).name
-    if comparison.speedup and comparison.speedup.within_margin:
-        return f"choose {reference} or {arm.name} for other reasons than speed"
-    if comparison.verdict == Verdict.FASTER:
-        use, runs = arm.profile, arm
-        if summary.plan.ranks_of(arm) > 1 and arm.ranks is None:  # they were asked for, and are not the profile's own
-            each = summary.plan.parts_of(arm)
-            name = f"{arm.profile}-{each}"
-            runs = replace(arm, profile=name)
-            use += f", copied to {name}.yaml with 'name: {name}' and 'ranks: {each}'"
-        return f"use {use}: {_exec(summary, runs, _torchrun(summary, arm))}"
+def _next(summary: Summary, comparison: Comparison, arm: Arm) -> Message | None:
+    if comparison.speedup is None:
+        return _without_speedup(summary, comparison, arm)
+    reference = summary.plan.reference_of(arm).name
+    if comparison.speedup.within_margin:
+        return messages.ChooseFreely(reference, arm.name)
     if comparison.verdict == Verdict.SLOWER:
-        return f"leave {arm.name} alone here: {reference} is faster"
-    if comparison.verdict == Verdict.NOT_FOUND and comparison.deviation and comparison.speedup:
+        return messages.KeepReference(reference)
+    if comparison.verdict == Verdict.NOT_FOUND and comparison.deviation:
         return _longer(summary, comparison.speedup, comparison.deviation)
-    longer = f"train longer, with more --epochs than {summary.plan.epochs}, or to a nearer target with --until"
-    without = {Verdict.NOT_IN_EFFECT: f"find out why: envkit doctor {there}", Verdict.NOT_REACHED: longer}
-    return without.get(comparison.verdict)
+    return _use(summary, arm) if comparison.verdict == Verdict.FASTER else None
+
+
+def _use(summary: Summary, arm: Arm) -> Message:
+    """Return how to use a profile; one without ranks of its own is copied to have those that were asked for."""
+    if summary.plan.ranks_of(arm) > 1 and arm.ranks is None:
+        each = summary.plan.parts_of(arm)
+        name = f"{arm.profile}-{each}"
+        command = _exec(summary, replace(arm, profile=name), _torchrun(summary, arm))
+        return messages.UseCopy(arm.profile, name, each, command)
+    return messages.Use(arm.profile, _exec(summary, arm, _torchrun(summary, arm)))
+
+
+def _without_speedup(summary: Summary, comparison: Comparison, arm: Arm) -> Message | None:
+    doctor = f"envkit doctor {_there(summary, arm)}"
+    if comparison.verdict == Verdict.NOT_IN_EFFECT:
+        return _preload(summary) or messages.FindOutWhy(doctor)
+    if comparison.verdict == Verdict.NOT_ENDED and summary.not_in_effect:
+        return messages.MeasureWithout(summary.not_in_effect[0].arm, doctor)
+    if comparison.verdict == Verdict.NOT_REACHED:
+        return messages.TrainLonger(summary.plan.epochs)
+    return None
+
+
+def _preload(summary: Summary) -> Message | None:
+    """Return which library to preload, if nothing is wrong but that the reader of some variables does not run."""
+    readers: dict[str, list[str]] = {}
+    wrong = [check for one in summary.not_in_effect for check in one.checks if not check.holds]
+    for check in wrong:
+        kind, _, name = check.key.partition(" ")
+        variable = catalogue.load().get(name) if kind == "variable" else None
+        if variable is None:
+            return None
+        library = next((reader for reader in variable.read_by if reader in PRELOADED_BY), None)
+        if library is None or summary.environments[summary.not_in_effect[0].arm].variables.get(name) == check.seen:
+            return None
+        readers.setdefault(library, []).append(name)
+    if len(readers) != 1:
+        return None
+    (library, names), *_ = readers.items()
+    return messages.Preload(library, PRELOADED_BY[library], tuple(names))
 
 
 def _torchrun(summary: Summary, arm: Arm) -> str | None:
@@ -250,7 +328,7 @@ def _exec(summary: Summary, arm: Arm, command: str | None = None) -> str:
     allowed = "--allow-unknown" in typed or (summary.specification or {}).get("allow_unknown")
     options += ["--allow-unknown"] if allowed else []
     given = "".join(f" {word}" for word in map(shlex.quote, options))
-    own = shlex.join(plan.user_command.argv) if plan.user_command else "your command"
+    own = shlex.join(plan.user_command.argv) if plan.user_command else "python train.py"
     there = f"{_there(summary, arm)}{given}{gpus(plan, arm.engine)}"
     return f"{from_folder(plan)}envkit exec {there} -- {command or own}"
 
@@ -267,43 +345,34 @@ def gpus(plan: Plan, engine: str) -> str:
     return " --gpus" if engine != "local" and plan.options.device == CUDA else ""
 
 
-def _find_out(arm: Arm) -> str:
-    return f"find out why the losses of {arm.name} differ, before you use it"
-
-
-def too_much_interference(comparison: Comparison) -> str | None:
-    """What to do where nearly all of its blocks were disturbed from outside, and too few others are left."""
+def too_much_interference(comparison: Comparison) -> Message | None:
+    """Return what to do if nearly all blocks were disturbed from outside, and too few others are left."""
     return None if comparison.load is None else quieter(comparison.load)
 
 
-def quieter(found: Load) -> str:
-    """Say what disturbed nearly all blocks, and that this is to be measured again without it."""
-    why = dict(zip(CODES, KINDS.values(), strict=True))[found.kind]
-    programs = f" ({', '.join(found.programs)})" if found.programs else ""
-    return f"measure again on a quieter machine: {found.blocks} of {found.of} blocks were disturbed, {why}{programs}"
+def quieter(found: Load) -> Message:
+    """Return the advice to measure again without a load."""
+    return messages.QuieterMachine(found.blocks, found.of, found.programs)
 
 
-def _after_calibration(comparison: Comparison) -> str | None:
+def _after_calibration(comparison: Comparison) -> Message | None:
     if comparison.verdict in (Verdict.FASTER, Verdict.SLOWER):
-        chance = f"there is no such difference, but {ERROR_RATE:.0%} of such runs show one by chance"
-        return f"calibrate again: {chance}; if it stays, something else favours a side"
-    return "measure a profile: envkit bench PROFILE" if comparison.speedup else None
+        return messages.CalibrateAgain(ERROR_RATE)
+    return messages.MeasureProfile() if comparison.speedup else None
 
 
-def _longer(summary: Summary, found: Speedup, deviation: float) -> str:
-    """What is excluded by now, and how long it takes to find a difference as small as the margin.
+def _longer(summary: Summary, found: Speedup, deviation: float) -> messages.MeasureLonger:
+    """Return how long it takes to find a difference as small as the margin.
 
-    Where so many blocks were measured already, it is about a smaller difference.
+    If so many blocks were measured already, it is about a smaller difference.
     """
     margin, blocks = summary.plan.stopping.margin, found.blocks
-    excluded = max(found.high, 1 / found.low) - 1
     while (needed := _needed(summary, deviation, blocks, margin)) <= blocks:
         margin /= 2
     minutes = math.ceil(needed * summary.seconds_per_block / 60) + 1
     option = f"--blocks {needed}" if summary.plan.epochs or summary.plan.stopping.blocks else f"--budget {minutes}m"
     option += "" if margin == summary.plan.stopping.margin else f" --margin {margin * 100:g}%"
-    sharper = f"to find a difference of {margin * 100:g}% takes about {needed:,} blocks: {option}"
-    return f"a difference of more than {excluded:.1%} is excluded; {sharper}"
+    return messages.MeasureLonger(margin * 100, needed, minutes, option)
 
 
 def _needed(summary: Summary, deviation: float, blocks: int, margin: float | None = None) -> int:

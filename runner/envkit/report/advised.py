@@ -12,7 +12,8 @@ from envkit.advice.reasons import Reason
 from envkit.advice.symptoms import CONVOLUTION, MATRIX, MOVING, OTHER, OUTSIDE, RECURRENT, Symptoms
 from envkit.analysis.summary import Summary
 from envkit.checks.doctor.finding import Finding
-from envkit.report import wording
+from envkit.profiles import profile
+from envkit.report import cautions, wording
 from envkit.report.parts import Part, Row, Rows, Table
 from envkit.stats.verdict import Verdict
 
@@ -74,13 +75,14 @@ def headline(advice: Advice) -> str:
     best = advice.best
     if best is None:
         return NOTHING if advice.expected else "No profile that is known from other trainings applies here."
-    return f"Try {best.profile} first: {best.gain:.2f} times as fast is expected ({_range(best)})."
+    return f"Try {best.profile} first: {best.gain:.2f}x baseline speed is expected ({_range(best)})."
 
 
 def rows(advice: Advice) -> list[Row]:
     """What was seen, and why it matters."""
     symptoms = advice.symptoms
-    seen = [Row("watched", _watched(advice))]
+    best = [] if advice.best is None else cautions.of_profile(profile.load(advice.best.profile))
+    seen = [*(Row("caution", one) for one in best), Row("watched", _watched(advice))]
     if symptoms.operators is not None:
         parts = sorted(symptoms.operators.items(), key=lambda one: -one[1])
         seen.append(Row("time", ", ".join(f"{share:.0%} {KINDS[name]}" for name, share in parts if share >= 0.005)))
@@ -136,10 +138,10 @@ def machine(inspection: Mapping[str, Any]) -> str:
 def proof(best: Expected, summary: Summary) -> str:
     """How what was measured compares with what was expected."""
     found = next((one.speedup for one in summary.comparisons if one.arm == best.profile), None)
-    was_expected = f"{best.gain:.2f} ({_range(best)}) was expected"
+    was_expected = f"{best.gain:.2f}x ({_range(best)}) was expected"
     if found is None:
         return f"Not proved: {was_expected}, and nothing was found out."
-    measured = f"{found.ratio:.2f} ({found.low:.2f} to {found.high:.2f}) was measured, and {was_expected}"
+    measured = f"{found.ratio:.2f}x ({found.low:.2f} to {found.high:.2f}) was measured, and {was_expected}"
     load = next(one.load for one in summary.comparisons if one.arm == best.profile)
     if load is not None:
         return f"Not proved: {load.words}, {measured}. Measure again without that load."

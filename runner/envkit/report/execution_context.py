@@ -8,7 +8,7 @@ from envkit.analysis.engine_facts import cpu_name
 from envkit.analysis.summary import Summary
 from envkit.bench.plan import Arm, Plan
 from envkit.bench.user_command import TRACKERS_OFF, UserCommand
-from envkit.report import image_wording, scaling_wording, wording
+from envkit.report import images, scaling, wording
 from envkit.report.parts import Row
 from envkit.worker.user_command.metric import parse
 
@@ -37,7 +37,7 @@ def rows(summary: Summary) -> list[Row]:
     if plan.distributed:
         ranks = ", ".join(f"{arm.name} {plan.ranks_of(arm)}" for arm in plan.distributed)
         text = f"{ranks}; each on its part of the CPUs, and all share each batch"
-        found.append(Row("ranks", "; ".join(filter(None, (text, scaling_wording.steps(plan))))))
+        found.append(Row("ranks", "; ".join(filter(None, (text, scaling.steps(plan))))))
     if plan.at_once:
         names = ", ".join(arm.name for arm in plan.at_once)
         found.append(Row("instances", f"{names}; each on its part of the CPUs, and each trains all batches"))
@@ -108,7 +108,7 @@ def sides(summary: Summary, arm: Arm) -> list[tuple[str, str, str]]:
     there, here = _set(summary, reference), _set(summary, arm)
     settings = [(name, there.get(name, ABSENT), here.get(name, ABSENT)) for name in dict.fromkeys([*there, *here])]
     if arm.name in summary.image_differences:  # where images are compared, all that is known to differ
-        differing = image_wording.rows(summary.image_differences[arm.name])
+        differing = images.rows(summary.image_differences[arm.name])
         return [*settings, *((what, old, new) for what, old, new in differing)]
     ours, theirs = (_inside(summary.inspection(one)) for one in (reference, arm))
     return [*settings, *((name, text, theirs[name]) for name, text in ours.items() if text != theirs[name])]

@@ -11,6 +11,8 @@ from markupsafe import Markup
 
 from envkit.analysis.summary import Summary
 from envkit.bench.record import Event
+from envkit.messages import Message
+from envkit.rendering import text
 from envkit.report import pictures
 from envkit.report.model import report_of
 from envkit.report.parts import Drawing, Listing, Note, Part, Report, Row, Rows, Section
@@ -45,6 +47,7 @@ def render(report: Report, drawn: Callable[[Drawing, bool], str]) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=lambda value: text(value) if isinstance(value, Message) else value,
     )
     return environment.get_template("report.html.j2").render(
         report=report,

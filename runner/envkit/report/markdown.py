@@ -8,6 +8,7 @@ from pathlib import Path
 
 from envkit.analysis.summary import Summary
 from envkit.bench.record import Event
+from envkit.rendering import text
 from envkit.report.model import report_of
 from envkit.report.parts import Fold, Listing, Note, Part, Row, Rows, Table
 
@@ -16,17 +17,17 @@ PARAGRAPH, NEXT = "\n\n", "\n"
 
 def document(folder: Path, events: Sequence[Event], summary: Summary) -> str:
     report = report_of(summary, str(folder), events, wide=True)
-    text, in_list = f"**{escaped(report.headline.text)}**", False
+    written, in_list = f"**{escaped(text(report.headline.text))}**", False
     for part in (part for section in report.sections for part in section.parts):
         is_list = isinstance(part, Rows)
-        text += (NEXT if in_list and is_list else PARAGRAPH) + _part(part)
+        written += (NEXT if in_list and is_list else PARAGRAPH) + _part(part)
         in_list = is_list
-    return f"{text}\n"
+    return f"{written}\n"
 
 
-def escaped(text: str) -> str:
-    """``text`` on one line, with nothing that Markdown, a table or HTML would take for its own."""
-    return re.sub(r"[\\|*`\[\]]", r"\\\g<0>", text).replace("&", "&amp;").replace("<", "&lt;").replace("\n", " ")
+def escaped(words: str) -> str:
+    """``words`` on one line, with nothing that Markdown, a table or HTML would take for its own."""
+    return re.sub(r"[\\|*`\[\]]", r"\\\g<0>", words).replace("&", "&amp;").replace("<", "&lt;").replace("\n", " ")
 
 
 def _part(part: Part) -> str:
@@ -44,20 +45,22 @@ def _part(part: Part) -> str:
 
 def _items(rows: Sequence[Row]) -> str:
     """A list; rows without a label go on below the one before them."""
-    texts = [
-        (escaped(row.label), _copied(row.text) if row.whole and row.label else _weighed(row.text, row.weight))
-        for row in rows
-    ]
-    return "\n".join(f"- **{label}**: {text}" if label else f"  - {text}" for label, text in texts)
+    texts = [(escaped(row.label), _shown(row)) for row in rows]
+    return "\n".join(f"- **{label}**: {words}" if label else f"  - {words}" for label, words in texts)
 
 
-def _copied(text: str) -> str:
+def _shown(row: Row) -> str:
+    said = text(row.text)
+    return _copied(said) if row.whole and row.label else _weighed(said, row.weight)
+
+
+def _copied(words: str) -> str:
     """As code, which nothing changes; a backtick would end it."""
-    return escaped(text) if "`" in text or "\n" in text else f"`{text}`"
+    return escaped(words) if "`" in words or "\n" in words else f"`{words}`"
 
 
-def _weighed(text: str, weight: str) -> str:
-    return f"**{escaped(text)}**" if weight in ("good", "bad") else escaped(text)
+def _weighed(words: str, weight: str) -> str:
+    return f"**{escaped(words)}**" if weight in ("good", "bad") else escaped(words)
 
 
 def _table(given: Table) -> str:

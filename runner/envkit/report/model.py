@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from envkit.analysis import ranking
 from envkit.analysis.summary import Measured, Summary
 from envkit.bench import quality
 from envkit.bench.record import Event
+from envkit.messages import Message
+from envkit.rendering import text
 from envkit.report import (
-    ablation_wording,
+    ablation,
     advice,
+    cautions,
     epoch_ends,
     execution_context,
-    gpu_wording,
+    gpus,
     grid,
-    image_wording,
-    instances_wording,
-    learning_wording,
+    images,
+    instances,
+    learning,
+    lines,
     multi_workload,
     reproduce,
-    scaling_wording,
+    scaling,
     tables,
-    unfinished,
+    verdict,
     wording,
 )
-from envkit.report import headline as first_line
+from envkit.report.messages import lines as messages
 from envkit.report.parts import Drawing, Fold, Listing, Note, Part, Report, Row, Rows, Section, Table
 
+# The section that stands beside the verdict, and is the first if it is there.
+CAUTIONS = "cautions"
 # With more profiles than this, what there is of each is folded up; and so are more disturbed blocks.
 UNFOLDED, UNFOLDED_BLOCKS = 3, 8
 READING = {
@@ -63,11 +69,6 @@ class Run:
         """Whether it is for the page, which has all there is, and where what is missing is said."""
         return self.wide and self.full
 
-    @property
-    def one_by_one(self) -> bool:
-        """Whether there are so few profiles that each has sentences of its own."""
-        return not self.summary.plan.across and not ranking.many(self.summary)
-
 
 def report_of(
     summary: Summary, folder: str, events: Sequence[Event] = (), *, wide: bool = False, full: bool = False
@@ -75,7 +76,18 @@ def report_of(
     run = Run(summary, folder, events, wide, full)
     short = [made for make in SHORT if (made := make(run)) is not None]
     more = [replace(made, full=True) for make in FULL if (made := make(run)) is not None] if full else []
-    return Report(first_line.headline(summary), first_line.title(summary), [*short, *more])
+    return Report(verdict.headline(summary), verdict.title(summary), [*short, *more])
+
+
+def to_json(summary: Summary, folder: str) -> dict[str, Any]:
+    """Return plain data for scripts: the summary, the verdict and each line as a code with its fields."""
+    report = report_of(summary, folder)
+    rows = [row for section in report.sections for part in section.parts if isinstance(part, Rows) for row in part.rows]
+    told = [{"label": row.label, **row.text.to_json()} for row in rows if isinstance(row.text, Message)]
+    verdicts = {one.arm: verdict.of(summary, one).to_json() for one in summary.comparisons}
+    assert isinstance(report.headline.text, Message), "a verdict is a message"
+    said = {"verdict": report.headline.text.to_json(), "verdicts": verdicts, "messages": told}
+    return {**summary.to_json(), **said}
 
 
 def _section(name: str, title: str, *parts: Part | None) -> Section | None:
@@ -87,75 +99,68 @@ def _section(name: str, title: str, *parts: Part | None) -> Section | None:
 # --- the short report ---
 
 
-def _warnings(run: Run) -> Section | None:
-    """What puts everything else in question."""
-    synthetic = "SYNTHETIC DATA: this is not Fashion-MNIST. Losses and accuracy mean nothing."
-    unverified = wording.unverified(run.summary) if run.page else []
-    texts = [*([synthetic] if run.summary.synthetic else []), *unverified]
-    return _section("warnings", "", *(Note(text, "bad") for text in texts))
-
-
-def _compared(run: Run) -> Section | None:
-    return _section("compared", "", Rows(image_wording.introduction(run.summary)))
+def _cautions(run: Run) -> Section | None:
+    """Make the section of cautions, which stand beside the verdict."""
+    return _section(CAUTIONS, "", Rows(cautions.rows(run.summary)))
 
 
 def _found(run: Run) -> Section | None:
-    """Of each profile what was found; many are in a table unless there is room for sentences."""
-    summary, parts = run.summary, list[Part | None]()
+    """Make the section of figures: a picture on the page, and tables."""
+    summary = run.summary
     rows = failures(summary)
     if run.page:
         rows = [replace(row, output=row.output or "It printed nothing.") for row in rows]
-    failed, wins = Rows(rows, bold=True), multi_workload.wins(summary)
+    failed = Rows(rows, bold=True)
     if grid.is_grid(summary.plan):
-        least, picture = _least(summary), "epoch-ends" if epoch_ends.cells(summary) else "grid"
-        rows = [Row("least", least)] if least else []
-        parts = [*_grid(run), *_epoch_ends(run), Rows(rows), failed, _drawing(run, picture)]
-    elif summary.plan.ablated:
-        each = wording.verdicts(summary) if run.wide else wording.of_many(summary)
-        notes = ablation_wording.notes(summary)
-        parts = [ablation_wording.table(summary), Rows([*notes, *each], bold=True), failed]
-    elif run.wide or run.one_by_one:
-        parts = [Rows(wins), Rows(wording.verdicts(summary), bold=True), failed]
+        picture = "epoch-ends" if epoch_ends.cells(summary) else "grid"
+        parts = [_drawing(run, picture), *_grid(run), *_epoch_ends(run), failed]
+    elif summary.not_in_effect:
+        parts = [tables.not_in_effect(summary), failed, *([_wide(summary)] if run.wide else [])]
     else:
-        parts = [*_ranked(summary), Rows([*wins, *wording.of_many(summary)]), failed]
-    return _section("found", "What was found", *parts)
+        settings = ablation.table(summary) if summary.plan.ablated else None
+        own = _wide(summary) if run.wide else None if settings else _narrow(summary)
+        parts = [_drawing(run, "forest"), settings, own, failed]
+    return _section("speedups", "Speedups" if run.wide else "", *parts)
+
+
+def _narrow(summary: Summary) -> Table:
+    """Return the table of one profile and its reference, or of many profiles."""
+    return tables.speedups(summary) if cautions.tabled(summary) else tables.took(summary)
+
+
+def _wide(summary: Summary) -> Table:
+    rows, blanks = tables.wide_rows(summary), [""] * 5
+    book = [[*row, *blanks] for row in tables.book(summary)]
+    weights = [*(ranking.weight(summary, row[0]) for row in rows), *("soft" for _ in book)]
+    header = tables.wide_header(summary)
+    meanings = tables.legend_text(summary)
+    note = "; ".join(filter(None, (tables.note(summary), meanings)))
+    return Table(header, [*rows, *(row[: len(header)] for row in book)], range(1, len(header) - 1), weights, note)
 
 
 def failures(summary: Summary, node: str = "") -> list[Row]:
-    """Which workers failed, and what they printed; ``node`` is where, if there are several."""
+    """Return which workers failed, and what they printed; ``node`` is where, if there are several."""
     where = f"{node}: " if node else ""
     return [
-        Row("FAILED", f"{where}block {one['block'] + 1}, {one['arm']}: the worker {one['problem']}", "bad",
+        Row("Failed", f"{where}block {one['block'] + 1}, {one['arm']}: the worker {one['problem']}", "bad",
             output=one["stderr"].strip())
         for one in summary.failures
     ]  # fmt: skip
 
 
-def _ranked(summary: Summary) -> list[Part]:
-    """Many profiles, the fastest first; or which wins on which workload, and what was trained there."""
-    if not summary.plan.across:
-        weights = [ranking.weight(summary, name) for name in ranking.order(summary)]
-        return [Table(ranking.header(summary), ranking.cells(summary), (1, 4), weights)]
-    weights = [ranking.weight(summary, arm.name) for arm, _ in multi_workload.compared(summary)]
-    return [
-        Table(multi_workload.HEADER, multi_workload.rows(summary), (2,), weights),
-        Table(multi_workload.TRAINED, multi_workload.trained(summary), (2, 3, 4)),
-    ]
-
-
 def _grid(run: Run) -> list[Part]:
-    """A table for each number of batches that are made ahead; with a plot where there is no picture."""
+    """Make a table for each number of batches that are made ahead; on a terminal with a plot."""
     found: list[Part] = []
     for variant in grid.variants(grid.cells(run.summary)):
         header = grid.header(variant)
         table = Table(header, grid.rows(variant), range(len(header)))
-        plot = [] if run.wide else [Listing(grid.chart(variant))]
+        plot = [Listing(grid.chart(variant))] if run.full and not run.wide else []
         found.append(Fold(f"{grid.UNIT}, {variant.title}", [table, *plot]))
     return found
 
 
 def _epoch_ends(run: Run) -> list[Part]:
-    """A table for each DataLoader whose workers were started and kept in several ways."""
+    """Make a table for each DataLoader whose workers were started and kept in several ways."""
     found: list[Part] = []
     for group in epoch_ends.groups(epoch_ends.cells(run.summary)):
         table = Table(epoch_ends.HEADER, epoch_ends.rows(group), epoch_ends.NUMBERS, note=epoch_ends.saved(group))
@@ -163,122 +168,95 @@ def _epoch_ends(run: Run) -> list[Part]:
     return found
 
 
-def _least(summary: Summary) -> str | None:
-    """The setting of the loader that took least; None where none was measured."""
-    return grid.least(summary) or epoch_ends.least(summary)
-
-
-def _speedups(run: Run) -> Section | None:
-    """What each took; with the speedups where there is room for them."""
-    summary = run.summary
-    if grid.is_grid(summary.plan) and not run.page:
-        return None
-    if run.wide:
-        rows, book = tables.wide_rows(summary), [[*row, "", "", ""] for row in tables.book(summary)]
-        weights = [*(ranking.weight(summary, row[0]) for row in rows), *("soft" for _ in book)]
-        header = tables.wide_header(summary)
-        table = Table(header, [*rows, *book], range(1, len(header) - 1), weights, tables.note(summary))
-        return _section("speedups", "Speedups, and what each took", _drawing(run, "forest"), table)
-    each = run.full if summary.plan.ablated else run.one_by_one
-    return _section("speedups", "", took(summary) if each else None)
-
-
-def took(summary: Summary) -> Table:
-    """What each arm took that was measured."""
-    book, header = tables.book(summary), tables.header(summary)
-    weights = [*("plain" for _ in summary.measured), *("soft" for _ in book)]
-    rows = [tables.cells(summary, one) for one in summary.measured]
-    return Table(header, [*rows, *book] if rows else [], range(1, len(header)), weights, tables.steps(summary))
-
-
-def _how_to_read(run: Run) -> Section | None:
-    return _section("how-to-read", "", Rows(first_line.how_to_read(run.summary)))
-
-
-def _learning(run: Run) -> Section | None:
-    """Full trainings epoch by epoch, and when each had reached its target; tables where there is room for them."""
-    summary = run.summary
-    if not summary.learning:
-        return None
-    tabled = run.wide or run.full or run.one_by_one
-    each = learning_wording.tables(summary, all_epochs=run.wide or run.full) if tabled else []
-    reached = Rows(learning_wording.rows(summary))
-    return _section("learning", "Learning curves", reached, _drawing(run, "learning-curves"), *each)
-
-
 def _images(run: Run) -> Section | None:
-    """In what images differ that are compared: the first lines of it, or all where there is room."""
+    """Make the section of the first differences between images that are compared."""
     if run.page:
         return None  # it has them beside what else differs
-    found, most = run.summary.image_differences, None if run.wide else image_wording.SHOWN
+    found, most = run.summary.image_differences, None if run.wide or run.full else images.SHOWN
     tables_of_each = [
-        Table(image_wording.header(run.summary, arm), image_wording.rows(found[arm.name], most),
-              note=image_wording.rest(found[arm.name]) or "" if most else "")
+        Table(images.header(run.summary, arm), images.rows(found[arm.name], most),
+              note=images.rest(found[arm.name]) or "" if most else "")
         for arm in run.summary.plan.compared if arm.name in found
     ]  # fmt: skip
     return _section("images", "", *tables_of_each)
 
 
-def _scaling(run: Run) -> Section | None:
-    if run.summary.plan.at_once:
-        return _section("instances", "Several trainings at once", Rows(instances_wording.rows(run.summary)))
-    return _section("scaling", scaling_wording.title(run.summary.plan), Rows(scaling_wording.rows(run.summary)))
+def _lines(run: Run) -> Section | None:
+    """Make the section of labelled lines: what was verified and found, what to do, and where it was measured."""
+    summary = run.summary
+    rows = [*lines.rows(summary), *learning.rows(summary)]
+    rows += instances.rows(summary) if summary.plan.at_once else scaling.rows(summary)
+    rows += [*advice.rows(summary, run.folder), *_place(run)]
+    return _section("summary", "", Rows(rows))
+
+
+def _place(run: Run) -> list[Row]:
+    """Return where it was measured, and how to see more of it."""
+    rows = [Row("System", lines.system(run.summary))]
+    if not run.wide:
+        more = messages.DetailsCommand(("envkit", "report", run.folder, "--details"))
+        return [*rows, Row("Details", more, whole=True)]
+    if not run.full:
+        rows.append(Row("Command", reproduce.started_with(run.events), whole=True))
+        rows.append(Row("Record", f"SHA-256 {reproduce.digest(Path(run.folder))}"))
+    return rows
+
+
+# --- the rest of it, for --details and for the page ---
+
+
+def _took(run: Run) -> Section | None:
+    """Make the table of what each arm took, if the short report has another one."""
+    summary = run.summary
+    other = cautions.tabled(summary) or summary.plan.ablated or summary.not_in_effect
+    took = tables.took(summary) if other and not run.wide else None
+    return _section("took", "Times", took, _trained(summary))
+
+
+def _trained(summary: Summary) -> Part | None:
+    """Return what was trained on each of several workloads."""
+    if not summary.plan.across:
+        return None
+    return Table(multi_workload.TRAINED, multi_workload.trained(summary), (2, 3, 4))
 
 
 def _certainty(run: Run) -> Section | None:
-    """What limits the result."""
+    """Make the section of statistics, evidence and GPUs."""
     summary = run.summary
-    rows = [*unfinished.rows(summary), *wording.certainty(summary), *wording.evidence(summary)]
-    rows += [*gpu_wording.rows(summary), *_learnt(summary)]
-    nothing = Note("Nothing was compared often enough to say.") if run.page and not rows else None
-    return _section("certainty", "How sure this is", Rows(rows), nothing)
+    rows = [*wording.certainty(summary), *wording.evidence(summary), *gpus.rows(summary), *_learnt(summary)]
+    rows += ablation.notes(summary)
+    nothing = Note("Nothing was compared in enough blocks.") if run.page and not rows else None
+    return _section("certainty", "Statistics", Rows(rows), nothing)
 
 
 def _learnt(summary: Summary) -> list[Row]:
-    """Loss and figures of the reference after a sample's steps; none where nothing was tested, or a table has it."""
+    """Return loss and figures of the reference after a sample's steps; none if nothing was tested."""
     plan = summary.plan
     one = next((one for one in summary.measured if one.arm == plan.reference.name), None)
     if one is None or not one.quality or one.final_loss is None or plan.epochs or len(plan.workloads) > 1:
         return []
     steps = plan.training.warmup_steps + plan.training.steps
-    text = f"after {steps} steps {one.arm} has a loss of {one.final_loss:.3f}, {quality.shown(one.quality)}"
-    return [Row("learnt", text)]
+    return [Row("accuracy", f"{one.arm} after {steps} steps: loss {one.final_loss:.3f}, {quality.shown(one.quality)}")]
+
+
+def _learning(run: Run) -> Section | None:
+    """Make the section of full trainings, epoch by epoch."""
+    summary = run.summary
+    if not summary.learning:
+        return None
+    return _section(
+        "learning", "Learning curves", _drawing(run, "learning-curves"), *learning.tables(summary, all_epochs=True)
+    )
 
 
 def _findings(run: Run) -> Section | None:
-    """What doctor says of the machine and of what the workers saw; in short of many profiles each kind once."""
-    if not run.page:
-        found = run.summary.findings if run.wide else ranking.findings(run.summary)
-        return _section("findings", "", Rows([Row(one["severity"], f"{one['seen']}: {one['why']}") for one in found]))
+    """Make the section of what doctor found on the machine and in the workers."""
     rows = []
-    for one in run.summary.findings:
+    for one in run.summary.findings if run.wide else ranking.findings(run.summary):
         rows.append(Row(one["severity"], one["seen"], "plain" if one["severity"] == "note" else "bad"))
         rows += [Row("", one["why"]), Row("", f"Fix: {one['fix']}", whole=True)]
-    nothing = None if rows else Note("Nothing was found that is known to spoil a measurement.")
-    return _section("findings", "Findings", Rows(rows, bold=True), nothing)
-
-
-def _next(run: Run) -> Section | None:
-    rows = advice.rows(run.summary)
-    if run.page and not rows:
-        rows = [Row("next", advice.fallback(run.summary, run.folder))]
-    return _section("next", "What to do next", Rows(rows))
-
-
-def _place(run: Run) -> Section | None:
-    """Where it was measured, and where the record is."""
-    rows = [Row("machine", wording.machine(run.summary))]
-    if not run.wide:
-        details = f"envkit report {shlex.quote(run.folder)} --details"
-        rows.append(Row("record", run.folder, whole=True))
-        rows.append(Row("", f"all settings, evidence and commands: {details}", whole=True))
-    elif not run.full:
-        rows.append(Row("command", reproduce.started_with(run.events), whole=True))
-        rows.append(Row("record", f"SHA-256 {reproduce.digest(Path(run.folder))}"))
-    return _section("place", "", Rows(rows))
-
-
-# --- the rest of it, for --details and for the page ---
+    nothing = None if rows else Note("No finding.")
+    return _section("findings", "Findings", Rows(rows, bold=run.page), nothing)
 
 
 def _step_times(run: Run) -> Section | None:
@@ -353,18 +331,16 @@ def _drawing(run: Run, name: str) -> Drawing | None:
     summary, picture = run.summary, pictures.named(name)
     words = "The figures are in the table 'Speedups, and what each took'."
     if picture is pictures.FOREST:
-        words = "; ".join(f"{row.label}: {row.text}" for row in wording.verdicts(summary) if row.label)
+        words = "; ".join(f"{row.label}: {text(row.text)}" for row in wording.verdicts(summary))
     elif picture in (pictures.GRID, pictures.EPOCH_ENDS):
-        words = _least(summary) or words
+        words = text(verdict.headline(summary).text)
     elif picture is pictures.LEARNING_CURVES:
-        words = "; ".join(row.text for row in learning_wording.rows(summary)) or "The figures are in the tables below."
+        words = "; ".join(text(row.text) for row in learning.rows(summary)) or "The figures are in the tables below."
     return Drawing(name, picture.title, READING[name], picture.missing(summary), f"{picture.title}. {words}")
 
 
-# The sections of each report in their order: the verdict's figures, what limits it, what to do.
-SHORT: tuple[Callable[[Run], Section | None], ...] = (
-    _warnings, _compared, _found, _speedups, _how_to_read, _learning, _images, _scaling, _certainty, _findings, _next,
-    _place,
+# The sections of the short report in their order, then those that --details and the page add.
+SHORT: tuple[Callable[[Run], Section | None], ...] = (_cautions, _found, _images, _lines)
+FULL: tuple[Callable[[Run], Section | None], ...] = (
+    _took, _certainty, _findings, _learning, _step_times, _course, _evidence, _differences, _reproduce,
 )  # fmt: skip
-# What follows for those who want all of it.
-FULL: tuple[Callable[[Run], Section | None], ...] = (_step_times, _course, _evidence, _differences, _reproduce)

@@ -1,27 +1,14 @@
-"""Profiles on several workloads in one run: one table that says which wins where."""
+"""Profiles on several workloads in one run: which is faster where, and what was trained."""
 
 from __future__ import annotations
 
 from envkit.analysis import ranking
-from envkit.analysis.losses import Losses
 from envkit.analysis.summary import Comparison, Summary
 from envkit.bench import quality
 from envkit.bench.plan import Arm
-from envkit.report.parts import Row
 from envkit.stats.verdict import Verdict
 
-HEADER = ("workload", "profile", "speedup", "95% interval", "verdict", "losses")
 TRAINED = ("workload", "a step", "ms", "/s", "loss", "what was learnt")
-
-
-def rows(summary: Summary) -> list[list[str]]:
-    """A row for each comparison, workload by workload, by HEADER; a star is at what may change numerics."""
-    found = []
-    for arm, one in compared(summary):
-        star = " *" if summary.environments[arm.name].numerics != "same" else ""
-        cells = [summary.plan.workload_of(arm), arm.profile + star, *ranking.found_cells(one), _losses(one.losses)]
-        found.append(cells)
-    return found
 
 
 def trained(summary: Summary) -> list[list[str]]:
@@ -52,20 +39,6 @@ def winners(summary: Summary) -> dict[str, list[str]]:
     return found
 
 
-def wins(summary: Summary) -> list[Row]:
-    """Which profile wins where, in a sentence for each of several workloads; none before anything was worked out."""
-    if not summary.plan.across or not any(one.speedup for one in summary.comparisons):
-        return []
-    said = []
-    for workload, names in winners(summary).items():
-        if names:
-            others = f"; faster too: {', '.join(names[1:])}" if names[1:] else ""
-            said.append(f"{workload}: {names[0]}{others}")
-        else:
-            said.append(f"{workload}: no profile is known to be faster than {summary.plan.reference.profile}")
-    return [Row("" if number else "wins", text) for number, text in enumerate(said)]
-
-
 def everywhere(summary: Summary) -> list[str]:
     """The profiles that are faster on every workload."""
     fast = list(winners(summary).values())
@@ -77,11 +50,3 @@ def compared(summary: Summary) -> list[tuple[Arm, Comparison]]:
     plan, order = summary.plan, list(summary.plan.workloads)
     pairs = [(plan.arm(one.arm), one) for one in summary.comparisons]
     return sorted(pairs, key=lambda pair: (order.index(plan.workload_of(pair[0])), -(ranking.ratio_of(pair[1]) or 0)))
-
-
-def _losses(losses: Losses | None) -> str:
-    if losses is None:
-        return "-"
-    if losses.largest_difference == 0:
-        return "equal"
-    return f"~{losses.largest_difference:.0e}" if losses.agree else "DIFFER"

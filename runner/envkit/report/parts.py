@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from envkit.messages import Message
+
 
 @dataclass(frozen=True)
 class Row:
     """A labelled sentence."""
 
     label: str
-    text: str
+    text: Message | str  # which renderers give to envkit.rendering.text
     weight: str = "plain"  # or good, or bad
     whole: bool = False  # it has something to copy in it, and is not to be broken into lines
     output: str = ""  # what a program printed

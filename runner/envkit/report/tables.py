@@ -3,36 +3,144 @@
 from __future__ import annotations
 
 from envkit.analysis import ranking
-from envkit.analysis.summary import Measured, Summary
+from envkit.analysis.summary import Comparison, Measured, Summary
 from envkit.bench import quality
-from envkit.report import scaling_wording
-from envkit.report.wording import CONFIDENCE
+from envkit.checks.effect import Check
+from envkit.rendering import ratio, text
+from envkit.report import cautions, multi_workload, scaling, wording
+from envkit.report.parts import Table
+from envkit.stats.verdict import Verdict
 
-MEDIANS = "Medians over samples. A speedup is the reference's time over that of the row."
+MEDIANS = "medians; the speedup is from paired blocks"
+# What a table of many comparisons says of a verdict, by what it is of "difference".
+DIFFERENCES = {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.NOT_FOUND: "none found"}
+UNDER_LOAD = ", under load"
+
+NO_SPEEDUP = {Verdict.NOT_IN_EFFECT: "NOT IN EFFECT", Verdict.TOO_FEW_SAMPLES: "too few blocks"}
 
 # The published figures for the CNN's full training: seconds, test accuracy.
 BOOK_WORKLOAD, BOOK_EPOCHS = "cnn", 10
 BOOK = {"baseline": (148, 0.8399), "intel-omp": (106, 0.8325)}
 
 
-def header(summary: Summary) -> list[str]:
-    """The columns; the first holds names, the others numbers."""
-    first = "image" if summary.plan.compares_images else "profile" if len(summary.engines) == 1 else "engine"
+def things(summary: Summary) -> str:
+    """Return what is compared, in the plural."""
+    if not summary.plan.across:
+        return "parts" if summary.plan.ablated else f"{_first(summary)}s"
+    one = len({arm.profile for arm in summary.plan.compared}) == 1
+    return "workloads" if one else "combinations"
+
+
+def _first(summary: Summary) -> str:
+    return "image" if summary.plan.compares_images else "profile" if len(summary.engines) == 1 else "engine"
+
+
+def header(summary: Summary, wide: bool = False) -> list[str]:
+    """Return the columns: the first holds names, the others numbers. Rates stand where they are needed, or ``wide``."""
+    first = _first(summary)
     if summary.plan.user_command is not None:
-        step = f"ms/{summary.plan.step_name}"
-        return [first, "samples", step, "system time", "faults/run", "peak memory"]
+        return [first, "samples", f"ms/{summary.plan.step_name}", "system time", "faults/run", "memory"]
     if summary.plan.epochs:
-        return [first, "samples", "training", _tested(summary), "ms/step", _speed(summary)]
-    return [first, "samples", "ms/step", _speed(summary), "system time", "faults/step", "peak memory"]
+        return [first, "samples", "training", _tested(summary), "ms/step", *([_speed(summary)] if wide else [])]
+    rate = [_speed(summary)] if wide or _has_rates(summary) else []
+    return [first, "samples", "ms/step", *rate, "system time", "faults/step", "memory"]
 
 
-def cells(summary: Summary, one: Measured) -> list[str]:
-    """One arm's row, medians over its samples."""
-    speed = [f"{one.step_s * 1000:.2f}", *([] if one.images_per_s is None else [_rate(summary, one)])]
+def _has_rates(summary: Summary) -> bool:
+    """Return whether steps of the arms are not alike, so that rates tell more than their times."""
+    return summary.plan.weak or bool(summary.plan.at_once) or len(summary.plan.workloads) > 1
+
+
+def cells(summary: Summary, one: Measured, wide: bool = False) -> list[str]:
+    """Return one arm's row by ``header``: medians over its samples."""
+    rated = one.images_per_s is not None and summary.plan.user_command is None
+    rate = [_rate(summary, one)] if rated and (wide or (not summary.plan.epochs and _has_rates(summary))) else []
+    speed = [f"{one.step_s * 1000:.2f}", *rate]
     if summary.plan.epochs:
         return [one.arm, str(one.samples), f"{one.training_s:.1f} s", _quality(summary, one), *speed]
     effort = [f"{one.system_share:.1%}", f"{one.faults_per_step:,.0f}", f"{one.peak_memory_bytes / 2**20:,.0f} MiB"]
     return [one.arm, str(one.samples), *speed, *effort]
+
+
+def took(summary: Summary) -> Table:
+    """Return what each arm took that was measured."""
+    published, head = book(summary), header(summary)
+    weights = [*("plain" for _ in summary.measured), *("soft" for _ in published)]
+    rows = [cells(summary, one) for one in summary.measured]
+    paired = MEDIANS if any(one.speedup for one in summary.comparisons) else ""
+    note = "; ".join(filter(None, (paired, steps(summary))))
+    return Table(head, [*rows, *published] if rows else [], range(1, len(head)), weights, note)
+
+
+def speedups(summary: Summary) -> Table:
+    """Return a row for each arm of many, the fastest first, with its cautions."""
+    marks, _ = cautions.legend(summary)
+    across = summary.plan.across
+    peak = {one.arm: f"{one.peak_memory_bytes / 2**20:,.0f} MiB" for one in summary.measured}
+    rows, weights = [], []
+    for name, one in _ordered(summary):
+        memory = [] if across else [peak.get(name, "-")]
+        first = [summary.plan.workload_of(summary.plan.arm(name)), summary.plan.arm(name).profile] if across else [name]
+        found = found_cells(one) if one else ["1", "", "reference"]
+        rows.append([*first, *found, *memory, *([marks.get(name, "")] if marks else [])])
+        weights.append(ranking.weight_of(one) if one else "plain")
+    columns = [*(["workload", "profile"] if across else [_first(summary)]), "speedup", "95% CI", "difference"]
+    columns += [*([] if across else ["memory"]), *(["cautions"] if marks else [])]
+    return Table(columns, rows, (2,) if across else (1, 4), weights, legend_text(summary))
+
+
+def legend_text(summary: Summary) -> str:
+    """Return what the marks in the column of cautions mean."""
+    _, meanings = cautions.legend(summary)
+    return "; ".join(f"{mark}: {text(meaning)}" for mark, meaning in zip("abc", meanings, strict=False))
+
+
+def _ordered(summary: Summary) -> list[tuple[str, Comparison | None]]:
+    found = {one.arm: one for one in summary.comparisons}
+    if summary.plan.across:
+        return [(arm.name, one) for arm, one in multi_workload.compared(summary)]
+    names = [name for name in ranking.order(summary) if name in found or name == summary.plan.reference.name]
+    return [(name, found.get(name)) for name in names]
+
+
+def found_cells(comparison: Comparison) -> list[str]:
+    """Return ratio, interval and what difference was found."""
+    found, single = comparison.speedup, ranking.ratio_of(comparison)
+    if found is None:
+        state = NO_SPEEDUP.get(comparison.verdict, str(comparison.verdict))
+        return ["-" if single is None else f"{ratio(single)}x", "", state]
+    difference = DIFFERENCES.get(found.verdict) or f"within {found.margin * 100:g}%"
+    difference += UNDER_LOAD * (comparison.load is not None)
+    return [f"{ratio(found.ratio)}x", f"{ratio(found.low)} to {ratio(found.high)}", difference]
+
+
+def ranked(summary: Summary) -> list[list[str]]:
+    """Return name, speedup, interval, difference and milliseconds per step of each arm, by ``ranking.order``."""
+    compared = {one.arm: one for one in summary.comparisons}
+    step_s = {one.arm: one.step_s for one in summary.measured}
+    rows = []
+    for name in ranking.order(summary):
+        reference = ["1", "", "reference"] if name == summary.plan.reference.name else ["-", "", ""]
+        found = found_cells(compared[name]) if name in compared else reference
+        rows.append([name, *found, f"{step_s[name] * 1000:.2f}" if name in step_s else "-"])
+    return rows
+
+
+def not_in_effect(summary: Summary) -> Table:
+    """Return what was expected of settings and not observed; of each arm if there are several."""
+    wrong = [(one, check) for one in summary.not_in_effect for check in one.checks if not check.holds]
+    several = len(summary.not_in_effect) > 1
+    rows = [
+        [*([one.arm] if several else []), key(check), wording.shown(check.expected), wording.shown(check.seen)]
+        for one, check in wrong
+    ]
+    header = [*(["profile"] if several else []), "setting", "expected", "observed"]
+    return Table(header, rows, weights=["bad"] * len(rows))
+
+
+def key(check: Check) -> str:
+    """Return the setting of a check, without what kind of check it is."""
+    return check.key.removeprefix("variable ")
 
 
 def _units(summary: Summary) -> set[str]:
@@ -64,41 +172,42 @@ def _quality(summary: Summary, one: Measured) -> str:
 
 def steps(summary: Summary) -> str:
     """What a step is, where not all are alike."""
-    text = scaling_wording.steps(summary.plan)
-    if not summary.plan.weak:
-        return f"{text.capitalize()}." if text else ""
-    return f"{text.capitalize()} of 1 process; compare that by {_speed(summary)}."
+    said = scaling.steps(summary.plan)
+    return said if not summary.plan.weak else f"{said} of 1 process; compare {_speed(summary)}"
 
 
 def note(summary: Summary) -> str:
-    """How to read the table that has speedups, too."""
-    return " ".join(filter(None, (MEDIANS, steps(summary))))
+    """Return how to read the table that has speedups, too."""
+    return "; ".join(filter(None, (MEDIANS, steps(summary))))
 
 
 def all_arms(summary: Summary) -> list[list[str]]:
     """A row for each arm of the plan, of many the fastest first; one that has no sample has dashes."""
-    measured = {one.arm: cells(summary, one) for one in summary.measured}
-    dashes = ["-"] * (len(header(summary)) - 2)
+    measured = {one.arm: cells(summary, one, wide=True) for one in summary.measured}
+    dashes = ["-"] * (len(header(summary, wide=True)) - 2)
     names = dict.fromkeys([*ranking.order(summary), *(arm.name for arm in summary.plan.single_processes)])
     return [measured.get(name, [name, "0", *dashes]) for name in names]
 
 
 def wide_header(summary: Summary) -> list[str]:
     """The columns where there is room for speedups, too."""
-    return [*header(summary), "speedup", f"{CONFIDENCE} interval", "verdict"]
+    cautions_too = ["cautions"] if cautions.legend(summary)[0] else []
+    return [*header(summary, wide=True), "speedup", "95% CI", "difference", *cautions_too]
 
 
 def wide_rows(summary: Summary) -> list[list[str]]:
     """A row for each arm, by `wide_header`."""
     found = {one.arm: one for one in summary.comparisons}
     references = {arm.name for arm in summary.plan.references} if summary.comparisons else set()
-    rows = []
+    rows, (marks, _) = [], cautions.legend(summary)
     for row in all_arms(summary):
         one = found.get(row[0])
-        ratio, speedup = (ranking.ratio_of(one), one.speedup) if one else (None, None)
-        verdict = f"{one.words}{_beside(summary, one.arm)}" if one else "reference" if row[0] in references else ""
-        interval = f"{speedup.low:.3f} to {speedup.high:.3f}" if speedup else ""
-        rows.append([*row, "" if ratio is None else f"{ratio:.3f}", interval, verdict])
+        if one:
+            *figures, difference_found = found_cells(one)
+            found_row = [*figures, f"{difference_found}{_beside(summary, one.arm)}"]
+        else:
+            found_row = ["", "", "reference" if row[0] in references else ""]
+        rows.append([*row, *found_row, *([marks.get(row[0], "")] if marks else [])])
     return rows
 
 
@@ -106,12 +215,11 @@ def _beside(summary: Summary, name: str) -> str:
     """What an arm is compared with, where a profile is taken apart and that is not the baseline."""
     plan = summary.plan
     reference = plan.reference_of(plan.arm(name))
-    return f" (beside {reference.name})" if plan.ablated and reference != plan.reference else ""
+    return f" (against {reference.name})" if plan.ablated and reference != plan.reference else ""
 
 
 def book(summary: Summary) -> list[list[str]]:
-    """Rows of the published figures, beside a training as long as the book's."""
+    """Return rows of the published figures by ``header``, beside a training as long as the book's."""
     if summary.plan.epochs != BOOK_EPOCHS or summary.plan.until or BOOK_WORKLOAD not in summary.plan.workloads:
         return []
-    return [[f"the book's {name}", "", f"{seconds} s", f"{share:.2%}", "", ""]
-            for name, (seconds, share) in BOOK.items()]  # fmt: skip
+    return [[f"the book's {name}", "", f"{seconds} s", f"{share:.2%}", ""] for name, (seconds, share) in BOOK.items()]

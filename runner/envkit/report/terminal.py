@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from rich import table as rich_table
@@ -12,13 +12,15 @@ from rich.text import Text
 
 from envkit.analysis.summary import Summary
 from envkit.common.console import HarmlessConsole
-from envkit.report import model
+from envkit.messages import Message
+from envkit.rendering import text
+from envkit.report import model, tables
 from envkit.report.parts import Fold, Listing, Note, Part, Row, Rows, Table
 
 WIDTH = 80
-LABEL_WIDTH = 9
-# What may be a command to paste, by its label, and how that begins.
-PASTED, COMMAND = ("next", "use it", "record"), "envkit "
+LABEL_WIDTH = 10
+# Labels of commands to paste, by commands that have no model of their report.
+PASTED = ("use it", "record")
 STYLES = {"good": "bold green", "bad": "bold red", "plain": "", "soft": "dim"}
 STDERR_LINES = 3
 BLANKS = re.compile(" +(?=\n)")
@@ -44,18 +46,23 @@ class _Console(HarmlessConsole):
 
 
 def console() -> Console:
-    """The terminal, or plain text of a fixed width where the output goes to a file."""
+    """Return the terminal, or plain text of a fixed width if the output goes to a file."""
     plain = _Console()
-    return plain if plain.is_terminal and plain.width >= WIDTH else _Console(width=WIDTH)
+    return plain if plain.is_terminal else _Console(width=WIDTH)
 
 
 def show(summary: Summary, folder: str, out: Console, full: bool = False) -> None:
-    """Print the report; ``folder`` is where the record is. A ``full`` one has evidence, settings and commands, too."""
+    """Print the report; ``folder`` is where the record is. ``full`` adds the details."""
     report = model.report_of(summary, folder, full=full)
-    out.print(Text(report.headline.text, STYLES[report.headline.weight] or "bold"))
+    out.print(Text(text(report.headline.text), STYLES[report.headline.weight] or "bold"))
+    beside, *sections = report.sections
+    if beside.name == model.CAUTIONS:
+        show_parts(beside.parts, out)
+    else:
+        sections = [beside, *sections]
     out.print()
     blank = True
-    for section in report.sections:
+    for section in sections:
         if section.full and not blank:
             out.print()
         if section.full:
@@ -69,8 +76,7 @@ def show_parts(parts: Iterable[Part], out: Console) -> bool:
     for part in parts:
         blank = isinstance(part, Table | Fold) or (isinstance(part, Rows) and part.bold)
         if isinstance(part, Rows):
-            longest = max(len(row.label) for row in part.rows)
-            items(out, part.rows, max(LABEL_WIDTH, longest + (2 if part.bold else 1)))
+            items(out, part.rows, max(LABEL_WIDTH, *(len(row.label) + 2 for row in part.rows)))
         elif isinstance(part, Table):
             _table(part, out)
         elif isinstance(part, Listing):
@@ -94,40 +100,58 @@ def items(out: Console, rows: Iterable[Row], width: int = LABEL_WIDTH) -> None:
             out.print(Text(f"{'':{width}}| {line}"), soft_wrap=True)
 
 
-def item(out: Console, label: str, text: str, style: str = "", width: int = LABEL_WIDTH, whole: bool = False) -> None:
-    """A label in a column of its own, so that a long text goes on below itself.
+def item(
+    out: Console, label: str, told: Message | str, style: str = "", width: int = LABEL_WIDTH, whole: bool = False
+) -> None:
+    """Print a label in a column of its own, so that a long text goes on below itself.
 
-    What is ``whole``, or has a command in it, is one line, however long: broken by line ends it could not be pasted.
+    What is ``whole``, or has the label of a command, is one line, however long: a broken line could not be pasted.
     """
-    if whole or (label in PASTED and COMMAND in text):
-        out.print(Text(f"{label:<{width}}").append(text, style), soft_wrap=True)
+    words = Text(text(told) if isinstance(told, Message) else told, style)
+    if whole or label in PASTED:
+        out.print(Text(f"{label:<{width}}").append_text(words), soft_wrap=True)
         return
     grid = rich_table.Table.grid()
     grid.add_column(width=width)
     grid.add_column(overflow="fold")
-    grid.add_row(label, Text(text, style))
+    grid.add_row(label, words)
     out.print(grid)
 
 
 def _table(given: Table, out: Console) -> None:
-    """One that is too wide has its columns closer to each other."""
+    """Print a table. Its columns move closer if it is too wide, and each row becomes a list if that is not enough."""
     shown = rich_table.Table(box=None, pad_edge=False, header_style="bold")
     for number, column in enumerate(given.header):
         aligned: Literal["left", "right"] = "right" if number in given.numbers else "left"
         # A name that was cut in two could not be copied. Where all else is numbers, these need the room more.
         whole = number == 0 and len(given.header) - 1 not in given.numbers
         shown.add_column(Text(column), justify=aligned, overflow="fold", no_wrap=whole)
-    for cells, weight in zip(given.rows, given.weights or ["plain"] * len(given.rows), strict=True):
+    weights = given.weights or ["plain"] * len(given.rows)
+    for cells, weight in zip(given.rows, weights, strict=True):
         shown.add_row(*map(Text, cells), style=STYLES[weight])
-    shown.collapse_padding = out.measure(shown, options=out.options.update_width(10 * out.width)).maximum > out.width
-    out.print(shown)
+    needed = out.measure(shown, options=out.options.update_width(10 * out.width)).maximum
+    shown.collapse_padding = needed > out.width
+    if needed > out.width and out.width < WIDTH:
+        _listed(given, weights, out)
+    else:
+        out.print(shown)
     if given.note:
         out.print(Text(given.note, STYLES["soft"]))
 
 
+def _listed(given: Table, weights: Sequence[str], out: Console) -> None:
+    """Print each row as its name, and its cells below that with the headers of their columns."""
+    width = max(map(len, given.header)) + 4
+    for (name, *cells), weight in zip(given.rows, weights, strict=True):
+        out.print(Text(name, STYLES[weight] or "bold"))
+        for header, cell in zip(given.header[1:], cells, strict=True):
+            if cell:
+                item(out, f"  {header}", cell, STYLES[weight], width)
+
+
 def table(summary: Summary, out: Console) -> None:
-    """What each arm took, as medians over its samples; nothing where none was measured."""
-    took = model.took(summary)
+    """Print what each arm took, as medians over its samples; nothing if none was measured."""
+    took = tables.took(summary)
     show_parts([took] if took.rows else [], out)
 
 

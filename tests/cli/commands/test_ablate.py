@@ -63,13 +63,12 @@ def test_one_setting_does_everything(ablate, planted, arms):
     # of two settings, the one alone is the profile without the other
     assert arms() == ["baseline", "mine", "OMP_WAIT_POLICY alone", "OMP_STACKSIZE alone"]
     first = joined(result)
-    assert first.startswith("mine is 4")
-    assert "; OMP_WAIT_POLICY does it alone; OMP_STACKSIZE makes no difference " in first
+    assert first.startswith("FASTER mine: 1.4")
+    assert "Why OMP_WAIT_POLICY gives the speedup alone; OMP_STACKSIZE " in first
     lines = result.stdout.splitlines()
     begin = next(number for number, line in enumerate(lines) if line.startswith("setting "))
     row = lines[begin + 1].split()
-    assert (row[0], row[1][:3], row[3][:3]) == ("OMP_WAIT_POLICY", "1.4", "1.4")
-    assert "note measured once: without OMP_WAIT_POLICY is OMP_STACKSIZE alone; without OMP_STACKSIZE is OMP_" in first
+    assert (row[0], row[1][:3]) == ("OMP_WAIT_POLICY", "1.4")
 
 
 def test_the_name_of_a_setting_stays_whole(ablate, planted):
@@ -106,7 +105,7 @@ def test_one_that_costs_is_left_out_of_what_is_to_be_used(ablate, planted, run_f
     result = ablate(text)
     said = joined(result)
     assert "OMP_SCHEDULE costs time" in said
-    assert f"next use mine-without-OMP_SCHEDULE: envkit exec {run_folder}/profiles/" in said
+    assert f"Use envkit exec {run_folder}/profiles/mine-without-OMP_SCHEDULE.yaml" in said
     left = profile.load(str(run_folder / "profiles/mine-without-OMP_SCHEDULE.yaml"))
     assert left.env == {"OMP_WAIT_POLICY": "passive", "OMP_STACKSIZE": "4M"}
 
@@ -117,14 +116,14 @@ def test_where_several_cost_less_of_it_is_to_be_measured(ablate, planted):
     planted(lambda variables: 0.6 * ("OMP_WAIT_POLICY" in variables) - 0.2 * sum(name in variables for name in costs))
     said = joined(ablate(text))
     assert "; OMP_STACKSIZE and OMP_SCHEDULE cost time" in said
-    assert "next use mine: envkit exec " in said
-    assert "next measure a copy of mine without all that costs time in it (OMP_STACKSIZE, OMP_SCHEDULE)" in said
+    assert "Use envkit exec " in said
+    assert "measure a copy of mine without the settings that cost time: OMP_STACKSIZE and OMP_SCHEDULE" in said
 
 
 def test_what_others_make_up_for(ablate, planted):
     planted(lambda variables: 0.4 if variables.keys() & {"OMP_WAIT_POLICY", "OMP_STACKSIZE"} else 0.0)
     result = ablate(TWO)
-    assert "; OMP_WAIT_POLICY and OMP_STACKSIZE help alone, and others make up for each" in joined(result)
+    assert "OMP_WAIT_POLICY and OMP_STACKSIZE help alone, but others replace each" in joined(result)
 
 
 def test_what_belongs_together_stays_together(ablate, planted, arms, simulation):
@@ -216,7 +215,7 @@ def test_a_part_that_is_not_in_effect_when_tried_is_left_out(ablate, planted, cl
     found = {one["setting"]: one for one in json.loads(cli("report", run_folder, "--json").stdout)["settings"]}
     assert (found["OMP_WAIT_POLICY"]["alone"], found["OMP_WAIT_POLICY"]["contribution"]) == (None, "needed")
     assert (found["OMP_STACKSIZE"]["without"], found["OMP_STACKSIZE"]["worth_in_profile"]) == (None, None)
-    assert "left out OMP_WAIT_POLICY alone: it is not in effect" in joined(cli("report", run_folder))
+    assert "left out OMP_WAIT_POLICY alone: it is not in effect" in joined(cli("report", run_folder, "--details"))
 
 
 def test_a_part_that_is_not_in_effect_later_has_no_result(ablate, planted, arms):
@@ -232,8 +231,8 @@ def test_a_part_that_is_not_in_effect_later_has_no_result(ablate, planted, arms)
     assert result.returncode == 1
     assert arms() == ["baseline", "mine", "OMP_WAIT_POLICY alone", "OMP_STACKSIZE alone"]
     said = joined(result)
-    assert "OMP_WAIT_POLICY alone is NOT IN EFFECT: no speedup is worked out" in said
-    assert "openmp.wait_policy: expected passive, seen active" in said
+    assert said.startswith("NOT IN EFFECT OMP_WAIT_POLICY alone")
+    assert "openmp.wait_policy passive active" in said
 
 
 def test_a_profile_that_is_not_in_effect_is_not_taken_apart(ablate, planted, run_folder):
@@ -271,7 +270,7 @@ def test_an_interrupted_run_is_gone_on_with_and_all_reports_are_there(ablate, pl
         path.unlink()  # all that it takes is in the record
     result = cli("ablate", "--resume", run_folder)
     assert result.returncode == 0, result.stderr
-    assert "OMP_WAIT_POLICY does it alone" in joined(result)
+    assert "OMP_WAIT_POLICY gives the speedup alone" in joined(result)
     assert cli("report", run_folder).stdout == result.stdout
     assert "mine-only-OMP_WAIT_POLICY" in cli("export", run_folder, "--format", "csv").stdout
     listed = cli("history", run_folder.parent).stdout
@@ -279,7 +278,7 @@ def test_an_interrupted_run_is_gone_on_with_and_all_reports_are_there(ablate, pl
     assert "those without a setting against mine" in " ".join(listed.split())
     page, picture = tmp_path / "page.html", tmp_path / "picture.png"
     assert cli("report", run_folder, "--html", page, "--png", picture, "--markdown").returncode == 0
-    assert "OMP_WAIT_POLICY does it alone" in page.read_text()
+    assert "OMP_WAIT_POLICY gives the speedup alone" in page.read_text()
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
@@ -292,7 +291,7 @@ def test_results_name_what_they_are_compared_with(ablate, planted, cli, run_fold
     (one,) = [one for one in found["comparisons"] if one["arm"] == "without OMP_WAIT_POLICY"]
     assert (one["verdict"], one["speedup"]["ratio"]) == ("slower", pytest.approx(0.67, abs=0.02))
     shown = joined(cli("report", run_folder, "--markdown"))
-    assert "slower (beside mine)" in shown
+    assert "slower (against mine)" in shown
 
 
 def test_ninety_seconds_for_each_unless_it_is_told_otherwise(ablate, planted, run_folder, cli, simulation):

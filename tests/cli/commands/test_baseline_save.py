@@ -20,7 +20,7 @@ def test_saving_says_what_and_where_and_what_next(cli, folder, tmp_path):
     made = session(tmp_path / "run")
     result = cli("baseline", "save", "cnn", "--from", made, "--folder", folder)
     assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.splitlines()[0].startswith(f"baseline cnn: baseline, mine, {BLOCKS} blocks, measured 2026-")
+    assert result.stdout.splitlines()[0].startswith(f"baseline  cnn: baseline, mine, {BLOCKS} blocks, measured 2026-")
     assert f"file     {folder}/cnn.json  (commit it; later: envkit baseline check cnn PROFILE)" in result.stdout
     assert [path.name for path in folder.iterdir()] == ["cnn.json"]
     assert (folder / "cnn.json").stat().st_size < 10_000

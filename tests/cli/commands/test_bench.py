@@ -11,7 +11,6 @@ from envkit.bench import record
 from envkit.bench.blocks import samples as recorded_samples
 from envkit.common import user_key
 
-from tests.cli.commands.conftest import words
 from tests.simulation import times
 
 # --- several profiles ---
@@ -35,11 +34,9 @@ def test_several_profiles_are_compared_with_one_baseline_side_by_side(bench_of, 
     result = bench_of(["quick", "slow", "same"], "--blocks", 8)
     assert result.returncode == 0
     lines = result.stdout.splitlines()
-    for name, verdict in (("quick", ": FASTER"), ("slow", ": SLOWER"), ("same", ": NO DIFFERENCE LARGER THAN 2%")):
-        assert [line for line in lines if line.startswith(f"{name} ") and line.endswith(verdict)], name
-    table = [line.split()[:2] for line in lines if line.split()[1:2] == ["8"] and not line.startswith("sure")]
-    assert table == [[name, "8"] for name in ("baseline", "quick", "slow", "same")]
-    assert "in at most 5% of such runs for all of them together" in words(result.stdout)
+    for name, difference in (("quick", " faster "), ("slow", " slower "), ("same", " within 2% ")):
+        assert [line for line in lines if line.startswith(f"{name} ") and difference in line], name
+    assert result.stdout.startswith("FASTER  1 of 3 profiles, best quick: 2.0")
     # every block has all four, in an order of its own
     arms = [event["arm"] for event in recorded_samples(record.read(run_folder))]
     blocks = [arms[start : start + 4] for start in range(0, 32, 4)]
@@ -51,7 +48,7 @@ def test_more_profiles_need_more_blocks_for_an_interval_which_is_said_before_any
     bench_of, instant, tmp_path
 ):
     result = bench_of(["one", "two"], "--blocks", 6)
-    assert "interval needs 7 complete blocks (raise --blocks)" in result.stdout
+    assert "Next      raise --blocks" in result.stdout
     before = "--blocks 6: 2 comparisons can have no verdict with fewer than 7; that settings take effect is seen"
     assert result.stderr.startswith(before)
     again = bench_of(["one", "two"], "--blocks", 7, "--output", tmp_path / "again")
@@ -107,7 +104,7 @@ def details(cli, run_folder):
 def test_variables_that_could_change_the_outcome_are_removed_and_listed(bench, simulation, run_folder, details):
     given = {"OMP_NUM_THREADS": "1", "KMP_BLOCKTIME": "7", "MALLOC_ARENA_MAX": "2", "LD_PRELOAD": "libm.so.6"}
     assert bench("mine", "--blocks", 1, **given, HARMLESS="yes").returncode == 0
-    assert "note     not passed on from your environment: " in details()
+    assert "variables  not passed on from your environment: " in details()
     assert all(name in details() for name in given)
     for start in simulation.starts(all=True):
         assert start["environment"].keys() & {*given, "HARMLESS"} == {"HARMLESS"}
@@ -131,8 +128,8 @@ def test_a_kept_preload_is_in_the_profile_s_workers_too(cli, bench_arguments, si
 def test_allowed_variables_reach_every_worker_and_are_listed(bench, simulation, instant, details):
     variables = {"OMP_NUM_THREADS": "1", "KMP_BLOCKTIME": "7"}
     assert bench("mine", "--keep-env", "OMP_NUM_THREADS", "--blocks", 1, **variables).returncode == 0
-    assert "note     kept from your environment: OMP_NUM_THREADS\n" in details()
-    assert "note     not passed on from your environment: KMP_BLOCKTIME\n" in details()
+    assert "variables  kept from your environment: OMP_NUM_THREADS\n" in details()
+    assert "not passed on from your environment: KMP_BLOCKTIME\n" in details()
     assert {start["environment"]["OMP_NUM_THREADS"] for start in simulation.starts()} == {"1"}
 
 
@@ -227,7 +224,7 @@ def test_a_profile_of_ones_own_is_not_called_like_the_reference(refused, write_p
 
 def test_synthetic_data_is_said_loudly(bench, simulation, instant):
     simulation.worker("mine", does="exit", status=3)
-    assert "SYNTHETIC DATA: this is not Fashion-MNIST. Losses and accuracy mean nothing." in bench("mine").stdout
+    assert "SYNTHETIC DATA: losses and accuracy mean nothing" in bench("mine").stdout
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,7 @@ def test_every_profile_is_measured_on_every_workload(bench, simulation, instant,
     assert starts(simulation).keys() == {(name, workload) for name in ("baseline", "mine") for workload in ALL}
     assert [arm.name for arm in plan().compared] == [f"mine on {workload}" for workload in ALL]
     assert [arm.name for arm in plan().references] == [f"baseline on {workload}" for workload in ALL]
-    assert "wins     cnn: mine" in result.stdout
-    assert "use mine, which is faster on all of these" in words(result.stdout)
+    assert "mine is faster on every workload: envkit exec" in words(result.stdout)
 
 
 def test_each_workload_gets_its_own_steps_and_data(bench, simulation, instant):
@@ -143,7 +142,7 @@ def test_modes_reach_every_worker_and_are_recorded_and_shown(bench, cli, simulat
     assert plan().options.text() == "bf16-autocast, channels-last, scale 2"
     assert "workloadcnn(bf16-autocast,channels-last,scale2)" in "".join(result.stdout.split())
     details = cli("report", run_folder, "--details").stdout
-    assert "modes    bf16-autocast, channels-last, scale 2" in details
+    assert "modes     bf16-autocast, channels-last, scale 2" in details
 
 
 def test_a_mode_that_was_not_in_effect_is_a_failure(bench, simulation, instant):
@@ -159,7 +158,7 @@ def test_a_mode_that_was_not_in_effect_is_a_failure(bench, simulation, instant):
 def test_losses_may_differ_by_more_in_bf16_than_in_fp32(bench, simulation, instant, options, differ):
     simulation.worker("mine", losses=[2.3 * 1.005, 2.299, 2.298])
     result = bench("mine", *options)
-    assert (result.returncode, "LOSSES DIFFER" in result.stdout) == (0, differ)
+    assert (result.returncode, "DIFFER by up to" in result.stdout) == (0, differ)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_pythons_are_compared_too(cli, tmp_path, pythons, run_folder):
         (f"venv-{name}", str(file)) for name, file in zip(("old", "new"), pythons, strict=True)
     ]
     said = words(result.stdout)
-    assert "builds venv-old's PyTorch is built for CPUs alone and venv-new's PyTorch is built with CUDA 13.0" in said
+    assert "venv-new has PyTorch built with CUDA 13.0, and venv-old for CPUs alone" in said
 
 
 def test_one_python_under_two_names_is_refused(refused, images_of):

@@ -71,10 +71,12 @@ def test_ranks_that_exchanged_by_another_backend_are_a_failure(on_ranks):
     assert "the worker was to exchange by nccl, and did so by gloo" in words(result.stdout)
 
 
-def test_ranks_on_one_gpu_are_not_in_effect(on_ranks):
+def test_ranks_on_one_gpu_are_not_in_effect(on_ranks, cli, run_folder):
     result = on_ranks(of_rank=uuids("GPU-1", "GPU-1"))
     assert result.returncode == 1
-    assert "GPUs of ranks: expected apart, seen ranks 0 and 1 on GPU GPU-1 of here" in words(result.stdout)
+    assert "GPUs of ranks: expected apart, seen ranks 0 and 1 on GPU GPU-1 of here" in words(
+        cli("report", run_folder, "--details").stdout
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,13 +140,13 @@ LOG = {
 def test_the_report_tells_of_the_gpus_state(bench, cli, simulation, instant, machine, run_folder):
     machine()
     simulation.worker("mine", seconds=times(0.5), gpu=GPU)
-    said = words(bench("mine", *ON_GPU, "--blocks", 3).stdout)
+    bench("mine", *ON_GPU, "--blocks", 3)
+    said = words(cli("report", run_folder, "--details").stdout)
     assert "gpu mine: 1755 to 1980 MHz, 41 to 56 °C, 350 W while steps were timed, 3,072 MiB in tensors at most" in said
     assert "Its clocks were held back (power cap) around 3 of 3 samples." in said
     assert "idle" not in said
     assert "Nothing ran on it for 12.5% of a step between 240 kernels and copies, under the profiler." in said
     assert "gpu baseline" not in said
-    assert "**gpu**: mine: 1755 to 1980 MHz" in cli("report", run_folder, "--markdown").stdout
     page = run_folder / "x.html"
     assert cli("report", run_folder, "--html", page).returncode == 0
     assert "1755 to 1980 MHz" in page.read_text()
@@ -152,16 +154,18 @@ def test_the_report_tells_of_the_gpus_state(bench, cli, simulation, instant, mac
     assert (told["arm"], told["held_back"], told["power_w"]) == ("mine", {"power cap": 3}, 350.2)
 
 
-def test_what_nvml_does_not_tell_is_not_said(bench, simulation, instant, machine):
+def test_what_nvml_does_not_tell_is_not_said(bench, cli, simulation, instant, machine, run_folder):
     machine()
     simulation.worker("mine", seconds=times(0.5), gpu={"allocated_bytes": 2**20, "idle_share": None})
-    said = words(bench("mine", *ON_GPU, "--blocks", 1).stdout)
+    bench("mine", *ON_GPU, "--blocks", 1)
+    said = words(cli("report", run_folder, "--details").stdout)
     assert "gpu mine: 1 MiB in tensors at most " in said
     assert "Nothing ran on it" not in said
 
 
-def test_the_report_tells_what_nccl_chose(on_ranks):
-    said = words(on_ranks(evidence={"gpu": {}, "nccl": LOG}).stdout)
+def test_the_report_tells_what_nccl_chose(on_ranks, cli, run_folder):
+    on_ranks(evidence={"gpu": {}, "nccl": LOG})
+    said = words(cli("report", run_folder, "--details").stdout)
     assert (
         "nccl mine: NCCL 2.28.3+cuda13.0, 2 ranks; 2 rings, 2 trees, 8 channels; between ranks P2P; network Socket; "
         "AllReduce by ring, protocol simple, 12 times"
@@ -189,8 +193,8 @@ def test_an_all_reduce_has_bandwidths(bench_arguments, cli, simulation, instant,
     assert {start["name"] for start in simulation.starts()} == {"baseline on 4 ranks", "mine on 4 ranks"}
     said = words(result.stdout)
     assert (
-        "All-reduce, bus bandwidth (size over time, times 1.5 for 4 ranks) and time of one: "
-        "4 KiB 0.0614 GB/s (0.1 ms), 16 MiB 3.15 GB/s (8 ms)"
+        "Transfer bus bandwidth (size over time, times 1.5 for 4 ranks): "
+        "4 KiB 0.0614 GB/s (0.1 ms) and 16 MiB 3.15 GB/s (8 ms)"
     ) in said
     rows = json.loads(cli("export", run_folder, "--format", "json").stdout)
     assert rows[0]["all_reduce_16777216_s"] == 8e-3

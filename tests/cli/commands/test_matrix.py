@@ -68,8 +68,7 @@ def test_the_ranking_has_the_fastest_first(matrix, one, tmp_path):
     table = [line.split() for line in lines[begin + 1 : begin + 6]]
     assert [row[0] for row in table if row[0] not in ("baseline", "same")] == ["quick", "good", "slow"]
     assert float(table[0][2]) <= 2.5 <= float(table[0][4])
-    assert "effect" not in result.stdout  # these expect nothing
-    assert f"usequick:envkitexec{tmp_path / 'quick.yaml'}--" in "".join(result.stdout.split())
+    assert f"Useenvkitexec{tmp_path / 'quick.yaml'}--" in "".join(result.stdout.split())
 
 
 def test_profiles_that_are_the_same_here_are_measured_once(matrix, one, write_profile, run_folder):
@@ -103,7 +102,8 @@ def test_what_does_not_apply_is_left_out(matrix, one, simulation, cli, run_folde
     assert left_out(result)["bad"].startswith(reason)
     assert arms(run_folder) == ["baseline", "mine"]
     # and all that is told of the run later says so too
-    assert "left out bad: " in cli("report", run_folder).stdout
+    assert "left out  bad: " in cli("report", run_folder, "--details").stdout
+    assert "Left out  1 profile: see --details" in cli("report", run_folder).stdout
     assert json.loads(cli("report", run_folder, "--json").stdout)["not_measured"] == left_out(result)
     page = run_folder.parent / "page.html"
     assert cli("report", run_folder, "--html", page).returncode == 0

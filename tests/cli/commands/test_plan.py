@@ -33,7 +33,7 @@ def test_it_says_how_many_blocks_and_minutes_each_difference_takes(plan, instant
     assert result.returncode == 0
     lines = result.stdout.splitlines()
     assert re.fullmatch(
-        r"noise    a block's ratio varies by [2-7]\.\d% \(standard deviation, from 5 blocks of 30", lines[0]
+        r"noise +a block's ratio varies by [2-7]\.\d% \(standard deviation, from 5 blocks of(?: 30)?", lines[0]
     )
     rows = [re.match(r"\s*(\d)%\s+([\d,]+)\s+([\d,]+)  envkit bench\b", line) for line in lines]
     needs = [(int(row[1]), int(row[2].replace(",", "")), int(row[3].replace(",", ""))) for row in rows if row]
@@ -114,14 +114,14 @@ def test_the_commands_that_it_names_end_no_sooner_than_was_planned(plan, margin,
 def test_a_profile_that_is_not_in_effect_gets_the_usual_report(plan):
     result = plan(text="expect: {openmp.runtime: intel}\n")
     assert result.returncode == 1
-    assert "mine is NOT IN EFFECT" in result.stdout
+    assert result.stdout.startswith("NOT IN EFFECT  mine")
 
 
 def test_a_worker_that_fails_gets_the_usual_report(plan, simulation):
     simulation.worker("mine", does="exit", status=3)
     result = plan()
     assert result.returncode == 1
-    assert "FAILED   block 1, mine: the worker ended with exit status 3" in result.stdout
+    assert "Failed    block 1, mine: the worker ended with exit status 3" in result.stdout
 
 
 def test_interrupted(plan, simulation):

@@ -10,7 +10,6 @@ import pytest
 from envkit.bench import record
 from envkit.bench.blocks import samples as recorded_samples
 
-from tests.cli.commands.conftest import words
 from tests.processes import PATIENCE_S, gone, until
 from tests.simulated_worker import inspection
 from tests.simulation import times
@@ -70,7 +69,8 @@ def test_interrupted_keeps_what_was_measured_and_says_how_to_go_on(started, simu
     assert process.returncode == 130
     assert stderr.splitlines()[-1] == f"envkit: interrupted; go on with: envkit bench --resume {run_folder}"
     assert "Traceback" not in stderr
-    assert "not worked out before the run has ended: go on with --resume" in " ".join(stdout.split())
+    assert stdout.startswith("UNFINISHED  mine: ")
+    assert f"envkit bench --resume {run_folder}" in stdout
     assert len(samples()) == 4
     assert record.read(run_folder)[-1]["reason"] == "interrupted"
     assert all(gone(one["pid"]) for one in simulation.starts())
@@ -131,8 +131,8 @@ def failed_run(bench, simulation, instant, run_folder):
 def test_a_failed_sample_is_measured_again_on_resume(failed_run, cli):
     result = cli("bench", "--resume", failed_run)
     assert result.returncode == 0
-    assert ": FASTER" in result.stdout
-    assert "FAILED   block 1, mine: the worker ended with exit status 3" in result.stdout
+    assert "FASTER  " in result.stdout
+    assert "Failed    block 1, mine: the worker ended with exit status 3" in result.stdout
 
 
 # --- resuming what can't be resumed ---
@@ -181,8 +181,8 @@ def test_reports_can_be_read_while_a_measurement_runs(interrupted, cli, run_fold
     with record.Record.reopen(run_folder):
         result, details = (cli("report", run_folder, *option) for option in ([], ["--details"]))
     assert result.returncode == 0
-    assert "not worked out before the run has ended: go on with --resume" in words(result.stdout)
-    assert "ended    not yet, or killed: continue with --resume" in details.stdout
+    assert result.stdout.startswith("UNFINISHED  mine: ")
+    assert "ended     not yet, or killed: continue with --resume" in details.stdout
 
 
 def test_a_record_is_not_resumed_while_it_is_written_from_elsewhere(failed_run, refused):

@@ -150,7 +150,7 @@ def test_the_same_command_given_again_goes_on(interrupted, bench_arguments, cli,
     before = samples()
     result = cli(*bench_arguments("mine"), "--resume", interrupted)
     assert result.returncode == 0, result.stderr
-    assert ": FASTER" in result.stdout
+    assert "FASTER  " in result.stdout
     assert samples()[: len(before)] == before
     assert len(samples()) == len({*samples()}) == 12
 

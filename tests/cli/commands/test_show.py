@@ -42,12 +42,12 @@ def test_where_it_helps_and_hurts_and_what_it_needs(show, tmp_path):
     assert [line.rstrip() for line in lines] == [
         "mine: A test",
         "A test.",
-        "helps    Big machines.",
-        "hurts    Small ones.",
+        "helps     Big machines.",
+        "hurts     Small ones.",
         "source   here",
         f"file     {path}",
         "numerics same",
-        "needs    usable_cpus of ${physical_cores + 1} or more",
+        "needs     usable_cpus of ${physical_cores + 1} or more",
         "sets     OMP_DYNAMIC=false",
     ]
     document = json.loads(show(path, "--json").stdout)

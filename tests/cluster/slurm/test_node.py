@@ -78,7 +78,7 @@ def test_measures_and_says_so(submitted, start_node, folder):
     assert said.began <= said.ended <= time.time()
     assert len(samples(record.read(folder / "node1"))) == 12
     assert node_status.is_settled(folder / "node1")
-    assert ": FASTER" in log(folder)
+    assert "FASTER  " in log(folder)
 
 
 def test_a_job_that_is_requeued_leaves_a_node_alone_that_is_done(submitted, node, folder):

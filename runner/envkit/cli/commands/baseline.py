@@ -159,6 +159,7 @@ def _show(
             "now": _described(new),
             "threshold": arguments.threshold,
             "speed": asdict(found) if found else None,
+            "verdicts": [one.to_json() for one in baseline_report.verdicts(found)] if found else [],
             "regression": bool(found and found.regressions),
             "not_compared": [] if found else list(reasons),
             "differences": [asdict(one) for one in different],
@@ -166,12 +167,10 @@ def _show(
         print(json.dumps(document))
         return
     out = terminal.console()
-    baseline_report.heading(old, new, out)
-    if found is not None:
-        baseline_report.speeds(found, old.reference, arguments.threshold, out, saved=not new.is_under_load)
-    else:
-        terminal.item(out, "speed", f"not compared: {'; '.join(reasons)}", "bold")
+    if found is None:
+        out.print(Text(f"NOT COMPARED  {'; '.join(reasons)}", "bold"))
         out.print()
+    baseline_report.show(old, new, found, arguments.threshold, out)
     baseline_report.environments(different, out)
 
 

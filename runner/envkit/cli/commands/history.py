@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from envkit.analysis import recorded_runs
-from envkit.analysis.ranking import UNDER_LOAD
 from envkit.analysis.recorded_runs import Beginning, Entry, Run, Unread
 from envkit.analysis.summary import Comparison
 from envkit.bench.plan import REFERENCE_PROFILE
@@ -22,6 +21,7 @@ from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED
 from envkit.common.folders import short
 from envkit.report import terminal, wording
+from envkit.report.tables import UNDER_LOAD
 from envkit.stats.verdict import Verdict
 
 # As they are given; the margin of an equivalence is no part of the choice.

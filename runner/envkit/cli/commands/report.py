@@ -20,7 +20,7 @@ from envkit.cli.parser import Parser
 from envkit.common import atomic, extras
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import quoted
-from envkit.report import details, terminal
+from envkit.report import model, terminal
 
 if TYPE_CHECKING:
     from envkit.cluster.slurm.collect import NodeResult
@@ -60,10 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
             atomic.write(path, content)
             print(f"envkit: written: {path}", file=sys.stderr)
     if arguments.json:
-        print(json.dumps(summary.to_json()))
+        print(json.dumps(model.to_json(summary, str(arguments.folder))))
     elif arguments.details or not contents:
-        show = details.show if arguments.details else terminal.show
-        show(summary, str(arguments.folder), terminal.console())
+        terminal.show(summary, str(arguments.folder), terminal.console(), full=arguments.details)
     return MEASURED
 
 

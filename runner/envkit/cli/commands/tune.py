@@ -30,7 +30,7 @@ from envkit.common.folders import quoted, short
 from envkit.common.machine_lock import machine_lock
 from envkit.profiles import places, profile
 from envkit.rendering import text_of
-from envkit.report import scaling_wording, terminal, wording
+from envkit.report import scaling, terminal, wording
 from envkit.report.reproduce import digest
 from envkit.tuning import conclusion, confirm, destination, profile_file, session
 from envkit.tuning.confirm import Decision
@@ -191,7 +191,7 @@ def _concluded(tuning: Session, reason: str, summary: Summary, decision: Decisio
     else:
         out = terminal.console()
         conclusion.show_confirmation(summary, decision, shipped, out, untried)
-        terminal.items(out, scaling_wording.rows(summary), width=conclusion.LABEL)
+        terminal.items(out, scaling.rows(summary), width=conclusion.LABEL)
         conclusion.show_search(store, tuning.left_out, found, out, untried)
         if written:
             terminal.item(out, "written", conclusion.advice(decision, shipped, path, written), width=conclusion.LABEL)

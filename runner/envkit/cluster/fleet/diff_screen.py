@@ -11,6 +11,7 @@ from envkit.cluster.fleet.comparability import in_words
 from envkit.cluster.fleet.diff import Change, ChangeVerdict, Diff, KindDiff
 from envkit.cluster.fleet.slow import MIN_NODES
 from envkit.common.plain_table import plain_table
+from envkit.rendering import text
 from envkit.report.parts import Row
 from envkit.report.terminal import STYLES, items
 from envkit.stats.outlying import FEWEST
@@ -21,7 +22,7 @@ HEADER = ("node", "change", "interval", "verdict", "what is different now")
 
 def show(diff: Diff, out: Console) -> None:
     found = headline(diff)
-    out.print(Text(found.text, STYLES[found.weight]))
+    out.print(Text(text(found.text), STYLES[found.weight]))
     out.print()
     changed = [*diff.of(ChangeVerdict.SLOWER), *diff.of(ChangeVerdict.FASTER), *diff.of(ChangeVerdict.NOT_JUDGED)]
     if changed:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from envkit.cluster.fleet import picture, sentences
 from envkit.cluster.fleet.findings import Fleet, Kind, NodeVerdict, Result
+from envkit.rendering import text
 from envkit.report import html
 from envkit.report.parts import Drawing, Fold, Note, Part, Report, Row, Rows, Section, Table
 
@@ -32,8 +33,8 @@ def page(fleet: Fleet) -> str:
 
 def _sections(fleet: Fleet) -> list[Section]:
     slow = fleet.of(NodeVerdict.SLOW)
-    in_words = " ".join(row.text for row in sentences.summary(fleet))
-    found = f"{sentences.headline(fleet).text}; the figures are in the table below"
+    in_words = " ".join(text(row.text) for row in sentences.summary(fleet))
+    found = f"{text(sentences.headline(fleet).text)}; the figures are in the table below"
     spread = Drawing(SPREAD, SPREAD, READING, None, f"Histogram of the nodes' times. {in_words}")
     intervals = [Drawing(INTERVALS, INTERVALS, READING_SLOW, None, found)] if slow else []
     differences = [_differences(kind, len(fleet.kinds) > 1) for kind in fleet.kinds if kind.differences]

@@ -11,6 +11,7 @@ from envkit.cluster.fleet import sentences
 from envkit.cluster.fleet.differences import Fact
 from envkit.cluster.fleet.findings import Fleet, NodeVerdict, Result
 from envkit.common.plain_table import plain_table
+from envkit.rendering import text
 from envkit.report.terminal import STYLES, item, items
 
 # What a screen has room for; the page and the JSON document have all.
@@ -20,7 +21,7 @@ ALL = "all of them: --html FILE or --json"
 
 def show(fleet: Fleet, out: Console) -> None:
     found = sentences.headline(fleet)
-    out.print(Text(found.text, STYLES[found.weight]))
+    out.print(Text(text(found.text), STYLES[found.weight]))
     out.print()
     unjudged = fleet.of(NodeVerdict.NOT_JUDGED)
     slow = fleet.of(NodeVerdict.SLOW)

@@ -14,7 +14,7 @@ from envkit.cluster.slurm.collect import WORKER_FAILED, NodeResult
 from envkit.cluster.type_verdict import TypeVerdict
 from envkit.common.folders import quoted
 from envkit.common.plain_table import plain_table
-from envkit.report import terminal
+from envkit.report import tables, terminal
 
 # So many nodes are named; of more there is the number.
 NAMED = 4
@@ -55,7 +55,7 @@ def _rows(one: NodeResult) -> list[tuple[list[str], str]]:
         return []
     reference = summary.plan.reference.name
     rows = []
-    for name, cells in zip(ranking.order(summary), ranking.cells(summary), strict=True):
+    for name, cells in zip(ranking.order(summary), tables.ranked(summary), strict=True):
         if name != reference or not summary.comparisons:
             profile, speedup, interval, verdict, time = cells
             samples = sum(sample.arm == name for sample in summary.samples)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from envkit.analysis.summary import Summary
-from envkit.report import scaling_wording
+from envkit.report import scaling
 from envkit.report.pictures import style
 
 # The axis ends with all but this share of the steps at either end; the slowest is given in figures.
@@ -55,7 +55,7 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
     axes.set_ylim(len(arms) - 0.5, -0.65 if narrow else -0.5)
     style.name_rows(axes, arms, narrow)
     unit = f"ms per {summary.plan.step_name}{' (logarithmic)' if logarithmic else ''}"
-    style.name_axis(axes, (unit, scaling_wording.steps(summary.plan)), narrow)
+    style.name_axis(axes, (unit, scaling.steps(summary.plan)), narrow)
     style.legend(area, _handles(), narrow)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from envkit.analysis import ranking
 from envkit.analysis.summary import Comparison, Summary
 from envkit.bench.plan import Plan
-from envkit.report import scaling_wording, tables, wording
+from envkit.report import judgement, scaling, tables, wording
 from envkit.report.pictures import style
 from envkit.stats.interval import Speedup
 
@@ -44,7 +44,7 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
     plan = summary.plan
     reference = style.short(plan.reference.profile if plan.across else plan.reference.name)
     unit = f"{reference}'s time / the {tables.header(summary)[0]}'s time (logarithmic)"
-    style.name_axis(axes, (unit, *_other_references(plan), scaling_wording.steps(plan)), narrow)
+    style.name_axis(axes, (unit, *_other_references(plan), scaling.steps(plan)), narrow)
     for text, side, away in (("← slower", "right", -6), ("faster →", "left", 6)):  # on either side of 1, above the rows
         axes.annotate(text, (1, 1), (away, 2), xycoords=axes.get_xaxis_transform(), textcoords="offset points",
                       ha=side, va="bottom", size=9, color=style.SOFT)  # fmt: skip
@@ -65,7 +65,7 @@ def _intervals(summary: Summary) -> Iterator[Speedup]:
 
 
 def _floor(summary: Summary) -> float | None:
-    return wording.noise_floor(summary, max(one.speedup.blocks for one in summary.comparisons if one.speedup))
+    return judgement.noise_floor(summary, max(one.speedup.blocks for one in summary.comparisons if one.speedup))
 
 
 def _limits(summary: Summary) -> tuple[float, float]:

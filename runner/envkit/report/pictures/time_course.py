@@ -8,7 +8,7 @@ from typing import Any
 
 from envkit.analysis.sample_times import Sample
 from envkit.analysis.summary import Summary
-from envkit.report import scaling_wording
+from envkit.report import scaling
 from envkit.report.pictures import style
 
 # More arms than this are put into two columns.
@@ -41,7 +41,7 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
     at = [sample.began_s / 60 for sample in samples]
     span = 1.25 * max(LEAST_SPAN, *(_span([one for one in samples if one.arm == arm]) for arm in arms))
     grid = area.subplots(rows, columns, sharex=True, squeeze=False)
-    steps = scaling_wording.steps(summary.plan)
+    steps = scaling.steps(summary.plan)
     for number, axes in enumerate(grid.T.flat):
         if number >= len(arms):
             axes.set_visible(False)

@@ -35,7 +35,7 @@ def test_ranks_threads_and_allocators_are_searched(tuned, cli, engine, local, to
     found = written(local)
     assert (found.ranks, found.preload) == (2, ("jemalloc",))
     assert "left out ranks=sixteen: trains on 16 ranks, and here 2 cores are usable" in words(result.stdout)
-    assert "scaling tuned on 2 ranks A rank communicates, " in words(result.stdout)
+    assert "Waiting tuned's ranks communicate" in words(result.stdout)
     plan = Plan.from_json(record.read(tmp_path / "tuning/confirmation")[0]["plan"])
     assert [arm.ranks for arm in plan.arms] == [None, None, 2]
     # what was found is measured as it was found

@@ -1,14 +1,15 @@
-"""What a report says of full trainings epoch by epoch: tables of their learning curves, and the time to a target."""
+"""Full trainings epoch by epoch: tables of their learning curves, and the time to a target."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
-from envkit.analysis import ranking
 from envkit.analysis.learning_curves import Epoch, LearningCurve
-from envkit.analysis.summary import Comparison, Summary
+from envkit.analysis.summary import Summary
 from envkit.bench import quality
+from envkit.report.messages import trainings as messages
 from envkit.report.parts import Fold, Note, Part, Row, Table
 
 READING = (
@@ -17,26 +18,21 @@ READING = (
 )
 # So many epochs of an arm have a row in a short report.
 FEW_EPOCHS = 10
-ONCE = "One training each: the ratio has no interval (--blocks 8 repeats them and gives one)."
 
 
 def rows(summary: Summary) -> list[Row]:
-    """When each arm had reached the target, and how much sooner than its reference; nothing without a target."""
-    found = [_reached(summary, one) for one in summary.learning if one.to_target]
-    once = summary.plan.one_run_each and any(ranking.ratio_of(one) for one in summary.comparisons)
-    return [*found, Row("", ONCE)] if found and once else found
+    """Return when each arm reached the target; nothing without a target."""
+    found = [_reached(summary, one) for one in summary.learning if one.to_target and one.to_target.seconds is not None]
+    return [replace(row, label="") if number else row for number, row in enumerate(found)]
 
 
 def _reached(summary: Summary, one: LearningCurve) -> Row:
-    told = one.to_target
-    assert told is not None
-    if told.seconds is None or told.epochs is None:
-        return Row("target", f"{never(summary, one)}; there is no ratio", "bad")
+    reached = one.to_target
+    assert reached is not None
+    assert reached.seconds is not None, "it was reached"
     tests_s = sum(epoch.test_s for epoch in one.epochs)
-    after = f"{told.seconds:.1f} s of training, {_epochs(told.epochs)}; testing took {tests_s:.1f} s besides"
-    compared = next((other for other in summary.comparisons if other.arm == one.arm), None)
-    ratio = _ratio(summary, compared) if compared else ""
-    return Row("target", f"{one.arm}: {summary.plan.until} after {after}{ratio}")
+    target = str(summary.plan.until)
+    return Row("Target", messages.TargetReached(one.arm, target, reached.seconds, reached.epochs or 0, tests_s))
 
 
 def never(summary: Summary, one: LearningCurve) -> str:
@@ -45,21 +41,6 @@ def never(summary: Summary, one: LearningCurve) -> str:
     near = "" if best is None else f" (best: {best:.4g})"
     who = f"{one.arm} never" if one.samples == 1 else f"not each of {one.samples} trainings of {one.arm}"
     return f"{who} reached {summary.plan.until} in {_epochs(summary.plan.epochs)}{near}"
-
-
-def no_target(summary: Summary, comparison: Comparison) -> str:
-    """Why there is no time to the target to compare: which of both arms never reached it."""
-    both = (comparison.arm, summary.plan.reference_of(summary.plan.arm(comparison.arm)).name)
-    return "; ".join(never(summary, one) for one in summary.not_reached if one.arm in both)
-
-
-def _ratio(summary: Summary, one: Comparison) -> str:
-    ratio, found = ranking.ratio_of(one), one.speedup
-    if ratio is None:
-        return ""
-    reference = summary.plan.reference_of(summary.plan.arm(one.arm)).name
-    interval = f" (95% interval {found.low:.3f} to {found.high:.3f})" if found else ""
-    return f": {ratio:.3f} times as fast as {reference}{interval}"
 
 
 def _epochs(number: int) -> str:

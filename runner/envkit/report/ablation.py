@@ -5,25 +5,25 @@ from __future__ import annotations
 from envkit.analysis.ablation import Worth
 from envkit.analysis.summary import Summary
 from envkit.bench.plan import Ablated
+from envkit.rendering import ratio
+from envkit.report.messages import lines as messages
 from envkit.report.parts import Row, Table
 from envkit.stats.contribution import NO_DIFFERENCE, Contribution
 from envkit.stats.interval import Speedup
 from envkit.stats.verdict import Verdict
 
-HEADER = ("setting", "alone", "in the profile", "verdict")
-# What a clause of the first line says of one setting, and of several.
+HEADER = ("setting", "alone", "in profile", "verdict")
+# What a clause on one setting says, and on several.
 CLAUSES = {
-    Contribution.ALONE: ("{} does it alone", "{} each do it alone"),
-    Contribution.NEEDED: ("{} is needed", "{} are needed"),
-    Contribution.TOGETHER: ("{} is worth something only together with others",
-                            "{} are worth something only together with others"),
-    Contribution.REPLACED: ("{} helps alone, and others make up for it", "{} help alone, and others make up for each"),
-    Contribution.HELPS: ("{} helps alone", "{} each help alone"),
-    Contribution.COSTS: ("{} costs time", "{} cost time"),
-    Contribution.EQUIVALENT: ("{} makes no difference larger than {margin}",
-                              "{} make no difference larger than {margin}"),
-    Contribution.NOT_FOUND: ("{} makes no difference that was found", "{} make no difference that was found"),
-}  # fmt: skip
+    Contribution.ALONE: ("gives the speedup alone", "each give the speedup alone"),
+    Contribution.NEEDED: ("is needed", "are needed"),
+    Contribution.TOGETHER: ("helps only together with others", "help only together with others"),
+    Contribution.REPLACED: ("helps alone, but others replace it", "help alone, but others replace each"),
+    Contribution.HELPS: ("helps alone", "each help alone"),
+    Contribution.COSTS: ("costs time", "cost time"),
+    Contribution.EQUIVALENT: ("makes no relevant difference", "make no relevant difference"),
+    Contribution.NOT_FOUND: ("has no effect that was found", "have no effect that was found"),
+}
 # Of these what is said holds for the setting with the library that it needs.
 WITH_LIBRARY = (Contribution.ALONE, Contribution.HELPS, Contribution.REPLACED)
 
@@ -38,10 +38,9 @@ def table(summary: Summary) -> Table:
         for one in summary.ablation
     ]
     plan = summary.plan
-    library = " (LIBRARY + SETTING: over that library alone)" if any(one.needs for one in plan.ablated) else ""
-    alone = f"alone: its speedup over {plan.reference.name}{library}"
-    lost = f"in the profile: that of {plan.whole.name} over the same without it"
-    return Table(HEADER, rows, (1, 2), weights, f"{alone}; {lost}.")
+    library = " (LIBRARY + SETTING: over that library)" if any(one.needs for one in plan.ablated) else ""
+    alone = f"alone: speedup over {plan.reference.name}{library}"
+    return Table(HEADER, rows, (1, 2), weights, f"{alone}; in profile: {plan.whole.name} over it without the setting")
 
 
 def costs_in_profile(one: Worth) -> bool:
@@ -53,20 +52,19 @@ def costs_in_profile(one: Worth) -> bool:
 def words(summary: Summary, one: Worth) -> str:
     """What a setting does, in a few words."""
     if one.contribution == Contribution.EQUIVALENT:
-        return f"makes no difference larger than {_margin(summary)}"
-    return str(one.contribution)
+        return f"no difference above {summary.plan.stopping.margin * 100:g}%"
+    return CLAUSES[one.contribution][0] if one.contribution in CLAUSES else str(one.contribution)
 
 
-def clauses(summary: Summary) -> list[str]:
-    """Which settings matter: a clause for each kind, in the order of ``Contribution``."""
+def clauses(summary: Summary) -> tuple[messages.SettingsDo, ...]:
+    """Return which settings matter: a clause for each kind, in the order of ``Contribution``."""
     found = []
     for kind, (of_one, of_several) in CLAUSES.items():
         alike = [one.setting for one in summary.ablation if one.contribution == kind]
-        names = [_shown(one) if kind in WITH_LIBRARY else one.setting for one in alike]
+        names = tuple(_shown(one) if kind in WITH_LIBRARY else one.setting for one in alike)
         if names:
-            text = of_several if names[1:] else of_one
-            found.append(text.format(_listed(names), margin=_margin(summary)))
-    return found
+            found.append(messages.SettingsDo(names, of_several if names[1:] else of_one))
+    return tuple(found)
 
 
 def notes(summary: Summary) -> list[Row]:
@@ -84,13 +82,4 @@ def _shown(one: Ablated) -> str:
 
 
 def _cell(found: Speedup | None) -> str:
-    return "-" if found is None else f"{found.ratio:.3f} ({found.low:.3f}-{found.high:.3f})"
-
-
-def _margin(summary: Summary) -> str:
-    return f"{summary.plan.stopping.margin * 100:g}%"
-
-
-def _listed(names: list[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return "-" if found is None else f"{ratio(found.ratio)}x ({ratio(found.low)} to {ratio(found.high)})"

@@ -1,0 +1,142 @@
+"""Cautions: what speaks against using a result as it stands, beside the number that it concerns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from envkit.analysis import ranking
+from envkit.analysis.image_differences import CUDA_OF_BUILD
+from envkit.analysis.summary import Comparison, Summary
+from envkit.messages import Message
+from envkit.profiles.profile import Profile
+from envkit.report import judgement
+from envkit.report.messages import cautions as messages
+from envkit.report.parts import Row
+
+# MKL's check of the vendor is overridden by this library.
+OVERRIDES = "mkl-dispatch"
+# Memory is worth a word from so many times the reference's, and so many bytes more.
+NOTABLE_RATIO, NOTABLE_BYTES = 1.1, 32 * 2**20
+# How long a quota may hold an arm back (seconds, over all samples) without a word.
+NOTABLE_S = 0.1
+# A drift is worth a line if chance alone shows one as clear this seldom.
+DRIFT_P = 0.01
+
+
+def of(summary: Summary, one: Comparison) -> list[Message]:
+    """Return the cautions on using the profile of a comparison."""
+    found: list[Message] = []
+    if judgement.losses_differ(one):
+        assert one.losses is not None, "they were compared"
+        found += [messages.LossesDiffer(finite(one.losses.largest_difference))] if tabled(summary) else []
+    elif judgement.may_change_results(summary, one.arm):
+        found.append(messages.MayChangeResults())
+    if OVERRIDES in summary.environments[one.arm].preload:
+        found.append(messages.VendorCheckOverridden())
+    ratio = memory_ratio(summary, one)
+    if ratio is not None:
+        found.append(messages.CostsMemory(ratio))
+    return found
+
+
+def of_profile(chosen: Profile) -> list[Message]:
+    """Return the cautions on using a profile that was not measured yet."""
+    found: list[Message] = [messages.MayChangeResults()] if chosen.numerics != "same" else []
+    return [*found, *([messages.VendorCheckOverridden()] if OVERRIDES in chosen.preload else [])]
+
+
+def finite(number: float) -> float | None:
+    """Return a number, or None for one that JSON does not have."""
+    return number if math.isfinite(number) else None
+
+
+def memory_ratio(summary: Summary, one: Comparison) -> float | None:
+    """Return how many times the reference's memory an arm needs, if that is notably more."""
+    plan = summary.plan
+    peak = {found.arm: found.peak_memory_bytes for found in summary.measured}
+    own, other = peak.get(one.arm), peak.get(plan.reference_of(plan.arm(one.arm)).name)
+    if not own or not other or plan.at_once or plan.compares_images or plan.distributed:
+        return None
+    return own / other if own >= NOTABLE_RATIO * other and own - other >= NOTABLE_BYTES else None
+
+
+def rows(summary: Summary) -> list[Row]:
+    """Return the cautions below the verdict: all of one profile, or those on the run as a whole.
+
+    Of many profiles each has its own in the table.
+    """
+    found: list[Message] = [messages.SyntheticData()] if summary.synthetic else []
+    found += _of_run(summary)
+    compared = summary.comparisons[:1] if summary.plan.ablated else summary.comparisons
+    if len(compared) == 1:
+        found += of(summary, compared[0]) if compared[0].speedup or compared[0].single_ratio else []
+        found += _of_measurement(summary, compared[0])
+    elif not tabled(summary):
+        for one in compared:
+            found += [messages.OfArm(one.arm, caution) for caution in of(summary, one)]
+    said = [Row("Caution", one, "bad" if is_grave(one) else "plain") for one in found]
+    findings = [one for one in ranking.findings(summary) if one["severity"] != "note"]
+    said += [Row("Caution", messages.Finding(one["code"], one["seen"], one["why"])) for one in findings]
+    return [row if number == 0 else replace(row, label="") for number, row in enumerate(said)]
+
+
+def is_grave(one: Message) -> bool:
+    """Return whether a caution is one on the results themselves."""
+    return isinstance(one, messages.LossesDiffer | messages.SyntheticData | messages.UnverifiedPackage)
+
+
+def tabled(summary: Summary) -> bool:
+    """Return whether profiles stand in a table that has a column for cautions."""
+    return len(summary.comparisons) > 1 and not summary.plan.ablated and not summary.plan.at_once
+
+
+def legend(summary: Summary) -> tuple[dict[str, str], list[Message]]:
+    """Return the marks of each comparison's cautions in the table, and what each mark means."""
+    kinds: dict[str, Message] = {}
+    marks: dict[str, list[str]] = {}
+    for one in summary.comparisons:
+        for caution in of(summary, one) if ranking.ratio_of(one) else ():
+            shown = caution if isinstance(caution, messages.VendorCheckOverridden | messages.MayChangeResults) else None
+            if shown is None:
+                marks.setdefault(one.arm, []).append(_in_table(caution))
+                continue
+            kinds.setdefault(caution.code, shown)
+            marks.setdefault(one.arm, []).append("abc"[list(kinds).index(caution.code)])
+    return {arm: ", ".join(found) for arm, found in marks.items()}, list(kinds.values())
+
+
+def _in_table(caution: Message) -> str:
+    if isinstance(caution, messages.CostsMemory):
+        return f"{caution.ratio:.1f}x memory"
+    return "losses differ"
+
+
+def _of_run(summary: Summary) -> list[Message]:
+    found: list[Message] = [
+        messages.UnverifiedPackage(what)
+        for seen in summary.engines.values() if (what := seen["inspection"]["unverified_packages"])
+    ]  # fmt: skip
+    more = "--warmup-lines" if summary.plan.user_command else "--warmup-steps"
+    found += [messages.NotSteady(name, more) for name in summary.unsteady]
+    found += [
+        messages.HeldBackByQuota(one.arm, one.throttled_s) for one in summary.measured if one.throttled_s > NOTABLE_S
+    ]
+    for arm in summary.plan.compared:
+        differences = summary.image_differences.get(arm.name, ())
+        build = next((one for one in differences if one.what == CUDA_OF_BUILD), None)
+        if build is not None and None in (build.reference, build.image):
+            reference = summary.plan.reference_of(arm).name
+            found.append(messages.OtherBuilds(arm.name, _built(build.image), reference, _built(build.reference)))
+    return found
+
+
+def _built(cuda: str | None) -> str:
+    return f"with CUDA {cuda}" if cuda else "for CPUs alone"
+
+
+def _of_measurement(summary: Summary, one: Comparison) -> Sequence[Message]:
+    if one.drift is not None and one.speedup is not None and one.drift.p_value < DRIFT_P:
+        return [messages.SpeedupDrifted(1 + one.drift.change)]
+    return []

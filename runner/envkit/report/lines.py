@@ -1,0 +1,254 @@
+"""The labelled lines of the short report: settings, losses, noise, why, and the system."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from envkit.analysis import ranking
+from envkit.analysis.gpu_readings import trained_on
+from envkit.analysis.image_differences import OTHER_WEIGHTS
+from envkit.analysis.losses import Losses
+from envkit.analysis.noise import interference_with
+from envkit.analysis.summary import Comparison, Measured, Summary
+from envkit.bench.calibration import is_calibration
+from envkit.messages import Message
+from envkit.report import ablation, grid, judgement, tables, wording
+from envkit.report.cautions import finite
+from envkit.report.messages import lines as messages
+from envkit.report.parts import Row
+from envkit.stats.verdict import Verdict
+
+# A share of system time, and a ratio of page faults, that explains a difference.
+NOTABLE_SHARE, NOTABLE_FAULTS, FEWEST_FAULTS = 0.03, 2.0, 100
+# Settings of allocators by which freed memory stays with the process, and those of huge pages.
+ALLOCATORS = ("MALLOC_CONF", "GLIBC_TUNABLES", "MALLOC_", "MIMALLOC_", "TCMALLOC_")
+HUGE_PAGES = "THP_MEM_ALLOC_ENABLE"
+MKL = "mkl-dispatch"
+
+
+def rows(summary: Summary) -> list[Row]:
+    """Return the lines on what was verified and found."""
+    if grid.is_grid(summary.plan):
+        return [Row("Noise", one) for one in noise(summary)[:1]]
+    found: list[tuple[str, Message | None]] = [
+        ("Left out", messages.LeftOut(len(summary.not_measured)) if summary.not_measured else None),
+        ("Settings", settings(summary)),
+        *(("Losses", one) for one in losses(summary)),
+        *(("Noise", one) for one in noise(summary)),
+        ("Why", why(summary)),
+    ]
+    said = [(label, one) for label, one in found if one is not None]
+    shown = [
+        label if label != before else ""
+        for (label, _), before in zip(said, ["", *(one for one, _ in said)], strict=False)
+    ]
+    return [Row(label, one, _weight(one)) for label, (_, one) in zip(shown, said, strict=True)]
+
+
+def _weight(one: Message) -> str:
+    return "bad" if isinstance(one, messages.LossesFarther) else "plain"
+
+
+def settings(summary: Summary) -> Message | None:
+    """Return whether what was set was observed; None where a table says what was not."""
+    compared = [one for one in summary.measured if one.arm in {arm.name for arm in summary.plan.compared}]
+    if not compared:
+        compared = [one for one in summary.measured if one.arm == summary.plan.reference.name]
+    if len(compared) > 1:
+        return _settings_of_many(summary, compared)
+    if summary.not_in_effect:
+        outside = next((one.not_observed for one in summary.not_in_effect if one.not_observed), None)
+        return messages.SeenFromOutside(outside) if outside else None
+    if not compared:
+        return messages.NotVerifiedYet() if summary.comparisons else None
+    return _settings_of_one(summary, compared[0])
+
+
+def _settings_of_one(summary: Summary, one: Measured) -> Message | None:
+    if one.not_observed:
+        return messages.SeenFromOutside(one.not_observed)
+    if not one.checks:
+        sets = one.arm != summary.plan.reference.name
+        return messages.NothingToVerify(one.arm) if sets and not is_calibration(summary.plan) else None
+    if one.unverified:
+        keys = tuple(check.key for check in one.unverified)
+        number = len(one.checks) - len(keys)
+        return messages.SomeVerified(number, len(one.checks), keys, str(one.unverified[0].seen))
+    return messages.AllVerified(len(one.checks)) if len(one.checks) > 1 else messages.OneVerified()
+
+
+def _settings_of_many(summary: Summary, compared: Sequence[Measured]) -> Message:
+    things = tables.things(summary)
+    wrong = tuple(one.arm for one in compared if not one.in_effect)
+    partly = tuple(one.arm for one in compared if one.in_effect and (one.unverified or one.not_observed))
+    sound = len(compared) - len(wrong) - len(partly)
+    if sound == len(compared) == len(summary.plan.compared):
+        return messages.AllArmsVerified(sound, things)
+    return messages.SomeArmsVerified(sound, len(summary.plan.compared), things, wrong, partly)
+
+
+def losses(summary: Summary) -> list[Message]:
+    """Return how the losses of what was compared agree with the reference's."""
+    plan = summary.plan
+    compared = [one for one in summary.comparisons if one.verdict != Verdict.NOT_IN_EFFECT]
+    if plan.ablated:
+        compared = compared[:1] + [one for one in compared[1:] if judgement.losses_differ(one)]
+    if not compared or is_calibration(plan):
+        return []
+    if any(one.what == OTHER_WEIGHTS for arm in plan.compared for one in summary.image_differences.get(arm.name, ())):
+        return [messages.LossesOfOtherWeights()]
+    others = [arm for arm in plan.compared if judgement.other_workload(summary, arm)]
+    found = _agreeing(summary, [one for one in compared if one.losses is not None], len(compared))
+    if others:
+        names = some_of([arm.name for arm in others], len(plan.compared))
+        workloads = tuple(dict.fromkeys(plan.workload_of(arm) for arm in others))
+        quantity = "whole trainings" if plan.epochs else "times per image"
+        found.append(messages.LossesOfOtherTraining(names, workloads, quantity))
+    if found or not any(one.speedup for one in compared):
+        return found
+    own = plan.user_command
+    return [messages.LossesNotRead() if own is not None and own.loss_metric is None else messages.LossesUnknown()]
+
+
+def _agreeing(summary: Summary, compared: Sequence[Comparison], everyone: int) -> list[Message]:
+    """Return one message for those whose losses are identical, one for those near, one for those that differ."""
+    known: dict[str, Losses] = {one.arm: one.losses for one in compared if one.losses is not None}
+    if not known:
+        return []
+    steps = next(iter(known.values())).steps
+    equal = [arm for arm, one in known.items() if one.agree and one.largest_difference == 0]
+    near = [arm for arm, one in known.items() if one.agree and one.largest_difference != 0]
+    apart = [arm for arm, one in known.items() if not one.agree]
+
+    def of(arms: Sequence[str]) -> str | None:
+        return None if everyone == 1 or len(arms) == len(known) == everyone else some_of(arms, everyone)
+
+    found: list[Message] = []
+    if equal:
+        kind = messages.LossesIdentical if summary.plan.user_command is None else messages.LossesPrintedAlike
+        found.append(kind(steps, of(equal)))
+    if near:
+        most = max(known[arm].largest_difference for arm in near)
+        own = max(known[arm].own_difference or 0.0 for arm in near)
+        if summary.plan.user_command is None:
+            found.append(messages.LossesRounded(most, steps, of(near)))
+        else:
+            found.append(messages.LossesNear(most, own, summary.plan.reference.name, of(near)))
+    if apart:
+        largest = max(known[arm].largest_difference for arm in apart)
+        largest = math.inf if any(math.isnan(known[arm].largest_difference) for arm in apart) else largest
+        found.append(messages.LossesFarther(finite(largest), of(apart)))
+    return found
+
+
+def noise(summary: Summary) -> list[Message]:
+    """Return what disturbed the run from outside, and the result without that."""
+    blocks = len({sample.block for sample in summary.samples})
+    if not (blocks and summary.comparisons and summary.noise_known) or summary.plan.one_run_each:
+        return []
+    found: list[Message] = []
+    if summary.interference:
+        few = len(summary.comparisons) == 1
+        first = summary.interference[min(summary.interference)][0] if few else None
+        found.append(messages.Disturbed(len(summary.interference), blocks, first, _without(summary)))
+    elif summary.reference_kernel_range_s is None:
+        found.append(messages.Undisturbed(blocks))
+    if summary.reference_kernel_range_s is not None:
+        least, most = summary.reference_kernel_range_s
+        found.append(messages.PaceVaried(most / least))
+    return found
+
+
+def _without(summary: Summary) -> Message | None:
+    hit = [one for one in summary.comparisons if one.speedup is not None and was_hit(summary, one)]
+    few = tuple(one.arm for one in hit if one.without_interference is None)
+    if len(summary.comparisons) == 1 and hit:
+        one = hit[0]
+        rest, found = one.without_interference, one.speedup
+        if rest is None or found is None:
+            return messages.TooFewWithout()
+        other = rest.words if rest.verdict != found.verdict else None
+        return messages.WithoutDisturbed(rest.ratio, rest.low, rest.high, other)
+    if not hit:
+        return None
+    if few:
+        return messages.TooFewWithout(() if len(few) == len(summary.comparisons) else few)
+    changed = tuple(
+        messages.VerdictWithout(one.arm, one.without_interference.words)
+        for one in hit
+        if one.without_interference and one.speedup and one.without_interference.verdict != one.speedup.verdict
+    )
+    return messages.VerdictsWithout(changed) if changed else messages.SameWithout()
+
+
+def was_hit(summary: Summary, comparison: Comparison) -> bool:
+    """Return whether a block of a comparison was disturbed from outside."""
+    arm = summary.plan.arm(comparison.arm)
+    return bool(interference_with((summary.plan.reference_of(arm), arm), summary.interference))
+
+
+def why(summary: Summary) -> Message | None:
+    """Return what counters say of the cause of a difference; for an ablation, which settings matter."""
+    plan = summary.plan
+    if plan.ablated:
+        clauses = ablation.clauses(summary)
+        return messages.SettingsThatMatter(clauses) if clauses else None
+    one = summary.comparisons[0] if len(summary.comparisons) == 1 else None
+    if one is None or one.speedup is None or one.verdict not in ranking.WEIGHTS or one.speedup.within_margin:
+        return None
+    if plan.compares_images or plan.distributed or plan.at_once or is_calibration(plan) or one.load is not None:
+        return None
+    measured = {found.arm: found for found in summary.measured}
+    before, after = measured[plan.reference_of(plan.arm(one.arm)).name], measured[one.arm]
+    faster = one.verdict == Verdict.FASTER
+    found = _counters(summary, before, after, faster)
+    if found is None and faster and MKL in summary.environments[one.arm].preload:
+        return messages.FastestMkl()
+    return found or messages.CauseUnknown()
+
+
+def _counters(summary: Summary, before: Measured, after: Measured, faster: bool) -> Message | None:
+    """Return the counter that moved with the speed: system time, or page faults; None if neither did."""
+    cause = _memory_cause(summary, after.arm, before, after)
+    moved = "fell" if faster else "rose"
+    apart = after.system_share - before.system_share
+    if (apart < 0) == faster and abs(apart) >= NOTABLE_SHARE:
+        return messages.SystemTimeChanged(moved, before.system_share, after.system_share, cause)
+    least, most = sorted((before.faults_per_step, after.faults_per_step))
+    if most >= FEWEST_FAULTS and most >= NOTABLE_FAULTS * least and (after.faults_per_step == least) == faster:
+        unit = summary.plan.step_name
+        return messages.FaultsChanged(moved, before.faults_per_step, after.faults_per_step, unit, cause)
+    return None
+
+
+def _memory_cause(summary: Summary, arm: str, before: Measured, after: Measured) -> Message | None:
+    if after.faults_per_step * 10 > before.faults_per_step:
+        return None
+    variables = summary.environments[arm].variables
+    if any(name.startswith(ALLOCATORS) for name in variables):
+        return messages.MemoryKept()
+    return messages.HugePages() if HUGE_PAGES in variables else None
+
+
+def system(summary: Summary) -> Message:
+    """Return the machine, the engines and what was trained."""
+    host = summary.inspection(summary.plan.reference)
+    facts, seen = host["facts"], host["fingerprint"]
+    training = wording.what_was_run(summary)
+    if summary.plan.user_command:  # it may run in another Python, with another torch
+        engines = tuple(name for name in summary.engines if name != "local")
+        return messages.System(seen["cpu_model"], facts["usable_cpus"], None, engines or ("local",), training)
+    torch = {name: of["inspection"]["packages"]["torch"] for name, of in summary.engines.items()}
+    engines = tuple(_engine(name, version) for name, version in torch.items())
+    gpu = trained_on(host).removeprefix(", ") or None
+    return messages.System(seen["cpu_model"], facts["usable_cpus"], gpu, engines, training)
+
+
+def _engine(name: str, version: str) -> str:
+    return f"torch {version}" if name == "local" else f"{name} with torch {version}"
+
+
+def some_of(arms: Sequence[str], everyone: int, few: int = 3) -> str:
+    """Return a few names, or how many there are."""
+    return ", ".join(arms) if len(arms) <= few else f"{len(arms)} of {everyone}"

@@ -1,0 +1,232 @@
+"""Messages of a report's last lines: what to use, what to do next, what to fix."""
+
+from __future__ import annotations
+
+from envkit.messages import Message, Severity
+
+
+class Advice(Message):
+    code = "report.advice"
+    severity = Severity.ADVICE
+    template = "see --details"
+
+
+class Use(Advice):
+    """``command`` runs a training under the profile that is faster."""
+
+    code = "report.use"
+    template = "{command}"
+
+    profile: str
+    command: str
+
+
+class UseCopy(Advice):
+    """The same of a profile that was measured on ranks it does not ask for."""
+
+    code = "report.use-copy"
+    template = "copy {profile} to {copy}.yaml with 'name: {copy}' and 'ranks: {ranks}', then: {command}"
+
+    profile: str
+    copy: str
+    ranks: int
+    command: str
+
+
+class UseInstances(Advice):
+    code = "report.use-instances"
+    template = "{instances} at once, each on CPUs of its own: {command}"
+
+    instances: int
+    command: str
+
+
+class UseFound(Advice):
+    """After a search: ``shipped`` is what it wrote, unless ``tuned`` was faster than that."""
+
+    code = "report.use-found"
+    template = "{shipped}, unless {tuned} is faster than it too: {command}"
+
+    shipped: str
+    tuned: str
+    command: str
+
+
+class UseEverywhere(Advice):
+    code = "report.use-everywhere"
+    template = "{profile} is faster on every workload: {command}"
+
+    profile: str
+    command: str
+
+
+class MeasureOwn(Advice):
+    code = "report.measure-own"
+    template = "the best profile depends on the training; measure yours: {command}"
+
+    command: str
+
+
+class MeasureProfile(Advice):
+    code = "report.measure-profile"
+    template = "measure a profile: {command}"
+
+    command: str = "envkit bench PROFILE"
+
+
+class OneAfterTheOther(Advice):
+    code = "report.one-after-the-other"
+    template = "train one after the other under {profile}: {instances} at once have less throughput"
+
+    profile: str
+    instances: int
+
+
+class KeepReference(Advice):
+    code = "report.keep-reference"
+    template = "keep {reference}: it is faster here"
+
+    reference: str
+
+
+class ChooseFreely(Advice):
+    code = "report.choose-freely"
+    template = "choose {reference} or {arm} for reasons other than speed"
+
+    reference: str
+    arm: str
+
+
+class MeasureLonger(Advice):
+    """To find a difference of so many ``percent`` with a chance of 80%."""
+
+    code = "report.measure-longer"
+    template = "[{arm}: ]a {percent:g}% difference needs about {minutes:count minute} here: {option}"
+
+    percent: float
+    blocks: int
+    minutes: int
+    option: str
+    arm: str | None = None
+
+
+class TryAdvise(Advice):
+    code = "report.try-advise"
+    template = "or try what fits your training: {command}"
+
+    command: str
+
+
+class FindOutWhy(Advice):
+    code = "report.find-out-why"
+    template = "find out why: {command}"
+
+    command: str
+
+
+class Preload(Advice):
+    """``variables`` are read by ``library`` alone."""
+
+    code = "report.preload"
+    template = "preload {library}, as {profile} does"
+
+    library: str
+    profile: str
+    variables: tuple[str, ...]
+
+
+class ExplainLosses(Advice):
+    code = "report.explain-losses"
+    template = "find out why the losses of {arm} differ before you use it"
+
+    arm: str
+
+
+class QuieterMachine(Advice):
+    """So many blocks were disturbed, by ``programs`` where these are known."""
+
+    code = "report.quieter-machine"
+    template = "measure again without this load[; stop {programs}]"
+
+    blocks: int
+    of: int
+    programs: tuple[str, ...] = ()
+
+
+class CalibrateAgain(Advice):
+    code = "report.calibrate-again"
+    template = "calibrate again: {rate:.0%} of runs find a difference by chance; if it stays, something favours a side"
+
+    rate: float
+
+
+class TrainLonger(Advice):
+    code = "report.train-longer"
+    template = "raise --epochs above {epochs}, or choose a nearer target with --until"
+
+    epochs: int
+
+
+class WithoutSettings(Advice):
+    code = "report.without-settings"
+    template = "measure a copy of {profile} without the settings that cost time: {settings}"
+
+    profile: str
+    settings: tuple[str, ...]
+
+
+class GoOn(Advice):
+    """A run that has too few blocks for a verdict."""
+
+    code = "report.go-on"
+    template = "about {seconds:duration} more: {command}"
+
+    fewest: int
+    blocks: int
+    seconds: float
+    command: str
+
+
+class Resume(Advice):
+    code = "report.resume"
+    template = "{command}"
+
+    command: str
+
+
+class ResumeWithout(Advice):
+    code = "report.resume-without"
+    template = "measure without {arm}, or mend what its worker printed, then: {command}"
+
+    arm: str
+    command: str
+
+
+class MeasureWithout(Advice):
+    code = "report.measure-without"
+    template = "measure without {arm}, or find out why: {command}"
+
+    arm: str
+    command: str
+
+
+class MendWorker(Advice):
+    code = "report.mend-worker"
+    template = "mend what the worker printed, then: {command}"
+
+    command: str
+
+
+class RaiseLimit(Advice):
+    code = "report.raise-limit"
+    template = "raise {option}"
+
+    option: str
+    fewest: int
+
+
+class AddBlocks(Advice):
+    code = "report.add-blocks"
+    template = "for a confidence interval add {option}"
+
+    option: str

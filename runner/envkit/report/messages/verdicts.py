@@ -1,0 +1,321 @@
+"""Verdicts: the first line of a report.
+
+Speedups are ratios over the reference's speed: above 1 is faster. Shares are of 1, sizes in bytes, times in seconds.
+"""
+
+from __future__ import annotations
+
+from envkit.messages import Message, Severity
+
+NOTE, WARNING, ERROR = Severity.NOTE, Severity.WARNING, Severity.ERROR
+CI = "(95% CI {low:ratio} to {high:ratio})"
+SPEEDUP = "{ratio:ratio}x {reference} {quantity}[ to {target}] " + CI + "[, {load}]"
+
+
+# --- verdicts of one comparison ---
+
+
+class Found(Message):
+    """A comparison that has an interval. ``load`` is what it was measured beside, where that matters."""
+
+    code = "report.found"
+    severity = NOTE
+    template = "{subject}: " + SPEEDUP
+
+    subject: str
+    reference: str
+    ratio: float
+    low: float
+    high: float
+    quantity: str = "speed"
+    target: str | None = None
+    load: Message | None = None
+
+
+class Faster(Found):
+    code = "report.faster"
+    template = "FASTER  {subject}: " + SPEEDUP
+
+
+class FasterUnderLoad(Found):
+    code = "report.faster-under-load"
+    severity = WARNING
+    template = "FASTER UNDER LOAD  {subject}: " + SPEEDUP
+
+
+class FasterOtherLosses(Found):
+    code = "report.faster-losses-differ"
+    severity = WARNING
+    template = "FASTER, BUT LOSSES DIFFER  {subject}: " + SPEEDUP
+
+
+class Slower(Found):
+    code = "report.slower"
+    severity = WARNING
+    template = "SLOWER  {subject}: " + SPEEDUP
+
+
+class SlowerUnderLoad(Found):
+    code = "report.slower-under-load"
+    severity = WARNING
+    template = "SLOWER UNDER LOAD  {subject}: " + SPEEDUP
+
+
+class Equivalent(Found):
+    """``margin`` is the smallest relevant difference, as a share."""
+
+    code = "report.equivalent"
+    template = "NO DIFFERENCE ABOVE {margin:exact_percent}  {subject}: " + SPEEDUP
+
+    margin: float = 0.0
+
+
+class NoDifferenceFound(Found):
+    code = "report.no-difference-found"
+    template = "NO DIFFERENCE FOUND  {subject}: " + SPEEDUP
+
+
+class NoDifferenceUnderLoad(Found):
+    code = "report.no-difference-under-load"
+    severity = WARNING
+    template = "NO DIFFERENCE FOUND UNDER LOAD  {subject}: " + SPEEDUP
+
+
+class Efficiency(Found):
+    """Weak scaling: the speed of a rank over that of ``reference``."""
+
+    code = "report.efficiency"
+    template = "EFFICIENCY  {subject}: {ratio:ratio}x {reference} {quantity} " + CI + "[, {load}]"
+
+
+class OneRunEach(Message):
+    code = "report.one-run-each"
+    severity = NOTE
+    template = "ONE RUN EACH  {subject}: {ratio:ratio}x {reference} speed[ to {target}], no confidence interval"
+
+    subject: str
+    reference: str
+    ratio: float
+    target: str | None = None
+
+
+# --- why there is no speedup ---
+
+
+class NotInEffect(Message):
+    code = "report.not-in-effect"
+    template = "NOT IN EFFECT  {arm}: no speedup is reported"
+
+    arm: str
+
+
+class WorkerFailed(Message):
+    code = "report.worker-failed"
+    template = "FAILED  {arm}: no speedup is reported"
+
+    arm: str
+    problem: str
+
+
+class Unfinished(Message):
+    """A run that was cut short, or still goes on."""
+
+    code = "report.unfinished"
+    severity = WARNING
+    template = "UNFINISHED  {subject}: {blocks:count complete block}[, and a verdict needs {fewest}]"
+
+    subject: str
+    blocks: int
+    fewest: int | None = None
+
+
+class TooFewBlocks(Message):
+    code = "report.too-few-blocks"
+    severity = WARNING
+    template = "NO VERDICT  {subject}: {blocks:count complete block}, and a verdict needs {fewest}"
+
+    subject: str
+    blocks: int
+    fewest: int
+
+
+class TargetNotReached(Message):
+    """``best`` is the nearest that it came."""
+
+    code = "report.target-not-reached"
+    template = "TARGET NOT REACHED  {arm}: not {target} in {epochs:count epoch}[ (best: {best:.4g})]"
+
+    arm: str
+    target: str
+    epochs: int
+    best: float | None = None
+
+
+class NothingCompared(Message):
+    code = "report.nothing-compared"
+    severity = NOTE
+    template = "ONE PROFILE  {subject}: nothing was compared with it[; {load}]"
+
+    subject: str
+    load: Message | None = None
+
+
+class NothingMeasured(Message):
+    code = "report.nothing-measured"
+    severity = WARNING
+    template = "NO RESULT  no sample was measured"
+
+
+# --- verdicts of many comparisons, and of loaders ---
+
+
+class Counted(Message):
+    """How many comparisons came to the same; ``kind`` is their verdict."""
+
+    code = "report.counted"
+    severity = NOTE
+    template = "{number} {kind}"
+
+    number: int
+    kind: str
+
+
+class SomeFaster(Message):
+    """The best of those that are known to be faster."""
+
+    code = "report.some-faster"
+    severity = NOTE
+    template = "FASTER  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI
+
+    number: int
+    of: int
+    things: str
+    best: str
+    reference: str
+    ratio: float
+    low: float
+    high: float
+    counts: tuple[Counted, ...] = ()
+
+
+class SomeFasterUnderLoad(Message):
+    code = "report.some-faster-under-load"
+    severity = WARNING
+    template = (
+        "FASTER UNDER LOAD  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI + ", {load}"
+    )
+
+    number: int
+    of: int
+    things: str
+    best: str
+    reference: str
+    ratio: float
+    low: float
+    high: float
+    load: Message
+    counts: tuple[Counted, ...] = ()
+
+
+class NoneFaster(Message):
+    code = "report.none-faster"
+    severity = NOTE
+    template = "NONE FASTER  {of} {things} against {reference}: {counts}[, {load}]"
+
+    of: int
+    things: str
+    reference: str
+    counts: tuple[Counted, ...]
+    load: Message | None = None
+
+
+class NoResults(Message):
+    code = "report.no-results"
+    severity = WARNING
+    template = "NO RESULT  for any of {of} {things}: {counts}"
+
+    of: int
+    things: str
+    counts: tuple[Counted, ...]
+
+
+class BestOfOneRunEach(Message):
+    code = "report.best-of-one-run-each"
+    severity = NOTE
+    template = "ONE RUN EACH  best of {of} {things}, {best}: {ratio:ratio}x {reference} speed, no confidence interval"
+
+    of: int
+    things: str
+    best: str
+    reference: str
+    ratio: float
+
+
+class FastestLoader(Message):
+    """``seconds`` and ``slowest`` are those of so many images."""
+
+    code = "report.fastest-loader"
+    severity = NOTE
+    template = (
+        "FASTEST  {setting}: {seconds:.2f} s per {images} images (slowest of {of} settings: {slowest:.2f} s)[, {load}]"
+    )
+
+    of: int
+    setting: str
+    seconds: float
+    slowest: float
+    images: int
+    load: Message | None = None
+
+
+class FastestEpochs(Message):
+    """Seconds for an epoch, and of these the seconds until its first step is done."""
+
+    code = "report.fastest-epochs"
+    severity = NOTE
+    template = (
+        "FASTEST  {setting}: {epoch_s:.2f} s per epoch, {begin_s:.2f} s of it to begin "
+        "(slowest of {of} settings, {slowest}: {slowest_epoch_s:.2f} s, {slowest_begin_s:.2f} s to begin)[, {load}]"
+    )
+
+    of: int
+    setting: str
+    epoch_s: float
+    begin_s: float
+    slowest: str
+    slowest_epoch_s: float
+    slowest_begin_s: float
+    load: Message | None = None
+
+
+# --- the load beside which a result was measured ---
+
+
+class BesideOtherPrograms(Message):
+    code = "report.beside-other-programs"
+    severity = WARNING
+    template = "measured beside other programs that used {cpus:.2g} of {usable_cpus:g} CPUs"
+
+    cpus: float
+    usable_cpus: float
+
+
+class WhileStolen(Message):
+    code = "report.while-stolen"
+    severity = WARNING
+    template = "measured while the hypervisor withheld {cpus:.2g} of {usable_cpus:g} CPUs"
+
+    cpus: float
+    usable_cpus: float
+
+
+class WhileSwapping(Message):
+    code = "report.while-swapping"
+    severity = WARNING
+    template = "measured while the machine swapped"
+
+
+class WhileHot(Message):
+    code = "report.while-hot"
+    severity = WARNING
+    template = "measured while CPU cores were too hot"

@@ -1,0 +1,91 @@
+"""A simulated run for each kind of report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from envkit.bench.plan import Ablated
+from envkit.bench.record import Event
+
+from tests.report import test_grid, test_multi_workload
+from tests.report.planted import NOT_IN_EFFECT, OTHER_LOSSES, busy, disturbed, failed
+from tests.reports import events_of
+from tests.simulation import times
+
+NOISY = {"seconds": [1.2, 1.1, 0.8, 1.3, 0.9, 0.95, 1.05]}
+FAULTS = {"usage": {"minor_faults": 0, "system_s": 0.1}}
+MKL = {"preload": {"mkl-dispatch": "/kit/mkl-dispatch.so"}, "numerics": "may-differ"}
+MAPPED = {
+    "evidence": {"openmp": {"runtime": "gnu"}, "variables": {"preloaded": {"/kit/mkl-dispatch.so": "mapped"}}}
+}  # as workers observe it
+KMP = {"evidence": {"openmp": {"runtime": "gnu"}, "variables": {"sensitive": {"KMP_BLOCKTIME": "0"}}}}
+SEVEN = {
+    "quick": {"seconds": times(0.4), **MAPPED},
+    "second": {"seconds": times(0.7)},
+    "learns": {"seconds": times(0.8), **OTHER_LOSSES},
+    "same": {},
+    "noisy": NOISY,
+    "slow": {"seconds": times(1.5)},
+    "slower": {"seconds": times(2.0)},
+}
+
+
+def with_environment(events: list[Event], arm: str = "mine", **fields: Any) -> list[Event]:
+    """Return the events of a run in which the environment of ``arm`` is another one."""
+    events[0]["environments"][arm] |= fields
+    return events
+
+
+def _kmp() -> list[Event]:
+    events = with_environment(events_of(1, ended="not in effect", mine=KMP), variables={"KMP_BLOCKTIME": "0"})
+    return [event for event in events if event.get("arm") != "baseline" or event["event"] != "sample"]
+
+
+def _many() -> list[Event]:
+    events = events_of(12, mine={"seconds": times(0.5)}, others=SEVEN)
+    for event in events:
+        if (event["event"], event.get("arm")) == ("sample", "second"):
+            event["peak_memory_bytes"] *= 2
+    return with_environment(with_environment(events, "quick", **MKL), "second", numerics="may-differ")
+
+
+def _ablated() -> list[Event]:
+    parts = {"a alone": {"seconds": times(0.5)}, "b alone": {}, "mine without a": {}, "mine without b": {
+        "seconds": times(0.5)}}  # fmt: skip
+    ablated = (
+        Ablated("a", None, "a alone", "baseline", "mine without a"),
+        Ablated("b", None, "b alone", "baseline", "mine without b"),
+    )
+    return events_of(14, others=parts, plan={"ablated": ablated})
+
+
+def _alone() -> list[Event]:
+    events = events_of()
+    events[0]["plan"]["arms"] = events[0]["plan"]["arms"][:1]
+    return [event for event in events if event.get("arm") in (None, "baseline")]
+
+
+KINDS: dict[str, Callable[[], list[Event]]] = {
+    "faster": lambda: events_of(12, mine={"seconds": times(0.6), **FAULTS}),
+    "faster-mkl": lambda: with_environment(events_of(12, mine={"seconds": times(0.6), **MAPPED}), **MKL),
+    "faster-losses-differ": lambda: events_of(12, mine=OTHER_LOSSES),
+    "faster-under-load": lambda: busy(events_of(12)),
+    "slower": lambda: events_of(12, mine={"seconds": times(1.25)}),
+    "no-difference-found": lambda: events_of(12, mine=NOISY),
+    "no-difference-above": lambda: events_of(12, mine={"seconds": times(1)}),
+    "not-in-effect": lambda: events_of(mine=NOT_IN_EFFECT),
+    "not-in-effect-kmp": _kmp,
+    "disturbed": lambda: disturbed(events_of(12), 3),
+    "failed": lambda: failed(events_of(), stderr="one\ntwo\nthree\nfour\n"),
+    "too-few-blocks": lambda: events_of(5),
+    "unfinished": lambda: events_of(3, ended=None),
+    "eight": _many,
+    "none-of-two": lambda: events_of(12, mine={"seconds": times(1.5)}, others={"same": {}}),
+    "one-run-each": lambda: events_of(1, plan={"epochs": 10}),
+    "calibration": lambda: events_of(16, mine={"seconds": times(1)}, profile="baseline"),
+    "ablated": _ablated,
+    "alone": _alone,
+    "loader": test_grid.events,
+    "workloads": test_multi_workload.events,
+}

@@ -1,0 +1,53 @@
+"""What each kind of report looks like, on 80 columns. ENVKIT_GOLDEN=write writes the files anew."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.report.kinds import KINDS
+from tests.reports import printed
+
+GOLDEN = Path(__file__).parent / "golden"
+MOST_LINES, WIDTH = 22, 80
+# A command to paste, or the folder of a record, is never broken into lines.
+PASTED = re.compile(r"envkit ")
+
+
+def shown(kind: str) -> str:
+    return "".join(f"{line.rstrip()}\n" for line in printed(KINDS[kind]()).splitlines())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_looks_as_its_file_says(kind):
+    path, text = GOLDEN / f"{kind}.txt", shown(kind)
+    if os.environ.get("ENVKIT_GOLDEN") == "write":
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+def test_each_file_is_of_a_kind():
+    assert {path.stem for path in GOLDEN.iterdir()} == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_fits_a_screen(kind):
+    lines = shown(kind).splitlines()
+    assert len(lines) <= MOST_LINES
+    assert [line for line in lines if len(line) > WIDTH and not PASTED.search(line)] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_speed_is_a_percentage(kind):
+    words = " ".join(printed(KINDS[kind](), full=True).split())
+    assert not re.search(r"% (faster|slower|(more|less) (time|speed))", words)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_fits_a_terminal_of_40_columns(kind):
+    lines = printed(KINDS[kind](), width=40).splitlines()
+    wide = [line for line in lines if len(line.rstrip()) > 40 and not PASTED.search(line)]
+    assert wide == []

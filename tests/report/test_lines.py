@@ -1,0 +1,288 @@
+"""The labelled lines and cautions of a report, by codes and fields; what they look like is in the golden files."""
+
+from __future__ import annotations
+
+import io
+import math
+from dataclasses import replace
+
+import pytest
+from envkit.analysis.losses import Losses
+from envkit.analysis.summary import summarise
+from envkit.bench.plan import UserCommand
+from envkit.report import cautions, lines, terminal, wording
+from envkit.report.judgement import noise_floor
+from envkit.report.messages import cautions as warned
+from envkit.report.messages import lines as said
+from envkit.report.wording import together
+from rich.console import Console
+
+from tests.report.kinds import MAPPED, MKL, with_environment
+from tests.report.planted import NOT_IN_EFFECT, NOT_VERIFIED, OTHER_LOSSES, disturbed, failed
+from tests.reports import BEGUN, details, events_of, printed
+from tests.simulation import times
+
+CALIBRATION = {"sd": 0.02, "blocks": 20, "folder": "results/x", "time": BEGUN}
+
+
+def rows(events):
+    return lines.rows(summarise(events))
+
+
+def line(events, label):
+    """The one message with this label."""
+    (found,) = [row.text for row in rows(events) if row.label == label]
+    return found
+
+
+def warnings(events):
+    return [row.text for row in cautions.rows(summarise(events))]
+
+
+# --- settings ---
+
+
+def test_settings_that_were_verified_are_counted():
+    assert line(events_of(), "Settings") == said.OneVerified()
+    events = with_environment(events_of(mine=MAPPED), **MKL)
+    assert line(events, "Settings") == said.AllVerified(2)
+
+
+def test_settings_that_could_not_be_verified_are_named_with_the_reason():
+    found = line(events_of(mine=NOT_VERIFIED), "Settings")
+    assert found == said.SomeVerified(0, 1, ("openmp.runtime",), "two answer for it")
+    long = " ".join(details(events_of(mine=NOT_VERIFIED)).split())
+    assert "openmp.runtime gnu two answer for it not verified" in long
+
+
+def test_of_many_those_that_were_not_in_effect_or_not_verified_are_named():
+    others = {"wrong": NOT_IN_EFFECT, "partly": NOT_VERIFIED}
+    assert line(events_of(12, others=others), "Settings") == said.SomeArmsVerified(
+        1, 3, "profiles", ("wrong",), ("partly",)
+    )
+    assert line(events_of(12, others={"other": {}}), "Settings") == said.AllArmsVerified(2, "profiles")
+
+
+def test_what_is_not_in_effect_is_a_table_and_no_line():
+    events = events_of(mine=NOT_IN_EFFECT)
+    assert "Settings" not in [row.label for row in rows(events)]
+    assert "openmp.runtime  gnu       intel" in printed(events)
+
+
+# --- losses ---
+
+
+def test_losses_that_agree():
+    assert line(events_of(), "Losses") == said.LossesIdentical(3)
+    found = line(events_of(mine={"losses": [2.3 * (1 + 1e-6), 2.299, 2.298]}), "Losses")
+    assert (type(found), round(found.largest * 1e6, 3), found.steps) == (said.LossesRounded, 1.0, 3)
+
+
+@pytest.mark.parametrize("numerics", ["same", "may-differ"])
+def test_losses_that_differ_are_reported_whatever_the_profile_may_change(numerics):
+    found = line(events_of(mine=OTHER_LOSSES, numerics=numerics), "Losses")
+    assert (type(found), round(found.largest, 2)) == (said.LossesFarther, 0.30)
+
+
+def test_losses_that_are_no_numbers_have_no_difference():
+    assert line(events_of(mine={"losses": [1.0, math.nan, 1.0]}), "Losses") == said.LossesFarther(None)
+
+
+def test_losses_of_many_are_told_together():
+    others = {"near": {"losses": [2.3 * (1 + 1e-6), 2.299, 2.298]}, "apart": OTHER_LOSSES}
+    found = [row.text for row in rows(events_of(12, others=others)) if isinstance(row.text, LOSSES)]
+    assert [(type(one), one.arms) for one in found] == [
+        (said.LossesIdentical, "mine"), (said.LossesRounded, "near"), (said.LossesFarther, "apart"),
+    ]  # fmt: skip
+
+
+LOSSES = (said.LossesIdentical, said.LossesRounded, said.LossesFarther)
+
+
+def test_losses_of_another_training_are_not_compared():
+    events = events_of(mine=OTHER_LOSSES, workloads={"mine": "cnn-nobias"})
+    assert line(events, "Losses") == said.LossesOfOtherTraining("mine", ("cnn-nobias",), "times per image")
+    assert "envkit exec" not in printed(events)
+
+
+@pytest.mark.parametrize(
+    ("losses", "metric", "expected"),
+    [
+        (None, None, said.LossesNotRead()),
+        (None, "loss", said.LossesUnknown()),
+        (Losses(8, 1.0, 1.0, 0.03, True, 0.05), "loss", said.LossesNear(0.03, 0.05, "baseline")),
+        (Losses(8, 1.0, 1.2, 0.2, False, 0.0), "loss", said.LossesFarther(0.2)),
+    ],
+)
+def test_losses_of_a_user_s_command(losses, metric, expected):
+    summary = summarise(events_of())
+    own = UserCommand(("python", "train.py"), "/a", None, "s", 0, metric)
+    comparison = replace(summary.comparisons[0], losses=losses)
+    summary = replace(summary, plan=replace(summary.plan, user_command=own), comparisons=[comparison])
+    assert lines.losses(summary) == [expected]
+
+
+# --- noise ---
+
+
+def test_blocks_that_were_disturbed_are_counted_and_the_result_without_them_is_given():
+    assert line(events_of(), "Noise") == said.Undisturbed(7)
+    found = line(disturbed(events_of(10), 3, 5), "Noise")
+    assert (found.disturbed, found.blocks, found.example) == (2, 10, "mine: 2.00 CPUs stolen")
+    assert (round(found.rest.ratio, 2), found.rest.verdict) == (2.01, None)
+    assert line(disturbed(events_of(7), 3, 5), "Noise").rest == said.TooFewWithout()
+
+
+def test_of_many_the_verdicts_that_change_without_disturbed_blocks_are_named():
+    others = {name: {"seconds": times(0.9)} for name in ("a", "b", "c")}
+    assert line(disturbed(events_of(12, others=others), 3), "Noise").rest == said.SameWithout()
+    few = line(disturbed(events_of(8, others=others), 3), "Noise")
+    assert (few.rest, few.example) == (said.TooFewWithout(("mine",)), None)
+    assert line(disturbed(events_of(8, others=others), 3, arm="baseline"), "Noise").rest == said.TooFewWithout()
+
+
+def test_a_pace_that_changes_without_a_cause_is_told_and_is_in_the_json():
+    events = events_of()
+    next(event for event in events if event["event"] == "reference-kernel" and event["block"] == 3)["seconds"] = 0.16
+    assert line(events, "Noise") == said.PaceVaried(pytest.approx(1.6))
+    assert summarise(events).to_json()["reference_kernel_range_s"] == (0.1, 0.16)
+    assert not any(isinstance(row.text, said.PaceVaried) for row in rows(disturbed(events, 3)))
+
+
+# --- why ---
+
+
+@pytest.mark.parametrize(
+    ("factor", "usage", "kind", "moved"),
+    [
+        (0.6, {"system_s": 0.1}, said.SystemTimeChanged, "fell"),
+        (1.5, {"system_s": 2.0}, said.SystemTimeChanged, "rose"),
+        (0.6, {"minor_faults": 3}, said.FaultsChanged, "fell"),
+        (1.5, {"minor_faults": 3000}, said.FaultsChanged, "rose"),
+    ],
+)
+def test_the_counter_that_moved_with_the_speed_is_named(factor, usage, kind, moved):
+    found = line(events_of(12, mine={"seconds": times(factor), "usage": usage}), "Why")
+    assert (type(found), found.moved) == (kind, moved)
+
+
+def test_no_cause_is_given_where_no_counter_moved_with_the_speed():
+    assert line(events_of(12), "Why") == said.CauseUnknown()
+    assert line(events_of(12, mine={"usage": {"system_s": 5.0}}), "Why") == said.CauseUnknown()
+    assert "Why" not in [row.label for row in rows(events_of(12, mine={"seconds": times(1)}))]
+
+
+def test_an_allocator_s_settings_explain_page_faults_that_are_gone():
+    summary = summarise(events_of(12, mine={"usage": {"minor_faults": 0}}))
+    environment = replace(summary.environments["mine"], variables={"MALLOC_CONF": "dirty_decay_ms:-1"})
+    known = replace(summary, environments={**summary.environments, "mine": environment})
+    assert lines.why(known).cause == said.MemoryKept()
+    huge = replace(environment, variables={"THP_MEM_ALLOC_ENABLE": "1"})
+    assert lines.why(replace(summary, environments={**summary.environments, "mine": huge})).cause == said.HugePages()
+
+
+# --- cautions ---
+
+
+def test_a_profile_that_overrides_mkl_s_check_says_so_beside_the_verdict():
+    events = with_environment(events_of(mine=MAPPED), **MKL)
+    assert warnings(events) == [warned.MayChangeResults(), warned.VendorCheckOverridden()]
+    assert printed(events).splitlines()[1].startswith("Caution   may change results")
+
+
+def test_memory_that_a_profile_costs():
+    events = events_of()
+    assert warnings(events) == []
+    for event in events:
+        if (event["event"], event.get("arm")) == ("sample", "mine"):
+            event["peak_memory_bytes"] *= 1.5
+    assert warnings(events) == [warned.CostsMemory(1.5)]
+
+
+def test_cautions_of_many_stand_in_their_rows():
+    events = with_environment(events_of(12, mine=MAPPED, others={"learns": OTHER_LOSSES, "other": {}}), **MKL)
+    marks, meanings = cautions.legend(summarise(events))
+    assert marks == {"mine": "a, b", "learns": "losses differ"}
+    assert meanings == [warned.MayChangeResults(), warned.VendorCheckOverridden()]
+    assert warnings(events) == []
+
+
+def test_a_profile_that_its_quota_held_back():
+    assert warnings(events_of(mine={"throttled_s": 0.5})) == [warned.HeldBackByQuota("mine", 3.5)]
+    assert warnings(events_of(mine={"throttled_s": 0.01})) == []
+
+
+def test_an_arm_that_never_becomes_steady():
+    events = events_of()
+    next(event for event in events if event["event"] == "design").update(warm_up={"baseline": 2}, unsteady=["baseline"])
+    assert warnings(events) == [warned.NotSteady("baseline", "--warmup-steps")]
+    assert "steady after" not in details(events)
+    summary = summarise(events)
+    own = UserCommand(("python", "train.py"), "/a", None, "s", 0)
+    (row,) = cautions.rows(replace(summary, plan=replace(summary.plan, user_command=own)))
+    assert row.text == warned.NotSteady("baseline", "--warmup-lines")
+
+
+def test_a_speedup_that_drifts_is_an_average():
+    slowing = [1 + 0.02 * block for block in range(12)]
+    both = events_of(12, baseline={"seconds": slowing}, mine={"seconds": [one / 2 for one in slowing]})
+    assert warnings(both) == []
+    assert "drift" in details(both)
+    (found,) = warnings(events_of(12, baseline={"seconds": slowing[::-1]}, mine={"seconds": [0.5]}))
+    assert (type(found), round(found.ratio, 2)) == (warned.SpeedupDrifted, 0.82)
+
+
+def test_synthetic_data_is_named_beside_the_verdict():
+    assert warnings(events_of(plan={"data": "synthetic"}))[0] == warned.SyntheticData()
+
+
+# --- details ---
+
+
+def test_the_noise_floor_of_a_calibrated_machine():
+    """Student's t for 20 blocks is 2.093; times the error of the mean of 16 blocks that vary by 2%: e^0.01047."""
+    text = " ".join(details(events_of(16, calibration=CALIBRATION)).split())
+    assert "floor baseline against itself stays within 0.99x to 1.01x in 95% of such runs" in text
+    assert "(calibrated 2026-10-26)" in text
+    assert noise_floor(summarise(events_of(16, calibration=CALIBRATION)), 16) == pytest.approx(0.01052, rel=0.001)
+    assert noise_floor(summarise(events_of()), 7) is None
+
+
+def test_a_calibration_has_its_own_noise_floor():
+    events = events_of(16, mine={"seconds": times(1)}, profile="baseline")
+    assert "later runs use it" in " ".join(details(events).split())
+
+
+def test_warm_up():
+    events = events_of()
+    next(event for event in events if event["event"] == "design")["warm_up"] = {"baseline": 3, "mine": 0}
+    texts = {row.label: row.text for row in wording.certainty(summarise(events))}
+    assert texts["warm-up"] == "steady after 3 steps; the first 1 of each sample are left out"
+
+
+def test_what_shares_a_reason_is_told_together():
+    assert together({"a": "no GPU", "b": "no library", "c": "no GPU"}) == {"a, c": "no GPU", "b": "no library"}
+
+
+@pytest.mark.parametrize("blocks", [0, 3, 12])
+@pytest.mark.parametrize("ended", ["interrupted", None])
+def test_nothing_is_claimed_before_the_run_has_ended(blocks, ended):
+    """However often somebody looks: the error rate is for the interim analyses that were planned."""
+    text = printed(events_of(blocks, ended=ended))
+    assert text.startswith("UNFINISHED")
+    assert "CI" not in text
+    assert "envkit bench --resume some/folder" in text
+
+
+def test_a_folder_with_blanks_can_be_pasted():
+    out = io.StringIO()
+    terminal.show(summarise(events_of()), "my runs/a", Console(file=out, width=80))
+    assert "envkit report 'my runs/a' --details" in out.getvalue()
+
+
+def test_of_a_failed_worker_the_last_lines_are_shown_and_nothing_is_claimed():
+    text = printed(failed(events_of(), problem="was killed by SIGKILL", stderr="one\ntwo\nthree\nfour\n"))
+    assert "Failed    block 7, mine: the worker was killed by SIGKILL" in text
+    assert "          | two\n          | three\n          | four\n" in text
+    assert "| one" not in text
+    assert "CI" not in text

@@ -1,0 +1,176 @@
+"""The first line of a report: which verdict, of what, with which figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from envkit.analysis.summary import summarise
+from envkit.bench.plan import Arm
+from envkit.rendering import text
+from envkit.report import verdict
+from envkit.report.messages import verdicts as said
+
+from tests.report import test_grid as grid
+from tests.report import test_multi_workload as several
+from tests.report.kinds import NOISY
+from tests.report.planted import NOT_IN_EFFECT, NOT_VERIFIED, OTHER_LOSSES, busy, disturbed, failed
+from tests.reports import events_of
+from tests.simulation import times
+
+
+def first(events):
+    return verdict.headline(summarise(events)).text
+
+
+# --- one comparison ---
+
+
+@pytest.mark.parametrize(
+    ("events", "kind", "weight"),
+    [
+        (events_of(), said.Faster, "good"),
+        (events_of(mine={"seconds": times(1.25)}), said.Slower, "bad"),
+        (events_of(mine={"seconds": times(1)}), said.Equivalent, "plain"),
+        (events_of(mine=NOISY), said.NoDifferenceFound, "plain"),
+        (events_of(60, mine={"seconds": times(0.995)}), said.Faster, "good"),
+        (events_of(mine=OTHER_LOSSES), said.FasterOtherLosses, "bad"),
+        (events_of(mine=OTHER_LOSSES, numerics="may-differ"), said.FasterOtherLosses, "bad"),
+        (events_of(mine=NOT_VERIFIED), said.Faster, "good"),
+        (disturbed(events_of(), *range(7)), said.FasterUnderLoad, "plain"),
+        (busy(events_of(mine={"seconds": times(1.25)})), said.SlowerUnderLoad, "plain"),
+        (busy(events_of(mine=NOISY)), said.NoDifferenceUnderLoad, "plain"),
+        (failed(events_of()), said.WorkerFailed, "bad"),
+        (events_of(mine=NOT_IN_EFFECT), said.NotInEffect, "bad"),
+        (events_of(5), said.TooFewBlocks, "bad"),
+        (events_of(ended=None), said.Unfinished, "bad"),
+        (events_of(1, plan={"epochs": 10}), said.OneRunEach, "plain"),
+    ],
+)
+def test_one_comparison(events, kind, weight):
+    found = verdict.headline(summarise(events))
+    assert (type(found.text), found.label, found.weight) == (kind, "", weight)
+
+
+def test_its_figures_are_those_of_the_interval():
+    summary = summarise(events_of())
+    (one,) = summary.comparisons
+    found = verdict.of(summary, one)
+    assert (found.subject, found.reference) == ("mine", "baseline")
+    assert (found.ratio, found.low, found.high) == (one.speedup.ratio, one.speedup.low, one.speedup.high)
+
+
+@pytest.mark.parametrize("arm", ["mine", "baseline"])
+def test_it_names_the_arm_that_was_not_in_effect(arm):
+    assert first(events_of(**{arm: NOT_IN_EFFECT})) == said.NotInEffect(arm)
+
+
+def test_a_load_is_named_in_the_first_line():
+    stolen, beside = first(disturbed(events_of(), *range(7))), first(busy(events_of()))
+    assert stolen.load == said.WhileStolen(2.0, 4.0)
+    assert beside.load == said.BesideOtherPrograms(2.75, 4.0)
+    assert text(beside).startswith("FASTER UNDER LOAD  mine: 2.00x baseline speed")
+    assert text(beside).endswith("measured beside other programs that used 2.8 of 4 CPUs")
+
+
+def test_other_programs_that_take_a_cpu_are_named_whatever_share_of_the_blocks_they_disturb():
+    """Half of the blocks are left, which give a result without them."""
+    events = events_of(14)
+    for event in events:
+        if event["event"] == "sample" and event["block"] < 8:
+            event["usage"]["worker_cpus_busy_s"] = 4 * event["seconds"]
+    summary = summarise(events)
+    (one,) = summary.comparisons
+    assert (one.load, one.without_interference is None) == (None, False)
+    assert isinstance(verdict.of(summary, one), said.FasterUnderLoad)
+    less = events_of(14)
+    for event in less:
+        if event["event"] == "sample":
+            event["usage"]["worker_cpus_busy_s"] = 2 * event["seconds"]  # 0.75 of them are of others
+    assert summarise(less).comparisons[0].beside is None
+
+
+def test_the_reference_alone():
+    events = events_of()
+    events[0]["plan"]["arms"] = events[0]["plan"]["arms"][:1]
+    alone = [event for event in events if event.get("arm") in (None, "baseline")]
+    assert first(alone) == said.NothingCompared("baseline")
+    assert first(alone[:1]) == said.NothingMeasured()
+
+
+def test_images_and_ranks_are_named():
+    summary = summarise(events_of())
+    arms = tuple(Arm(name, "baseline", "docker", image=name) for name in ("old", "mine"))
+    images = replace(summary, plan=replace(summary.plan, arms=arms))
+    found = verdict.headline(images).text
+    assert (found.subject, found.reference) == ("image mine", "image old")
+    on_two = replace(summary, plan=replace(summary.plan, ranks=2))
+    assert verdict.headline(on_two).text.subject == "mine on 2 ranks"
+
+
+def test_a_calibration_is_of_the_baseline_against_itself():
+    found = first(events_of(16, mine={"seconds": times(1)}, profile="baseline"))
+    assert (type(found), found.subject) == (said.Equivalent, "baseline against itself")
+
+
+# --- several ---
+
+
+def test_of_many_the_best_and_how_many_came_to_what():
+    others = {"slow": {"seconds": times(1.5)}, "quick": {"seconds": times(0.4)}, "same": {}, "noisy": NOISY,
+              "bad": NOT_IN_EFFECT, "learns": OTHER_LOSSES}  # fmt: skip
+    found = first(events_of(12, others=others))
+    assert (type(found), found.number, found.of, found.best) == (said.SomeFaster, 2, 7, "quick")
+    assert [(one.number, one.kind) for one in found.counts] == [
+        (2, "faster"), (1, "slower"), (1, "within 2%"), (1, "with other losses"), (1, "without a difference found"),
+        (1, "not in effect"),
+    ]  # fmt: skip
+
+
+def test_where_none_is_faster_that_is_said():
+    found = first(events_of(12, mine={"seconds": times(1.5)}, others={"same": {}}))
+    assert (type(found), found.of, found.reference) == (said.NoneFaster, 2, "baseline")
+
+
+def test_the_best_under_a_load_is_named_with_it():
+    found = first(busy(events_of(12, others={"same": {}})))
+    assert (type(found), found.best) == (said.SomeFasterUnderLoad, "mine")
+    assert isinstance(found.load, said.BesideOtherPrograms)
+
+
+def test_many_without_a_result():
+    unfinished = first(events_of(ended=None, others={"other": {}}))
+    assert (type(unfinished), unfinished.subject, unfinished.blocks) == (said.Unfinished, "2 profiles", 7)
+    unlike = first(events_of(5, others={"other": NOT_IN_EFFECT}))
+    assert [one.kind for one in unlike.counts] == ["without a result", "not in effect"]
+
+
+def test_of_one_run_each_the_best():
+    found = first(events_of(1, others={"other": {}}, plan={"epochs": 1}))
+    assert (type(found), found.best) == (said.BestOfOneRunEach, "mine")
+
+
+def test_on_several_workloads_it_is_said_where():
+    found = first(several.events())
+    assert (type(found), found.best, found.things) == (said.SomeFaster, "mine on cnn", "combinations")
+
+
+def test_of_a_grid_the_fastest_and_how_far_it_is_from_the_slowest():
+    found = first(grid.events())
+    assert (type(found), found.of, found.setting) == (
+        said.FastestLoader, 8, "2 workers, batches of 64, prefetch_factor 8"
+    )  # fmt: skip
+    assert (round(found.seconds, 2), found.slowest, found.images) == (3.91, 10.0, 1000)
+    assert first(grid.events(blocks=0, ended=None)) == said.NothingMeasured()
+
+
+# --- figures ---
+
+
+@pytest.mark.parametrize(
+    ("ratio", "shown"),
+    [(1.6554, "1.66"), (2, "2.00"), (1.004, "1.004"), (0.9996, "0.9996"), (1, "1.00"), (12, "12.00")],
+)
+def test_a_ratio_has_as_many_digits_as_tell_it_from_one(ratio, shown):
+    message = said.Found("mine", "baseline", ratio, ratio, ratio)
+    assert text(message).startswith(f"mine: {shown}x baseline speed (95% CI {shown} to {shown})")
