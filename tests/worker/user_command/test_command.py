@@ -275,7 +275,8 @@ def test_the_command_ends_when_the_runner_is_killed(tmp_path):
     script = "sleep 300 & echo $! > pid.new; mv pid.new pid; wait"
     runner = (
         "import os, subprocess, sys; subprocess.Popen([sys.executable, '-m', 'envkit.worker', 'command', "
-        f"f'--die-with-parent={{os.getpid()}}', '--folder', {str(tmp_path)!r}, '--', 'sh', '-c', {script!r}]).wait()"
+        f"f'--die-with-parent={{os.getpid()}}', '--in-place', '--folder', {str(tmp_path)!r}, '--', 'sh', '-c', "
+        f"{script!r}]).wait()"
     )
     process = subprocess.Popen([sys.executable, "-c", runner], cwd=PROJECT, stdin=subprocess.DEVNULL)
     (pid,) = pids_in(tmp_path / "pid")
