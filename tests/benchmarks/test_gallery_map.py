@@ -88,9 +88,7 @@ def test_the_page_says_what_each_training_gains(gallery, write, page_file, tmp_p
     assert "- The best is mine for LSTM language model." in short
     assert re.search(r"Nothing is surely faster for Physics-informed network( \(at most [0-9.]+x\))?\.", short)
     assert re.search(r"- other costs time for LSTM language model \(0\.6\dx\)\.", short)
-    assert re.search(
-        r"One profile for all of them would be mine: 1.4.x in the .* for 1 of 2 models and .* 0\.", short
-    )
+    assert re.search(r"One profile for all of them would be mine: 1.4.x in the .* for 1 of 2 models and .* 0\.", short)
     assert "No profile changes what is learnt" in short
     mine, other = cells(section(text, "The map"), "LSTM language model")[0]
     assert re.fullmatch(r"\*\*(2|1\.9).* to 2.*\)\*\*", mine)
