@@ -38,7 +38,7 @@ def said(path, kind, readable, anew=()):
 
 def test_the_message_names_the_file_its_schema_and_what_to_do():
     message = OtherSchema("a/record.jsonl", "record", 2, 1)
-    assert message.code == "file.other-schema"
+    assert message.code == "common.other-schema"
     assert text(message) == (
         "a/record.jsonl: this record has schema 2, and this version of envkit reads schema 1; measure again"
     )
@@ -51,7 +51,6 @@ def test_the_message_names_the_file_its_schema_and_what_to_do():
     ("event", "command"),
     [
         ("run", "report DIR"),
-        ("run", "report DIR --json"),
         ("run", "bench --resume DIR"),
         ("run", "matrix --resume DIR"),
         ("run", "bench mine --resume DIR"),
@@ -76,6 +75,13 @@ def test_a_record(refused, of_other, write_profile, tmp_path, event, command):
     assert refused(*arguments, *options) == said(folder / record.FILE_NAME, "record", record.SCHEMA)
     assert (folder / record.FILE_NAME).read_bytes() == before
     assert [path.name for path in folder.iterdir()] == [record.FILE_NAME]
+
+
+def test_json_has_the_code_and_the_fields(cli, of_other):
+    result = cli("report", of_other(), "--json")
+    error = json.loads(result.stdout)["error"]
+    assert (result.returncode, error["code"]) == (2, OtherSchema.code)
+    assert (error["kind"], error["found"], error["readable"]) == ("record", OTHER, record.SCHEMA)
 
 
 def test_history_names_the_record_and_goes_on(cli, of_other, tmp_path):

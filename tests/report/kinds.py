@@ -8,6 +8,7 @@ from typing import Any
 from envkit.bench.plan import Ablated
 from envkit.bench.record import Event
 
+from tests.records import judge
 from tests.report import test_grid, test_multi_workload
 from tests.report.planted import NOT_IN_EFFECT, OTHER_LOSSES, busy, disturbed, failed
 from tests.reports import events_of
@@ -34,7 +35,7 @@ SEVEN = {
 def with_environment(events: list[Event], arm: str = "mine", **fields: Any) -> list[Event]:
     """Return the events of a run in which the environment of ``arm`` is another one."""
     events[0]["environments"][arm] |= fields
-    return events
+    return judge(events)
 
 
 def _kmp() -> list[Event]:

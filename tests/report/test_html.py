@@ -10,14 +10,14 @@ import pytest
 from envkit import __version__
 from envkit.bench import record
 from envkit.report import html, pictures
-from envkit.report.parts import Drawing, Note, Row, Rows, Section, Table
+from envkit.report.parts import Drawing, Note, Report, Row, Rows, Section, Table
 
 from tests import records
 from tests.report.planted import NOT_IN_EFFECT, NOT_VERIFIED, disturbed, failed
 from tests.reports import events_of
 
 SECTIONS = [
-    "picture", "speedups", "summary", "certainty", "findings", "step-times", "course", "evidence", "differences",
+    "picture", "summary", "speedups", "certainty", "findings", "step-times", "course", "evidence", "differences",
     "reproduce",
 ]  # fmt: skip
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -96,7 +96,7 @@ def page(recorded, undrawn):
 
 @pytest.mark.parametrize(
     ("events", "sections"),
-    [(events_of(), SECTIONS), (events_of(plan={"data": "synthetic"}), ["cautions", *SECTIONS])],
+    [(events_of(), SECTIONS), (events_of(plan={"data": "synthetic"}), ["picture", "cautions", *SECTIONS[1:]])],
 )
 def test_sections_in_the_order_in_which_they_are_asked_for(page, events, sections):
     found = page(events)
@@ -126,17 +126,19 @@ def test_what_may_be_wider_than_the_page_scrolls_by_keyboard_and_has_a_name(page
     boxes = [one for one in page(events_of(others={"other": {}})).all("div") if one.get("class") == "scroll"]
     assert {(one["role"], one["tabindex"]) for one in boxes} == {("region", "0")}
     names = [one["aria-label"] for one in boxes]
-    assert "Speedups, and what each took: table" in names
+    assert "Speedups: table" in names
     assert "mine beside baseline: table" in names
     assert len(names) == len(set(names))
 
 
-def test_of_many_profiles_each_has_one_line(page):
-    many = page(events_of(12, others={name: {} for name in ("a", "b", "c")}))
-    folded = [one for one in many.all("details") if "card" in (one.get("class") or "")]
-    assert len(folded) == 4
-    assert all("open" not in one for one in folded)
-    assert not [one for one in page(events_of(12)).all("details") if "card" in (one.get("class") or "")]
+@pytest.mark.parametrize(("number", "folded"), [(3, 0), (4, 4)])
+def test_of_many_findings_each_has_one_line(number, folded):
+    rows = [row for name in "abcd"[:number] for row in (Row(name, "found"), Row("", "the reason"))]
+    report = Report(Row("", "verdict"), "title", [Section("findings", "Findings", [Rows(rows, bold=True)])])
+    found = Page(html.render(report, lambda drawing, narrow: ""))
+    cards = [one for one in found.all("details") if "card" in (one.get("class") or "")]
+    assert len(cards) == folded
+    assert all("open" not in one for one in cards)
 
 
 def test_a_browser_needs_nothing_else_and_the_same_record_gives_the_same_page(recorded):

@@ -214,7 +214,9 @@ def test_a_profile_that_its_quota_held_back():
 
 def test_an_arm_that_never_becomes_steady():
     events = events_of()
-    next(event for event in events if event["event"] == "design").update(warm_up={"baseline": 2}, unsteady=["baseline"])
+    next(event for event in events if event["event"] == "lengths").update(
+        warm_up={"baseline": 2}, unsteady=["baseline"]
+    )
     assert warnings(events) == [warned.NotSteady("baseline", "--warmup-steps")]
     assert "steady after" not in details(events)
     summary = summarise(events)
@@ -255,7 +257,7 @@ def test_a_calibration_has_its_own_noise_floor():
 
 def test_warm_up():
     events = events_of()
-    next(event for event in events if event["event"] == "design")["warm_up"] = {"baseline": 3, "mine": 0}
+    next(event for event in events if event["event"] == "lengths")["warm_up"] = {"baseline": 3, "mine": 0}
     texts = {row.label: row.text for row in wording.certainty(summarise(events))}
     assert texts["warm-up"] == "steady after 3 steps; the first 1 of each sample are left out"
 

@@ -16,6 +16,7 @@ from envkit.bench.messages import UnusableRecord
 from envkit.bench.plan import Plan
 from envkit.bench.record import FILE_NAME
 from envkit.common.errors import InputError
+from envkit.common.messages import OtherSchema
 from envkit.rendering import text
 
 
@@ -166,6 +167,6 @@ def comparisons(run: Run, profile: str | None) -> list[Comparison]:
 def reason(error: InputError) -> str:
     """Return why a run can't be read. Its record is named without its folder, which the reader knows."""
     found = error.message
-    if isinstance(found, UnusableRecord):
+    if isinstance(found, UnusableRecord | OtherSchema):
         found = found.replace(file=Path(found.file).name)
     return text(found)

@@ -218,7 +218,7 @@ def _on_several_workloads(summary: Summary) -> list[Message]:
     ]
     if unknown:  # the noisiest decides
         name, speedup, deviation = max(unknown, key=lambda one: _needed(summary, one[2], one[1].blocks))
-        found.append(replace(_longer(summary, speedup, deviation), arm=name))
+        found.append(_longer(summary, speedup, deviation).replace(arm=name))
     return found
 
 

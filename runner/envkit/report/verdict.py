@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 from envkit.analysis import ranking
 from envkit.analysis.load import Load
@@ -144,7 +143,7 @@ def _without_results(summary: Summary, found: Sequence[Comparison]) -> Message:
     if len(reasons) == 1:
         return first
     if isinstance(first, messages.Unfinished | messages.TooFewBlocks) and len({*map(type, reasons)}) == 1:
-        return replace(first, subject=f"{len(found)} {things}")
+        return first.replace(subject=f"{len(found)} {things}")
     return messages.NoResults(len(found), things, counted(summary, found))
 
 
