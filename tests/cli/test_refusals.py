@@ -15,8 +15,8 @@ HEAD = "name: mine\ntitle: x\nwhy: {reason: r}\n"
 FILE = "mine.yaml"
 TABLE = [
     # command, content of mine.yaml, code of the innermost message, what the text names
-    (("show", "inetl-omp"), None, "profiles.unknown", "'intel-omp'"),
-    (("show", FILE), None, "profiles.no-file", FILE),
+    (("show", "inetl-omp"), None, "profiles.unknown-profile", "'intel-omp'"),
+    (("show", FILE), None, "profiles.no-profile-file", FILE),
     (("show", "tuned"), None, "profiles.not-tuned", "envkit tune"),
     (("show", FILE), "- a\n", "common.not-a-mapping", f"{FILE}:1: "),
     (("show", FILE), "a: [\n", "common.invalid-yaml", f"{FILE}:2: "),

@@ -94,8 +94,8 @@ class NotTuned(Message):
 class UnknownProfile(Message):
     """No place has a profile of this name."""
 
-    code = "profiles.unknown"
-    template = "no profile '{name}' in {folders}[; did you mean {suggestions:or}?]; envkit profiles lists all"
+    code = "profiles.unknown-profile"
+    template = "no profile '{name}' in {folders}[; did you mean {suggestions:quoted}?]; envkit profiles lists all"
 
     name: str
     folders: tuple[str, ...]
