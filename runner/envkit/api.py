@@ -71,7 +71,7 @@ def bench(
     argv = ["bench", profile, *_words({"budget": budget, **options}), "--json"]
     with _readable(), _called([*argv, *(["--", *command] if command else [])]):
         module, arguments = cli.parsed(sys.argv[1:])
-        for name in ("dry_run", "resume", "specification"):
+        for name in ("dry_run", "resume"):
             if getattr(arguments, name):
                 raise InputError(NotInPython(name))
         arguments.output = Path(output) if output is not None else measuring.new_folder(Path(profile).stem)
@@ -86,7 +86,7 @@ class NotInPython(Message):
     """An option of the command that gives no result."""
 
     code = "api.no-such-option"
-    template = "envkit.bench() takes no option '{option}'; use the command line: envkit bench"
+    template = "envkit.bench takes no option '{option}'; use the command line: envkit bench"
 
     option: str
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from envkit.cli import COMMANDS
+from envkit.common import progress
 
 from tests.simulation import times
 
@@ -56,7 +57,7 @@ def test_what_is_refused_is_a_document_too(cli, tmp_path, command):
 
 def test_codes_are_those_of_messages(cli):
     answer = json.loads(cli("bench", "intel-omp", "--engine", "dokcer", "--json").stdout)["error"]
-    assert (answer["code"], answer["name"], answer["suggestion"]) == ("engine.unknown", "dokcer", "docker")
+    assert (answer["code"], answer["name"], answer["suggestion"]) == ("engines.unknown-engine", "dokcer", "docker")
     answer = json.loads(cli("bench", "intel-omp", "--keep-env", "NO_SUCH", "--json").stdout)["error"]
     assert (answer["code"], answer["name"]) == ("bench.variable-not-set", "NO_SUCH")
 
@@ -107,7 +108,8 @@ def test_profiling_whose_worker_fails(cli, simulation, instant, write_profile):
 
 
 @pytest.mark.parametrize("option", ["-q", "--quiet"])
-def test_quiet_shows_no_progress(bench, instant, tmp_path, option):
+def test_quiet_shows_no_progress(bench, instant, tmp_path, option, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY_S", 0.0)
     loud, quiet = bench("mine"), bench("mine", option, "--output", tmp_path / "quiet")
     assert "block 1 of 6: " in loud.stderr
     assert quiet.stderr == ""

@@ -11,13 +11,18 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from envkit.common.machine_lock import machine_lock, take
+from envkit.common.machine_lock import machine_lock
 from envkit.common.messages import Locked, LockUnopenable, NoLocks
 
 from tests.refusals import refusal
 
 LOCK = f"envkit-{platform.node()}.lock"
 HOLD = "import envkit.common.machine_lock as m\nwith m.machine_lock(): print('held', flush=True); input()"
+
+
+def hold():
+    with machine_lock():
+        pass
 
 
 @pytest.fixture
@@ -33,7 +38,7 @@ def holder():
 
 
 def test_held_by_another_process_which_is_named(holder):
-    assert refusal(take) == Locked(str(holder.pid))
+    assert refusal(hold) == Locked(str(holder.pid))
 
 
 def test_free_again_when_the_holder_is_killed(holder):
@@ -47,7 +52,7 @@ def test_free_again_after_use_and_after_an_error():
     with pytest.raises(RuntimeError), machine_lock():
         raise RuntimeError
     with machine_lock():
-        assert refusal(take) == Locked(str(os.getpid()))
+        assert refusal(hold) == Locked(str(os.getpid()))
     with machine_lock():
         pass
 
@@ -64,14 +69,14 @@ def test_other_users_can_use_the_same_lock():
 
 def test_a_lock_that_cannot_be_opened():
     (Path(tempfile.gettempdir()) / LOCK).mkdir()
-    assert refusal(take) == LockUnopenable(str(Path(tempfile.gettempdir()) / LOCK), "Is a directory")
+    assert refusal(hold) == LockUnopenable(str(Path(tempfile.gettempdir()) / LOCK), "Is a directory")
 
 
 def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("content")
     (Path(tempfile.gettempdir()) / LOCK).symlink_to(precious)
-    assert isinstance(refusal(take), LockUnopenable)
+    assert isinstance(refusal(hold), LockUnopenable)
     assert precious.read_text() == "content"
 
 
@@ -86,4 +91,4 @@ def test_a_file_system_without_locks(monkeypatch):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    assert refusal(take) == NoLocks(str(Path(tempfile.gettempdir()) / LOCK), "Function not implemented")
+    assert refusal(hold) == NoLocks(str(Path(tempfile.gettempdir()) / LOCK), "Function not implemented")

@@ -117,7 +117,6 @@ BAD = [
     ("parameters: [a]\n", 3, "'parameters'", "add one"),
     ("first: []\n", 1, "'parameters' is missing", "add one"),
     ("parameter:\n" + SPIN, 3, "'parameter'", "(did you mean 'parameters'?); the keys are: name, title, first, "),
-    ("knobs:\n  a: {}\n", 4, "'parameters.a'", "'choices', or 'variable' with 'values'"),
     ("parameters:\n" + SPIN + "knobs:\n" + SPIN, 5, "'knobs'", "name, title, first, parameters, "),
     ("first: [jemalloc-retian]\nparameters:\n" + SPIN, 3, "'jemalloc-retian'", "(did you mean 'jemalloc-retain'?)"),
     ("first: [3]\nparameters:\n" + SPIN, 3, "'3'", "remove it"),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from envkit.analysis.load import Load, load
+from envkit.analysis.noise import disturbed_blocks
 from envkit.bench import pace, room
 from envkit.bench.measure import INTERRUPTED, TOO_SHORT
 from envkit.bench.plan import Plan
@@ -52,14 +53,14 @@ class Course:
         }
 
 
-def course(events: Sequence[Event], plan: Plan, ended: str | None, interference: Mapping[int, Sequence[str]]) -> Course:
+def course(events: Sequence[Event], plan: Plan, ended: str | None) -> Course:
     """Return how far the run in ``events`` got, which ``ended`` for that reason."""
     longer = next((event for event in events if event["event"] == room.LONGER), None)
     return Course(
         unfinished=_unfinished(events, plan) if ended in CUT_SHORT else None,
         longer=longer and {name: float(longer[name]) for name in ("budget_s", "takes_s")},
         first_runs=_first_runs(events, plan),
-        load=None if plan.contrasts else load(events, plan.arms, interference),
+        load=None if plan.contrasts else load(events, plan.arms, disturbed_blocks(events, plan.arms)),
     )
 
 

@@ -264,7 +264,7 @@ def summarise(events: Sequence[Event]) -> Summary:
             events, plan, [one.arm for one in measured.values() if one.in_effect], ended in ENDED, ended == PRECISE
         ),
         learning=learning_curves(events, plan),
-        course=course(events, plan, ended, interference),
+        course=course(events, plan, ended),
     )
 
 

@@ -74,7 +74,7 @@ def test_a_folder_that_can_not_be_made(save_refused, folder, tmp_path):
 @pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "two words"])
 def test_a_name_must_be_fit_for_a_file(refused, folder, tmp_path, name):
     made = session(tmp_path / "run")
-    message = refused("baseline", "save", f"--from={made}", f"--folder={folder}", "--", name)
+    message = refused("baseline", "save", f"--from={made}", f"--folder={folder}", name)
     assert "can't be a baseline's name; use letters, digits, '.', '_' and '-', as in cnn-epyc" in message
     assert not folder.exists()
 

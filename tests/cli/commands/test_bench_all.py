@@ -203,5 +203,5 @@ def test_pinned_memory_without_an_accelerator(refused, simulation, run_folder):
 def test_translation_needs_its_library(refused, run_folder, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None)
     line = refused("bench", "baseline", "--workload", "translation", "--output", run_folder)
-    assert "its BLEU needs the package 'sacrebleu'" in line
+    assert "--workload translation needs the package 'sacrebleu'" in line
     assert not run_folder.exists()

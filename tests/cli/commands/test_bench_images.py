@@ -217,7 +217,7 @@ def test_what_differs_between_images_is_on_the_page_and_in_markdown(bench_images
     assert cli("report", run_folder, "--html", tmp_path / "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text()
     assert "FASTER  image new" in page or "image new: " in page
-    assert "<td>package intel-openmp</td><td>2025.3.3</td><td>2026.2.0</td>" in page
+    assert '<th scope="row">package intel-openmp</th><td>2025.3.3</td><td>2026.2.0</td>' in page
     markdown = cli("report", run_folder, "--markdown").stdout
     assert "| what differs | old (reference) | new |" in markdown
     assert "| package intel-openmp | 2025.3.3 | 2026.2.0 |" in markdown

@@ -158,7 +158,7 @@ def test_advise_of_a_process_that_runs_has_no_such_profile(cli, instant, simulat
     usage = {"user_s": 14.0, "system_s": 6.0, "minor_faults": 200_000}
     seen = {"seconds": 10.0, "usage": usage, "waited_s": 0.1}
     monkeypatch.setattr(advise_command.steady_process, "watch", lambda pid, seconds: seen | {"pid": pid})
-    monkeypatch.setattr(advise_command.engine_options, "engine", lambda arguments: (instant, {}))
+    monkeypatch.setattr(advise_command.engine_options, "engine", lambda arguments, command=(): (instant, {}))
     found = json.loads(cli("advise", "--pid", "4711", "--json").stdout)
     assert found["try_first"] == "glibc-retain"
     assert found["unmeasured"] == ["jemalloc-retain", "mimalloc-retain"]

@@ -119,7 +119,7 @@ def test_what_could_not_be_reported_is_refused_before_more_is_measured(
 def test_a_bad_key_leaves_no_folder_behind(refused, bench_arguments, run_folder):
     user_key.find_or_make()
     user_key.path().chmod(0o644)
-    assert "is open to others" in refused(*bench_arguments("mine"))
+    assert "is open to other users" in refused(*bench_arguments("mine"))
     assert not run_folder.exists()
 
 
@@ -139,7 +139,7 @@ def test_a_seal_of_another_key_is_none(interrupted, refused):
 def test_a_key_that_others_can_read_is_refused_before_anything_starts(interrupted, refused, simulation):
     user_key.path().chmod(0o644)
     before = len(simulation.starts(all=True))
-    assert refused("bench", "--resume", interrupted).startswith(f"envkit: {user_key.path()}: is open to others ")
+    assert refused("bench", "--resume", interrupted).startswith(f"envkit: {user_key.path()}: is open to other users ")
     assert len(simulation.starts(all=True)) == before
 
 

@@ -7,6 +7,7 @@ import os
 
 import pytest
 from envkit.bench import record, seal
+from envkit.common import progress
 from envkit.worker.command_line import parser
 
 from tests.cli.commands.conftest import words
@@ -183,7 +184,8 @@ def test_every_process_of_the_command_is_checked(own, cli, simulation, run_folde
     assert '"in_effect": false' in cli("export", second, "--format", "json").stdout
 
 
-def test_the_report_of_a_whole_command(own):
+def test_the_report_of_a_whole_command(own, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY_S", 0.0)
     result = own("--whole-command")
     text = words(result.stdout)
     assert "profile samples ms/run system time" in text

@@ -17,7 +17,7 @@ OTHER_MACHINE = "other_machine"  # the key of an environment that exec resolved
 class OtherMachine(Message):
     """A profile won on another kind of machine than this one."""
 
-    code = "exec.other-machine"
+    code = "cli.other-machine"
     severity = Severity.WARNING
     template = (
         "profile '{profile}' won on {cpu} with {usable_cpus:count usable CPU}, and this is {this_cpu} with "
