@@ -72,7 +72,7 @@ def test_bad_input_is_an_error_that_can_be_read(measure, tmp_path):
     with pytest.raises(envkit.InputError) as caught:
         measure(command=["python"], dry_run=True)
     assert caught.value.message == NotInPython("dry_run")
-    assert str(caught.value).startswith("envkit.bench() takes no option 'dry_run'; ")
+    assert str(caught.value).startswith("envkit.bench takes no option 'dry_run'; ")
     with pytest.raises(envkit.InputError, match="--budgte"):
         measure(budgte="60s")
     assert not (tmp_path / "run").exists()

@@ -111,6 +111,6 @@ def test_profiling_whose_worker_fails(cli, simulation, instant, write_profile):
 def test_quiet_shows_no_progress(bench, instant, tmp_path, option, monkeypatch):
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
     loud, quiet = bench("mine"), bench("mine", option, "--output", tmp_path / "quiet")
-    assert "block 1 of 6: " in loud.stderr
+    assert "block 1 of 6; " in loud.stderr
     assert quiet.stderr == ""
     assert "baseline" in quiet.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from envkit.bench import record
@@ -159,7 +160,9 @@ def test_advise_of_a_process_that_runs_has_no_such_profile(cli, instant, simulat
     seen = {"seconds": 10.0, "usage": usage, "waited_s": 0.1}
     monkeypatch.setattr(advise_command.steady_process, "watch", lambda pid, seconds: seen | {"pid": pid})
     monkeypatch.setattr(advise_command.engine_options, "engine", lambda arguments, command=(): (instant, {}))
-    found = json.loads(cli("advise", "--pid", "4711", "--json").stdout)
+    answer = cli("advise", "--pid", str(os.getpid()), "--json")
+    assert answer.returncode == 0, answer.stderr
+    found = json.loads(answer.stdout)
     assert found["try_first"] == "glibc-retain"
     assert found["unmeasured"] == ["jemalloc-retain", "mimalloc-retain"]
 
