@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from envkit.analysis import ranking
-from envkit.analysis.load import HOT, OTHERS, STOLEN, Load
+from envkit.analysis.load import Load
 from envkit.analysis.summary import Comparison, Summary
 from envkit.bench.calibration import is_calibration
 from envkit.bench.plan import Arm, Plan
+from envkit.checks.interference import HOT, OTHERS, STOLEN
 from envkit.messages import Message
 from envkit.report import advice, epoch_ends, grid, judgement, tables
 from envkit.report.messages import verdicts as messages
