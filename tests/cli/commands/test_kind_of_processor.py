@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 from envkit.bench import record
@@ -158,9 +157,10 @@ def test_advise_on_another_processor_has_them(advised, machine):
 def test_advise_of_a_process_that_runs_has_no_such_profile(cli, instant, simulation, monkeypatch):
     usage = {"user_s": 14.0, "system_s": 6.0, "minor_faults": 200_000}
     seen = {"seconds": 10.0, "usage": usage, "waited_s": 0.1}
+    monkeypatch.setattr(advise_command.steady_process, "require", lambda pid: None)
     monkeypatch.setattr(advise_command.steady_process, "watch", lambda pid, seconds: seen | {"pid": pid})
     monkeypatch.setattr(advise_command.engine_options, "engine", lambda arguments, command=(): (instant, {}))
-    answer = cli("advise", "--pid", str(os.getpid()), "--json")
+    answer = cli("advise", "--pid", "4711", "--json")
     assert answer.returncode == 0, answer.stderr
     found = json.loads(answer.stdout)
     assert found["try_first"] == "glibc-retain"
