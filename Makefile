@@ -20,7 +20,7 @@ IN_IMAGE := $(if $(VARIANT),$(or $(IN_$(ENGINE)),--image $(IMAGE)))
 # What builds images, or has one that is to be converted.
 BUILDER := $(if $(filter podman,$(ENGINE)),podman,docker)
 .DEFAULT_GOAL := help
-.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery gallery-setup libraries dev test unit faults reliability simulated first-run rivals rivals-cnn peers stacks modes experiments startup tune-nodes same book own-training operators curves env-formats fleet-page fleet-diff advice lint lock clean
+.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery gallery-setup libraries dev test unit faults reliability simulated first-run rivals rivals-cnn peers stacks modes experiments startup tune-nodes same book own-training operators curves terminal-picture env-formats fleet-page fleet-diff advice lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -150,6 +150,9 @@ curves: dev  ## the baseline and a profile train until an accuracy is reached (5
 
 advice: gallery-setup  ## what profiles gain, fitted to the gallery, and whether advice is right (20 minutes; writes docs/advise.md)
 	@$(VENV)/bin/python -m benchmarks.advice $(ARGS)
+
+terminal-picture: dev  ## draw the report of a run as a terminal shows it: ARGS="DIR FILE.svg"
+	@$(VENV)/bin/python -m benchmarks.terminal_picture $(ARGS)
 
 matrix-page: dev  ## write docs/results/matrix.md from the latest run of make matrix (ARGS=DIR for another)
 	@$(VENV)/bin/python -m benchmarks.matrix $(ARGS)
