@@ -160,8 +160,9 @@ matrix-page: dev  ## write docs/results/matrix.md from the latest run of make ma
 ablation-page: dev  ## write docs/results/ablation.md from the latest run of make ablate (ARGS="DIR DIR" for others)
 	@$(VENV)/bin/python -m benchmarks.ablation $(ARGS)
 
-lint: dev  ## check style, types, the Dockerfile and shell scripts
+lint: dev  ## check style, types, English, the Dockerfile and shell scripts
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy --num-workers 2
+	@$(VENV)/bin/python .ci/prose
 	@$(VENV)/bin/hadolint images/*/Dockerfile
 	@for script in images/build images/common.sh images/install.sh images/lock images/manifest images/setup images/stack images/wheelhouse .ci/run .ci/engines/* benchmarks/gpu.sh runner/envkit/engines/enroot_rc.sh; do \
 		bash -n $$script || exit 1; done

@@ -33,7 +33,7 @@ def test_each_node_measures_and_has_its_row(cli, simulated, folder):
     assert result.returncode == 0, result
     rows = [line.split() for line in result.stdout.splitlines() if line.startswith(("node1", "node2"))]
     assert [(row[0], row[1], row[2], row[-2]) for row in rows] == [
-        ("node1", "mine", "6", "FASTER"), ("node2", "mine", "6", "FASTER"),
+        ("node1", "mine", "6", "faster"), ("node2", "mine", "6", "faster"),
     ]  # fmt: skip
     assert "against baseline, on 2 nodes: FASTER; nodes differ by" in " ".join(result.stdout.split())
     for node in ("node1", "node2"):
