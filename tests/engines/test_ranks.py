@@ -208,7 +208,7 @@ def test_weak_scaling_gives_each_of_two_processes_the_batch_of_one(measured, dat
     assert result.returncode == 0, result.stdout + result.stderr
     assert {name: one["images_per_step"] for name, one in samples.items()} == {"baseline": 128, "1 process on 1/2": 64}
     assert [rank["rank"] for rank in samples["baseline"]["ranks"]] == [0, 1]
-    assert "scaling baseline on 2 ranks, weak scaling (2 times the batch)" in told(result.stdout)
+    assert "weak scaling: 2 ranks, 2 times the batch of 1 process" in told(result.stdout)
 
 
 @two_cpus

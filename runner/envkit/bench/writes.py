@@ -15,8 +15,9 @@ def outside(plan: Plan, document: Mapping[str, Any]) -> str | None:
     if found is None or plan.user_command is None:
         return None
     return (
-        f"saw the command write into {plan.user_command.folder} itself, past its working copy: "
-        f"{working_copy.said(found)}; let it write to paths below its current folder, or give --in-place to accept it"
+        f"saw files of {plan.user_command.folder} change although the command ran in a copy of it: "
+        f"{working_copy.said(found)}; let it write to paths below its current folder, keep other programs from writing "
+        "there, or give --in-place"
     )
 
 

@@ -10,7 +10,9 @@ import contextlib
 import fcntl
 import os
 import platform
+import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,11 +27,44 @@ def folder(name: str, inside: Path | None = None) -> Iterator[Path]:
     prefix = f"{name}-{os.getuid()}-{platform.node()}-"  # other nodes may share the temporary folder
     for left in (inside or Path(tempfile.gettempdir())).glob(f"{prefix}*"):
         with contextlib.suppress(OSError), _locked(left):
-            shutil.rmtree(left)
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=inside) as made, contextlib.ExitStack() as held:
-        with contextlib.suppress(OSError):  # some network file systems lock no folder: nobody removes it then
-            held.enter_context(_locked(Path(made)))
-        yield Path(made)
+            remove(left)
+    made = Path(tempfile.mkdtemp(prefix=prefix, dir=inside))
+    try:
+        with contextlib.ExitStack() as held:
+            with contextlib.suppress(OSError):  # some network file systems lock no folder: nobody removes it then
+                held.enter_context(_locked(made))
+            yield made
+    finally:
+        remove(made)
+
+
+def remove(path: Path) -> bool:
+    """Remove a folder with all that is in it, and return whether it is gone.
+
+    Nothing outside of it is touched: no link is followed, and a folder below which something is mounted stays. A file
+    of another user may stay, too.
+    """
+    if _has_mounts(path):
+        return False
+    for parent, folders, _ in os.walk(path):
+        for name in folders:  # one that can't be written to would keep what is in it
+            inner = Path(parent, name)
+            with contextlib.suppress(OSError):
+                if not inner.is_symlink():
+                    inner.chmod(stat.S_IMODE(inner.stat().st_mode) | stat.S_IRWXU)
+    shutil.rmtree(path, ignore_errors=True)
+    return not path.exists()
+
+
+def _has_mounts(path: Path) -> bool:
+    """Return whether something is mounted below ``path`` (proc_pid_mountinfo(5))."""
+    below = f"{os.path.realpath(path)}/"
+    try:
+        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return False
+    points = (re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), line.split()[4]) for line in lines)
+    return any(f"{point}/".startswith(below) for point in points)
 
 
 def temporary() -> str:

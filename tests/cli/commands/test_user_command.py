@@ -126,8 +126,9 @@ def test_what_it_writes_past_the_copy_ends_the_run(own, simulation, events, tmp_
     result = own()
     assert result.returncode == 1
     (failure,) = events("failure")
-    assert failure["problem"].startswith(f"saw the command write into {tmp_path} itself, past its working copy: 2 file")
-    assert failure["problem"].endswith("or give --in-place to accept it (warming up)")
+    said = f"saw files of {tmp_path} change although the command ran in a copy of it: 2 file"
+    assert failure["problem"].startswith(said)
+    assert failure["problem"].endswith("or give --in-place (warming up)")
 
 
 def test_trackers_of_experiments_are_off_unless_kept(own, cli, simulation, run_folder):

@@ -100,7 +100,7 @@ def test_weak_scaling_over_both_nodes(cli, folder):
     found = measured(folder, TOGETHER)
     assert {event["arm"]: event["images_per_step"] for event in found} == {"baseline": 128, "1 process": 64}
     assert ranks_of(found) == {"baseline": [(0, "node1"), (1, "node2")]}
-    assert "baseline on 2 ranks, weak scaling (2 times the batch)" in cli("report", folder).stdout
+    assert "weak scaling: 2 ranks, 2 times the batch of 1 process" in cli("report", folder).stdout
 
 
 def test_ranks_on_both_nodes_under_apptainer(cli, tmp_path, engine_options, surroundings, project):

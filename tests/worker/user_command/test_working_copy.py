@@ -22,8 +22,8 @@ def folder(tmp_path):
     for name, text in {
         "train.py": "code", "checkpoints/last.pt": "weights", "data/train.bin": "data", "venv/pyvenv.cfg": "",
         "venv/bin/python": "", ".cache/CACHEDIR.TAG": "",
-        ".git/HEAD": "", "results/run/record.jsonl": "{}", "results/run/page.html": "",
-        "envkit-copy-of-another/x": "",
+        "results/run/record.jsonl": '{"event": "run"}\n', "results/run/page.html": "",
+        f"envkit-ranks-{os.getuid()}-node-x/x": "",
     }.items():  # fmt: skip
         path = made / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -40,12 +40,12 @@ def test_a_copy_has_real_files_and_links_to_what_is_only_read(folder):
         assert (place.path / "train.py").read_text() == "code"
         assert (place.path / "train.py").stat().st_ino != (folder / "train.py").stat().st_ino
         assert (place.path / "train.py").stat().st_mtime_ns == (folder / "train.py").stat().st_mtime_ns
-        for name in ("venv", ".git", ".cache", "data"):
+        for name in ("venv", ".cache", "data"):
             assert (place.path / name).readlink() == folder / name
         assert (place.path / "latest.pt").resolve() == (place.path / "checkpoints/last.pt").resolve()
         assert (place.path / "out").resolve() == folder.parent / "elsewhere"
         assert list((place.path / "results").iterdir()) == []
-        assert not (place.path / "envkit-copy-of-another").exists()
+        assert [one.name for one in place.path.glob("envkit-*")] == []
         assert place.writes() == {}
     assert not place.path.exists()
 
@@ -76,6 +76,92 @@ def test_in_place_writes_are_seen_too(folder):
         assert place.path == folder
         (folder / "log").write_text("1")
         assert place.writes()["inside"]["names"] == ["log"]
+
+
+def test_a_users_own_files_that_are_called_like_the_kits_are_copied(folder):
+    (folder / "envkit-config.yaml").write_text("x")
+    (folder / "log").mkdir()
+    (folder / "log/record.jsonl").write_text('{"step": 1}\n')
+    with working_copy.fresh(folder) as place:
+        assert (place.path / "envkit-config.yaml").read_text() == "x"
+        assert (place.path / "log/record.jsonl").exists()
+
+
+@pytest.mark.parametrize("target", ["{folder}/checkpoints", "checkpoints", "../project/checkpoints", "..data"])
+def test_a_link_into_the_folder_leads_into_the_copy(folder, target):
+    (folder / "..data").mkdir()
+    (folder / "inner").mkdir()
+    (folder / "link").symlink_to(target.format(folder=folder))
+    (folder / "inner/link").symlink_to(folder / "checkpoints")
+    with working_copy.fresh(folder) as place:
+        for name in ("link", "inner/link"):
+            assert place.path in (place.path / name).resolve().parents
+            (place.path / name / "new.pt").write_text("1")
+    assert not list(folder.rglob("new.pt"))
+
+
+def test_a_commit_stays_in_the_copy(folder):
+    def git(*words, cwd):
+        name = ("-c", "user.name=me", "-c", "user.email=me@here")
+        return subprocess.run(["git", *name, *words], cwd=cwd, check=True, capture_output=True, text=True).stdout
+
+    git("init", "--quiet", cwd=folder)
+    git("add", "train.py", cwd=folder)
+    git("commit", "--quiet", "-m", "first", cwd=folder)
+    before = git("log", "--format=%H", cwd=folder), git("status", "--short", cwd=folder)
+    with working_copy.fresh(folder) as place:
+        assert git("rev-parse", "HEAD", cwd=place.path) == git("rev-parse", "HEAD", cwd=folder)
+        (place.path / "train.py").write_text("other code")
+        git("add", "-A", cwd=place.path)
+        git("commit", "--quiet", "-m", "second", cwd=place.path)
+        assert len(git("log", "--format=%H", cwd=place.path).split()) == 2
+    assert (git("log", "--format=%H", cwd=folder), git("status", "--short", cwd=folder)) == before
+
+
+def test_a_file_that_is_gone_is_reported(folder):
+    with working_copy.fresh(folder) as place:
+        (folder / "checkpoints/last.pt").unlink()
+        (folder / "notebook.ipynb").write_text("saved by another program")
+        assert place.writes() == {"outside": {"files": 1, "bytes": 0, "names": ["checkpoints/last.pt"]}}
+
+
+def test_removing_a_copy_touches_nothing_outside_of_it(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("x")
+    secret.chmod(0o400)
+    with scratch.folder("envkit-copy", tmp_path) as made:
+        (made / "closed").mkdir()
+        (made / "closed/link").symlink_to(secret)
+        (made / "closed/folder").symlink_to(tmp_path)
+        (made / "closed").chmod(0o500)
+    assert not made.exists()
+    assert secret.stat().st_mode & 0o777 == 0o400
+
+
+MOUNTED = """
+import subprocess, sys
+from pathlib import Path
+from envkit.worker import scratch
+bucket, place = Path(sys.argv[1]), Path(sys.argv[2])
+with scratch.folder("envkit-copy", place) as made:
+    (made / "a mount").mkdir()
+    subprocess.run(["mount", "--bind", bucket, made / "a mount"], check=True)
+print(sorted(bucket.iterdir()), made.exists())
+"""
+
+
+def test_what_is_mounted_below_a_copy_is_left_alone(tmp_path):
+    for name in ("bucket", "place"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "bucket/model.pt").touch()
+    alone = ["unshare", "--user", "--map-root-user", "--mount"]
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this system allows no user namespaces")
+    done = subprocess.run(
+        [*alone, sys.executable, "-c", MOUNTED, tmp_path / "bucket", tmp_path / "place"], capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == f"{[tmp_path / 'bucket/model.pt']} True\n", done.stderr
 
 
 @pytest.mark.parametrize(("limit", "value"), [("MOST_BYTES", 20), ("MOST_FILES", 2)])

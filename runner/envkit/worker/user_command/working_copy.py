@@ -2,15 +2,16 @@
 
 A training is started many times. In its own folder it would overwrite the user's checkpoints, and each start could go
 on from what the one before left, which is other work. A copy protects both. It has real files, as a hard link would
-share what is appended. Virtual environments, tagged caches, ``.git`` and what the user names are linked, as training
-only reads them.
-Folders with a record of the kit's are left out.
+share what is appended. Virtual environments, tagged caches and what the user names are linked, as training only reads
+them. A git repository borrows the objects of the user's: what is committed in the copy stays there. Folders with a
+record of the kit's are left out.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,9 +27,11 @@ MOST_BYTES, MOST_FILES = 2**30, 20_000
 ROOM_BYTES = 2**30
 # A folder with one of these is a virtual environment, one of conda's, or a cache (bford.info/cachedir).
 ONLY_READ = ("pyvenv.cfg", "conda-meta", "CACHEDIR.TAG")
-RECORD = "record.jsonl"
-CACHE = "__pycache__"
-OWN = "envkit-"  # how temporary folders of the kit's begin
+RECORD, BEGINS_RECORD = "record.jsonl", b'{"event": "'
+REPOSITORY = ".git"
+# What other programs write while a training runs: Python's caches, and notebooks that save themselves.
+NOT_ITS_OWN = ("__pycache__", ".ipynb")
+OWN = re.compile(rf"envkit-[a-z]+-{os.getuid()}-")  # how temporary folders of the kit's begin
 EXAMPLES = 3
 
 
@@ -47,6 +50,7 @@ class Survey:
     folders: list[str] = field(default_factory=list)
     files: dict[str, tuple[int, int]] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)  # and what each is to point to
+    repositories: list[str] = field(default_factory=list)
 
     @property
     def size(self) -> int:
@@ -61,17 +65,19 @@ def survey(folder: Path, links: Sequence[str] = ()) -> Survey:
         inner = waiting.pop()
         with os.scandir(folder / inner) as entries:
             listed = sorted(entries, key=lambda entry: entry.name)
-        if inner and any(entry.name == RECORD for entry in listed):
+        if inner and any(entry.name == RECORD and _is_record(entry) for entry in listed):
             found.folders.remove(inner)
             continue
         for entry in listed:
-            if entry.name.startswith(OWN):
+            if OWN.match(entry.name) and entry.is_dir():
                 continue
             name = os.path.join(inner, entry.name)  # noqa: PTH118 - a path of the survey
             if entry.is_symlink():
                 found.links[name] = _target(folder, name)
             elif name in linked or (entry.is_dir() and _is_only_read(entry)):
                 found.links[name] = entry.path
+            elif entry.name == REPOSITORY:
+                found.repositories += [name] if entry.is_dir() else []  # a file would lead to a repository elsewhere
             elif entry.is_dir():
                 found.folders.append(name)
                 waiting.append(name)
@@ -83,16 +89,28 @@ def survey(folder: Path, links: Sequence[str] = ()) -> Survey:
     return found
 
 
+def _is_record(entry: os.DirEntry[str]) -> bool:
+    """Return whether a file is a record of the kit's, and not another program's log of that name."""
+    try:
+        with open(entry.path, "rb") as file:  # noqa: PTH123
+            return file.read(len(BEGINS_RECORD)) == BEGINS_RECORD
+    except OSError:
+        return False
+
+
 def _is_only_read(entry: os.DirEntry[str]) -> bool:
-    return entry.name == ".git" or any(os.path.lexists(f"{entry.path}/{name}") for name in ONLY_READ)
+    return any(os.path.lexists(f"{entry.path}/{name}") for name in ONLY_READ)
 
 
 def _target(folder: Path, name: str) -> str:
     """Return what a symbolic link points to, seen from the copy: the same inside the folder, else a full path."""
     text = str((folder / name).readlink())
-    parent = os.path.dirname(name)  # noqa: PTH120 - a path of the survey
-    stays = not os.path.isabs(text) and not os.path.normpath(os.path.join(parent, text)).startswith("..")  # noqa: PTH117, PTH118
-    return text if stays else os.path.normpath(folder / parent / text)
+    parent = folder / os.path.dirname(name)  # noqa: PTH120 - a path of the survey
+    full = os.path.normpath(parent / text)
+    for top in (str(folder), os.path.realpath(folder)):
+        if full == top or full.startswith(f"{top}/"):
+            return os.path.relpath(full, os.path.join(top, os.path.dirname(name))) if os.path.isabs(text) else text  # noqa: PTH117, PTH118, PTH120
+    return full
 
 
 def _largest(found: Survey) -> list[str]:
@@ -127,17 +145,21 @@ class Place:
 
 
 def _changed(folder: Path, before: Survey) -> dict[str, Any] | None:
-    """Return what is new or changed in ``folder``, or None. Python's own caches are none of the command's files."""
+    """Return what is new, changed or gone in ``folder``, or None. Files of NOT_ITS_OWN don't count."""
     try:
         now = survey(folder, [*before.links]).files
     except TooLarge as error:
         return {"files": error.files, "bytes": error.size, "names": [*error.names]}
     except OSError:
         return None
-    names = [name for name, about in now.items() if before.files.get(name) != about and CACHE not in name]
+    names = [
+        name for name in dict.fromkeys([*now, *before.files])
+        if now.get(name) != before.files.get(name) and not any(part in name for part in NOT_ITS_OWN)
+    ]  # fmt: skip
     if not names:
         return None
-    return {"files": len(names), "bytes": sum(now[name][0] for name in names), "names": names[:EXAMPLES]}
+    size = sum(now[name][0] for name in names if name in now)
+    return {"files": len(names), "bytes": size, "names": names[:EXAMPLES]}
 
 
 @contextlib.contextmanager
@@ -163,10 +185,26 @@ def fresh(folder: Path, links: Sequence[str] = ()) -> Iterator[Place]:
             (path / name).symlink_to(target)
         for name in found.files:
             shutil.copy2(folder / name, path / name)
+        for name in found.repositories:
+            _borrow(folder / name, path / name)
         for name in reversed(["", *found.folders]):
             shutil.copystat(folder / name, path / name)
             (path / name).chmod(stat.S_IMODE((folder / name).stat().st_mode) | stat.S_IRWXU)
         yield Place(path, folder, found)
+
+
+def _borrow(repository: Path, copy: Path) -> None:
+    """Copy a git repository but for its objects, which it reads from the original (gitrepository-layout(5))."""
+    for parent, folders, files in os.walk(repository):
+        here = copy / Path(parent).relative_to(repository)
+        here.mkdir(exist_ok=True)
+        if "objects" in folders and "HEAD" in files:  # this folder, or that of a submodule
+            folders[:] = [name for name in folders if name not in ("objects", "lfs")]
+            (here / "objects/info").mkdir(parents=True)
+            (here / "objects/info/alternates").write_text(f"{parent}/objects\n")
+        for name in [*files, *(name for name in folders if Path(parent, name).is_symlink())]:
+            if stat.S_ISREG(os.lstat(f"{parent}/{name}").st_mode) or Path(parent, name).is_symlink():
+                shutil.copy2(f"{parent}/{name}", here / name, follow_symlinks=False)
 
 
 def _room(folder: Path, size: int) -> Path | None:
