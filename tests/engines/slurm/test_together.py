@@ -120,7 +120,7 @@ def test_a_rank_that_dies_is_named_and_its_log_shown_and_the_others_end(cli, fol
     result = cli("submit", "baseline", *JOINT, "--blocks", 1, "--output", folder, PYTHONPATH=f"{tmp_path}:{CODE_PATH}")
     assert result.returncode == 1, result
     # the end of its log, of which the last line is in the line of what failed, too
-    shown = [line.strip() for line in result.stdout.splitlines() if line.startswith("         | ")]
+    shown = [line.strip() for line in result.stdout.splitlines() if line.strip().startswith("| ")]
     assert len(shown) > 1, result
     assert "planted trouble" in " ".join(shown)
     failed, go_on = last_lines(result)
