@@ -91,7 +91,7 @@ def tree(wheelhouse: Path, tmp_path: Path) -> Path:
     """A copy of what images/build needs of the project, to change, with the wheels of a file's fixture."""
     tree = tmp_path / "project"
     shutil.copytree(PROJECT / "images", tree / "images", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(PROJECT / "runner", tree / "runner", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PROJECT / "runner", tree / "runner", symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(PROJECT / "Apptainerfile", tree)
     (tree / ".venv").symlink_to(sys.prefix)
     (tree / "build").mkdir()
@@ -156,7 +156,7 @@ def project(open_folder: Path) -> Path:
     """
     folder = open_folder / "project"
     for name in ("runner", "envprofiles"):
-        shutil.copytree(PROJECT / name, folder / name, ignore=UNFINISHED)
+        shutil.copytree(PROJECT / name, folder / name, symlinks=True, ignore=UNFINISHED)
     subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
     return folder
 

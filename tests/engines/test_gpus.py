@@ -32,7 +32,7 @@ def test_only_training_on_gpus_is_given_them(engine):
     made._described = {"image": "x"}
     with_them = " ".join(made.command(Task(("train",), gpus=True)))
     assert WORDS[engine] in with_them
-    assert with_them.index(WORDS[engine]) < with_them.index("envkit.worker")
+    assert with_them.index(WORDS[engine]) < with_them.index("envkit/worker")
     assert WORDS[engine] not in " ".join(made.command(Task(("train",))))
 
 

@@ -43,7 +43,7 @@ def place():
     """A folder for code, scripts and images that a container's ordinary user may write to, whoever runs the tests."""
     folder = Path(tempfile.mkdtemp(prefix="envkit-tests-", dir="/var/tmp"))
     for name in ("runner", "envprofiles"):
-        shutil.copytree(PROJECT / name, folder / "project" / name, ignore=UNFINISHED)
+        shutil.copytree(PROJECT / name, folder / "project" / name, symlinks=True, ignore=UNFINISHED)
     shutil.copytree(SCRIPTS, folder / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "tmp").mkdir()
     subprocess.run(["chmod", "-R", "a+rwX", folder], check=True)

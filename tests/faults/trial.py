@@ -143,7 +143,7 @@ def copy_of_project(folder: Path) -> Path:
     """
     copy = folder / "project"
     for name in ("runner", "envprofiles"):
-        shutil.copytree(PROJECT / name, copy / name, ignore=shutil.ignore_patterns("*.pyc.*"))
+        shutil.copytree(PROJECT / name, copy / name, symlinks=True, ignore=shutil.ignore_patterns("*.pyc.*"))
     subprocess.run(["chmod", "-R", "a+rX", str(copy)], check=True)
     return copy
 

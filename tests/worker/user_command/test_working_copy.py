@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -116,6 +117,25 @@ def test_a_commit_stays_in_the_copy(folder):
         git("commit", "--quiet", "-m", "second", cwd=place.path)
         assert len(git("log", "--format=%H", cwd=place.path).split()) == 2
     assert (git("log", "--format=%H", cwd=folder), git("status", "--short", cwd=folder)) == before
+
+
+def test_what_the_training_can_not_read_is_left_out(folder, monkeypatch):
+    """As another user would meet it: root can read all."""
+
+    def closed(real, name):
+        def call(path, *rest, **options):
+            if str(path).endswith(name):
+                raise PermissionError(13, "Permission denied", str(path))
+            return real(path, *rest, **options)
+
+        return call
+
+    monkeypatch.setattr(os, "scandir", closed(os.scandir, "/data"))
+    monkeypatch.setattr(shutil, "copy2", closed(shutil.copy2, "/last.pt"))
+    with working_copy.fresh(folder) as place:
+        assert not (place.path / "data").exists()
+        assert not (place.path / "checkpoints/last.pt").exists()
+        assert (place.path / "train.py").exists()
 
 
 def test_a_file_that_is_gone_is_reported(folder):

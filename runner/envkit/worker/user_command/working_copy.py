@@ -63,8 +63,14 @@ def survey(folder: Path, links: Sequence[str] = ()) -> Survey:
     waiting = [""]
     while waiting and len(found.files) <= 10 * MOST_FILES:
         inner = waiting.pop()
-        with os.scandir(folder / inner) as entries:
-            listed = sorted(entries, key=lambda entry: entry.name)
+        try:
+            with os.scandir(folder / inner) as entries:
+                listed = sorted(entries, key=lambda entry: entry.name)
+        except PermissionError:
+            if not inner:
+                raise
+            found.folders.remove(inner)  # the training can't read it either
+            continue
         if inner and any(entry.name == RECORD and _is_record(entry) for entry in listed):
             found.folders.remove(inner)
             continue
@@ -184,7 +190,8 @@ def fresh(folder: Path, links: Sequence[str] = ()) -> Iterator[Place]:
         for name, target in found.links.items():
             (path / name).symlink_to(target)
         for name in found.files:
-            shutil.copy2(folder / name, path / name)
+            with contextlib.suppress(PermissionError):
+                shutil.copy2(folder / name, path / name)
         for name in found.repositories:
             _borrow(folder / name, path / name)
         for name in reversed(["", *found.folders]):
