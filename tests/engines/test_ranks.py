@@ -61,7 +61,7 @@ print(json.dumps([outcome.failure and outcome.failure.to_json(), outcome.stdout,
 
 def started_by(engine, options, command):
     """The command that has ``engine`` start a worker, whose own command is given, and prints what came of it."""
-    return [sys.executable, "-c", RUNNER, engine, json.dumps(options), *command[3:]]
+    return [sys.executable, "-c", RUNNER, engine, json.dumps(options), *command[2:]]
 
 
 # Which leaves the gradients of one step, of those parameters that this rank trains.
