@@ -260,17 +260,3 @@ def test_an_image_that_has_a_python_path(execute, engine_options, engine):
         subprocess.run([engine, "rmi", "--force", built], capture_output=True, check=True)
     assert (result.returncode, result.stdout) == (0, "1\n"), result.stderr
     assert "jemalloc was in effect in 1 process" in result.stderr
-
-
-def test_an_image_is_looked_into_once(execute, engine_options, open_folder):
-    """What was found is kept, for the same image and the same limits: a mark tells it from what is found."""
-    options = engine_options("docker")
-    show = ("sh", "-c", "echo ${MARK-none}")
-    before = set((open_folder / "cache").glob("envkit/exec/*.json"))
-    assert execute((*options, "--cpuset-cpus", "0"), "baseline", *show).stdout == "none\n"
-    (entry,) = set((open_folder / "cache").glob("envkit/exec/*.json")) - before
-    document = json.loads(entry.read_text())
-    document["environment"]["variables"]["MARK"] = "kept"
-    entry.write_text(json.dumps(document))
-    assert execute((*options, "--cpuset-cpus", "0"), "baseline", *show).stdout == "kept\n"
-    assert execute((*options, "--cpuset-cpus", "0-0"), "baseline", *show).stdout == "none\n"
