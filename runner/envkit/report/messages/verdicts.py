@@ -10,6 +10,8 @@ from envkit.messages import Message, Severity
 NOTE, WARNING, ERROR = Severity.NOTE, Severity.WARNING, Severity.ERROR
 CI = "(95% CI {low:ratio} to {high:ratio})"
 SPEEDUP = "{ratio:ratio}x {reference} {quantity}[ to {target}] " + CI + "[, {load}]"
+BEST = "{number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI
+OTHER_LOSSES = "[; {losses_differ} faster, but losses differ]"
 
 
 # --- verdicts of one comparison ---
@@ -181,11 +183,11 @@ class Counted(Message):
 
 
 class SomeFaster(Message):
-    """The best of those that are known to be faster."""
+    """The best of those that are faster with the same losses. ``losses_differ`` counts the others that are faster."""
 
     code = "report.some-faster"
     severity = NOTE
-    template = "FASTER  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI
+    template = "FASTER  " + BEST + OTHER_LOSSES
 
     number: int
     of: int
@@ -196,14 +198,13 @@ class SomeFaster(Message):
     low: float
     high: float
     counts: tuple[Counted, ...] = ()
+    losses_differ: int | None = None
 
 
 class SomeFasterUnderLoad(Message):
     code = "report.some-faster-under-load"
     severity = WARNING
-    template = (
-        "FASTER UNDER LOAD  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI + ", {load}"
-    )
+    template = "FASTER UNDER LOAD  " + BEST + ", {load}" + OTHER_LOSSES
 
     number: int
     of: int
@@ -214,6 +215,26 @@ class SomeFasterUnderLoad(Message):
     low: float
     high: float
     load: Message
+    counts: tuple[Counted, ...] = ()
+    losses_differ: int | None = None
+
+
+class SomeFasterOtherLosses(Message):
+    """The best of those that are faster, if the losses of all of them differ."""
+
+    code = "report.some-faster-losses-differ"
+    severity = WARNING
+    template = "FASTER, BUT LOSSES DIFFER  " + BEST + "[, {load}]"
+
+    number: int
+    of: int
+    things: str
+    best: str
+    reference: str
+    ratio: float
+    low: float
+    high: float
+    load: Message | None = None
     counts: tuple[Counted, ...] = ()
 
 
