@@ -12,7 +12,6 @@ from envkit.bench import record
 from envkit.messages import MessageError
 
 from tests.conftest import CODE_PATH
-from tests.report.planted import OTHER_LOSSES
 from tests.simulation import times
 
 
@@ -69,8 +68,8 @@ def test_settings_that_are_not_in_effect(measure, simulation):
 
 
 def test_a_script_can_tell_that_losses_differ(measure, simulation):
-    simulation.worker("mine", seconds=times(0.5), **OTHER_LOSSES)
-    result = measure()
+    simulation.worker("mine", seconds=times(0.5), losses=[3.0, 2.299, 2.298])
+    result = measure(steps=3)
     assert (result.verdict, result.headline["code"]) == ("faster", "report.faster-losses-differ")
 
 

@@ -22,8 +22,8 @@ from envkit.stats.verdict import Verdict
 GOOD = (messages.Faster, messages.SomeFaster)
 BAD = (
     messages.FasterOtherLosses, messages.SomeFasterOtherLosses, messages.Slower, messages.NotInEffect,
-    messages.WorkerFailed, messages.Unfinished, messages.TooFewBlocks, messages.TargetNotReached, messages.NothingMeasured,
-    messages.NoResults,
+    messages.WorkerFailed, messages.Unfinished, messages.TooFewBlocks, messages.TargetNotReached,
+    messages.NothingMeasured, messages.NoResults,
 )  # fmt: skip
 FOUND: dict[Verdict, type[messages.Found]] = {
     Verdict.FASTER: messages.Faster,
@@ -175,9 +175,7 @@ def counted(summary: Summary, found: Sequence[Comparison]) -> tuple[messages.Cou
 def _kind(summary: Summary, one: Comparison) -> str:
     if one.speedup is None:
         return "not in effect" if one.verdict == Verdict.NOT_IN_EFFECT else "without a result"
-    if one.verdict == Verdict.FASTER and judgement.losses_differ(one):
-        return "faster, but losses differ"
-    if judgement.learns_otherwise(summary, one):
+    if judgement.learns_otherwise(summary, one) or (one.verdict == Verdict.FASTER and judgement.losses_differ(one)):
         return "with other losses"
     if one.verdict == Verdict.EQUIVALENT:
         return f"within {one.speedup.margin * 100:g}%"

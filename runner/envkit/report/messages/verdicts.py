@@ -10,8 +10,6 @@ from envkit.messages import Message, Severity
 NOTE, WARNING, ERROR = Severity.NOTE, Severity.WARNING, Severity.ERROR
 CI = "(95% CI {low:ratio} to {high:ratio})"
 SPEEDUP = "{ratio:ratio}x {reference} {quantity}[ to {target}] " + CI + "[, {load}]"
-BEST = "{number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI
-OTHER_LOSSES = "[; {losses_differ} faster, but losses differ]"
 
 
 # --- verdicts of one comparison ---
@@ -187,7 +185,10 @@ class SomeFaster(Message):
 
     code = "report.some-faster"
     severity = NOTE
-    template = "FASTER  " + BEST + OTHER_LOSSES
+    template = (
+        "FASTER  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI
+        + "[; {losses_differ} faster, but losses differ]"
+    )  # fmt: skip
 
     number: int
     of: int
@@ -204,7 +205,10 @@ class SomeFaster(Message):
 class SomeFasterUnderLoad(Message):
     code = "report.some-faster-under-load"
     severity = WARNING
-    template = "FASTER UNDER LOAD  " + BEST + ", {load}" + OTHER_LOSSES
+    template = (
+        "FASTER UNDER LOAD  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI
+        + ", {load}[; {losses_differ} faster, but losses differ]"
+    )  # fmt: skip
 
     number: int
     of: int
@@ -224,7 +228,10 @@ class SomeFasterOtherLosses(Message):
 
     code = "report.some-faster-losses-differ"
     severity = WARNING
-    template = "FASTER, BUT LOSSES DIFFER  " + BEST + "[, {load}]"
+    template = (
+        "FASTER, BUT LOSSES DIFFER  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI
+        + "[, {load}]"
+    )  # fmt: skip
 
     number: int
     of: int
