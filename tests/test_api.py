@@ -32,6 +32,8 @@ def test_a_result(measure, capsys, tmp_path):
     result = measure(command=["python", "train.py", "--epochs", "1"], output=tmp_path / "run")
     assert isinstance(result, envkit.Result)
     assert (result.profile, result.verdict, result.settings_in_effect) == ("mine", "faster", True)
+    assert (result.headline["code"], result.headline["subject"]) == ("report.faster", "mine")
+    assert str(result).startswith(result.headline["text"])
     assert result.low < result.speedup < result.high
     assert result.speedup == pytest.approx(2.0, abs=0.1)
     assert result.record == tmp_path / "run"
@@ -62,6 +64,13 @@ def test_settings_that_are_not_in_effect(measure, simulation):
     simulation.worker("mine", seconds=times(0.5), evidence={"variables": {"sensitive": {"MKL_NUM_THREADS": "9"}}})
     result = measure(command=["python", "train.py"], text="env: {SIMULATED: mine, MKL_NUM_THREADS: 2}\n")
     assert (result.verdict, result.settings_in_effect) == ("NOT IN EFFECT", False)
+    assert result.headline["code"] == "report.not-in-effect"
+
+
+def test_a_script_can_tell_that_losses_differ(measure, simulation):
+    simulation.worker("mine", seconds=times(0.5), losses=[3.0, 2.299, 2.298])
+    result = measure(steps=3)
+    assert (result.verdict, result.headline["code"]) == ("faster", "report.faster-losses-differ")
 
 
 def test_bad_input_is_an_error_that_can_be_read(measure, tmp_path):

@@ -16,7 +16,7 @@ from envkit.bench import record
 from envkit.cli import measuring
 from envkit.common.errors import INTERRUPTED, InputError
 from envkit.messages import Message
-from envkit.report import terminal
+from envkit.report import model, terminal
 
 
 class ReadableInputError(InputError):
@@ -31,11 +31,14 @@ class Result:
     """What a measurement found. ``str()`` of it is the report that the command line prints.
 
     ``speedup`` is the baseline's time per step over the profile's, and ``low`` to ``high`` its confidence interval.
-    They are None if the run has no verdict. ``settings_in_effect`` is None if nothing was measured.
+    They are None if the run has no verdict. ``verdict`` is that of the interval alone. ``headline`` is the first line
+    of the report, with its ``code``, fields and ``text``: ``report.faster`` is faster without a load and with the same
+    losses. ``settings_in_effect`` is None if nothing was measured.
     """
 
     profile: str
     verdict: str  # faster, slower, no difference found, NOT IN EFFECT, failed ...
+    headline: dict[str, Any]  # as in JSON
     speedup: float | None
     low: float | None
     high: float | None
@@ -100,6 +103,7 @@ def _result(folder: Path) -> Result:
     return Result(
         profile=name,
         verdict=found.words if found else str(summary.ended),
+        headline=model.headline(summary),
         speedup=speedup.ratio if speedup else None,
         low=speedup.low if speedup else None,
         high=speedup.high if speedup else None,

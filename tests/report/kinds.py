@@ -21,14 +21,13 @@ MAPPED = {
     "evidence": {"openmp": {"runtime": "gnu"}, "variables": {"preloaded": {"/kit/mkl-dispatch.so": "mapped"}}}
 }  # as workers observe it
 KMP = {"evidence": {"openmp": {"runtime": "gnu"}, "variables": {"sensitive": {"KMP_BLOCKTIME": "0"}}}}
-SEVEN = {
+SIX = {
     "quick": {"seconds": times(0.4), **MAPPED},
     "second": {"seconds": times(0.7)},
     "learns": {"seconds": times(0.8), **OTHER_LOSSES},
     "same": {},
     "noisy": NOISY,
     "slow": {"seconds": times(1.5)},
-    "slower": {"seconds": times(2.0)},
 }
 
 
@@ -44,7 +43,7 @@ def _kmp() -> list[Event]:
 
 
 def _many() -> list[Event]:
-    events = events_of(12, mine={"seconds": times(0.5)}, others=SEVEN)
+    events = events_of(12, mine={"seconds": times(0.5)}, others=SIX)
     for event in events:
         if (event["event"], event.get("arm")) == ("sample", "second"):
             event["peak_memory_bytes"] *= 2
@@ -81,7 +80,7 @@ KINDS: dict[str, Callable[[], list[Event]]] = {
     "failed": lambda: failed(events_of(), stderr="one\ntwo\nthree\nfour\n"),
     "too-few-blocks": lambda: events_of(5),
     "unfinished": lambda: events_of(3, ended=None),
-    "eight": _many,
+    "seven": _many,
     "none-of-two": lambda: events_of(12, mine={"seconds": times(1.5)}, others={"same": {}}),
     "one-run-each": lambda: events_of(1, plan={"epochs": 10}),
     "calibration": lambda: events_of(16, mine={"seconds": times(1)}, profile="baseline"),

@@ -93,6 +93,29 @@ def test_of_many_the_best_that_is_known_to_be_faster_is_advised():
     assert (type(row.text), row.text.profile) == (messages.Use, "quick")
 
 
+@pytest.mark.parametrize("others", [{}, {"second": {"seconds": times(0.7)}, "slow": {"seconds": times(1.6)}}])
+def test_one_whose_losses_match_is_advised_before_a_faster_one_whose_losses_differ(others):
+    others = {"quick": {"seconds": times(0.4), **OTHER_LOSSES}, **others}
+    assert advised(events_of(12, others=others, numerics="may-differ")) == [
+        messages.Use("mine", "envkit exec mine.yaml -- python train.py")
+    ]
+
+
+def test_a_slower_one_is_not_advised_before_a_faster_one_whose_losses_may_differ():
+    events = events_of(12, mine=OTHER_LOSSES, others={"slow": {"seconds": times(1.5)}}, numerics="may-differ")
+    assert [(type(one), one.profile) for one in advised(events)] == [(messages.Use, "mine")]
+
+
+def test_beside_a_load_that_leaves_too_few_blocks_nothing_is_advised():
+    """It disturbs 10 of 14 blocks, which are fewer than nearly all."""
+    events = events_of(14)
+    for event in events:
+        if event["event"] == "sample" and event["block"] < 10:
+            event["usage"]["worker_cpus_busy_s"] = 4 * event["seconds"]
+    assert summarise(events).comparisons[0].without_interference is None
+    assert advised(events) == [messages.QuieterMachine(10, 14, ())]
+
+
 def test_where_the_margin_was_not_found_in_enough_blocks_a_smaller_one_is_looked_for():
     unlike = {"seconds": [0.933, 1.049, 0.989, 0.943, 1.043, 0.993]}
     found = advised(events_of(60, mine=unlike))[0]

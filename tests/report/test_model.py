@@ -10,11 +10,12 @@ import pytest
 from envkit.analysis.summary import summarise
 from envkit.messages import Message
 from envkit.rendering import text
-from envkit.report import html, markdown, model, terminal
+from envkit.report import html, markdown, model, terminal, verdict
 from envkit.report.parts import Rows
 
 from tests.report import test_grid, test_multi_workload
 from tests.report.kinds import KINDS
+from tests.report.planted import OTHER_LOSSES, busy
 from tests.reports import events_of, printed, said
 
 RENDERERS = (terminal, html, markdown)
@@ -66,12 +67,27 @@ def test_details_begin_with_the_short_report():
 
 def test_json_has_the_verdict_and_each_line_as_a_code_with_its_fields():
     document = model.to_json(summarise(events_of()), "some/folder")
-    assert (document["verdict"]["code"], document["verdict"]["subject"]) == ("report.faster", "mine")
-    assert document["verdicts"]["mine"] == document["verdict"]
+    headline = document["headline"]
+    assert (headline["code"], headline["subject"]) == ("report.faster", "mine")
+    assert headline == {**document["verdicts"]["mine"], "text": text(verdict.headline(summarise(events_of())).text)}
     assert {one["label"]: one["code"] for one in document["messages"]} == {
         "Settings": "report.one-verified", "Losses": "report.losses-identical", "Noise": "report.undisturbed",
         "Why": "report.cause-unknown", "Use": "report.use", "System": "report.system", "Details": "report.details",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("events", "code"),
+    [
+        (busy(events_of()), "report.faster-under-load"),
+        (events_of(mine=OTHER_LOSSES), "report.faster-losses-differ"),
+    ],
+)
+def test_scripts_can_tell_a_faster_result_that_the_first_line_qualifies(events, code):
+    document = model.to_json(summarise(events), "some/folder")
+    assert [one["verdict"] for one in document["comparisons"]] == ["faster"]
+    assert document["headline"]["code"] == code
+    assert document["headline"]["text"].startswith("FASTER")
 
 
 @pytest.mark.parametrize("kind", KINDS)

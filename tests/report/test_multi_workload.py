@@ -16,7 +16,7 @@ from envkit.report.pictures import png
 from envkit.report.verdict import headline
 
 from tests import records
-from tests.report.planted import disturbed
+from tests.report.planted import OTHER_LOSSES, disturbed
 from tests.reports import details, events_of, printed
 from tests.simulation import STEADY, times
 
@@ -51,6 +51,13 @@ def events(blocks=12, mine=0.5, mine_there=1.0, slow=1.5, slow_there=1.25, there
         blocks, {"seconds": times(mine)}, others, first, workloads=WORKLOADS, profiles=PROFILES, plan=settings,
         **behaviours,
     )  # fmt: skip
+
+
+def test_a_profile_whose_losses_match_is_advised_before_one_whose_losses_differ():
+    quick = {"slow": OTHER_LOSSES, "slow on translation": {}}
+    found = events(mine=0.7, mine_there=0.7, slow=0.5, slow_there=0.5, others=quick, numerics="may-differ")
+    (use,) = [row.text for row in advice.rows(summarise(found))]
+    assert (type(use), use.profile) == (messages.UseEverywhere, "mine")
 
 
 def cells(text, first):

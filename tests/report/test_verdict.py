@@ -8,7 +8,7 @@ import pytest
 from envkit.analysis.summary import summarise
 from envkit.bench.plan import Arm
 from envkit.rendering import text
-from envkit.report import verdict
+from envkit.report import advice, verdict
 from envkit.report.messages import verdicts as said
 
 from tests.report import test_grid as grid
@@ -73,6 +73,28 @@ def test_a_load_is_named_in_the_first_line():
     assert text(beside).endswith("measured beside other programs that used 2.8 of 4 CPUs")
 
 
+def test_losses_that_differ_come_before_a_load_which_is_said_too():
+    found = first(busy(events_of(mine=OTHER_LOSSES)))
+    assert (type(found), found.load) == (said.FasterOtherLosses, said.BesideOtherPrograms(2.75, 4.0))
+    assert text(found).startswith("FASTER, BUT LOSSES DIFFER  mine: 2.00x baseline speed")
+    assert text(found).endswith("measured beside other programs that used 2.8 of 4 CPUs")
+
+
+@pytest.mark.parametrize(("others", "kind"), [(1.2, said.Faster), (6.0, said.FasterUnderLoad)])
+def test_a_load_that_disturbs_no_sample_is_none(others, kind):
+    """A CPU or two of 128 are the background of such a machine; the first line, noise and advice agree on it."""
+    events = events_of()
+    for event in events:
+        if event["event"] == "sample":
+            usage = event["usage"]
+            own_s = usage["user_s"] + usage["system_s"]
+            usage |= {"worker_cpus": 128, "worker_cpus_busy_s": own_s + others * event["seconds"]}
+    summary = summarise(events)
+    (one,) = summary.comparisons
+    assert isinstance(verdict.of(summary, one), kind)
+    assert (not summary.interference, one.beside is None, advice.is_worth_it(one)) == (kind is said.Faster,) * 3
+
+
 def test_other_programs_that_take_a_cpu_are_named_whatever_share_of_the_blocks_they_disturb():
     """Half of the blocks are left, which give a result without them."""
     events = events_of(14)
@@ -96,6 +118,33 @@ def test_the_reference_alone():
     alone = [event for event in events if event.get("arm") in (None, "baseline")]
     assert first(alone) == said.NothingCompared("baseline")
     assert first(alone[:1]) == said.NothingMeasured()
+
+
+def _of_baseline(events):
+    """Return the run without its profile."""
+    events[0]["plan"]["arms"] = events[0]["plan"]["arms"][:1]
+    return [event for event in events if event.get("arm") in (None, "baseline")]
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        (_of_baseline(failed(events_of(), "baseline")), said.WorkerFailed("baseline", "was killed")),
+        (_of_baseline(events_of(baseline=NOT_IN_EFFECT)), said.NotInEffect("baseline")),
+        (_of_baseline(events_of(ended="interrupted")), said.Unfinished("baseline", 7)),
+        (failed(grid.events()), said.WorkerFailed("mine", "was killed")),
+        (grid.events(ended=None), said.Unfinished("8 loader settings", 3)),
+    ],
+)
+def test_a_run_that_compares_nothing_says_first_why_it_has_no_result(events, expected):
+    found = verdict.headline(summarise(events))
+    assert (found.text, found.weight) == (expected, "bad")
+
+
+def test_an_earlier_failure_of_a_run_that_went_on_counts_for_nothing():
+    begun, end = events_of()[:-1], events_of()[-1]
+    failure = {"event": "failure", "time": end["time"], "block": 6, "arm": "baseline", "problem": "x", "stderr": ""}
+    assert first(_of_baseline([*begun, failure, end])) == said.NothingCompared("baseline")
 
 
 def test_images_and_ranks_are_named():
@@ -125,6 +174,26 @@ def test_of_many_the_best_and_how_many_came_to_what():
         (2, "faster"), (1, "slower"), (1, "within 2%"), (1, "with other losses"), (1, "without a difference found"),
         (1, "not in effect"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("numerics", ["same", "may-differ"])
+def test_one_whose_losses_differ_is_neither_counted_nor_the_best(numerics):
+    quick = {"seconds": times(0.4), **OTHER_LOSSES}
+    found = first(events_of(12, others={"quick": quick}, numerics=numerics))
+    assert (type(found), found.number, found.of, found.best) == (said.SomeFaster, 1, 2, "mine")
+    assert [(one.number, one.kind) for one in found.counts] == [(1, "faster"), (1, "with other losses")]
+    assert text(found).endswith("; 1 faster, but losses differ")
+    loaded = first(busy(events_of(12, others={"quick": quick}, numerics=numerics)))
+    assert (type(loaded), loaded.best, loaded.losses_differ) == (said.SomeFasterUnderLoad, "mine", 1)
+
+
+@pytest.mark.parametrize("numerics", ["same", "may-differ"])
+def test_if_the_losses_of_all_that_are_faster_differ_that_comes_first(numerics):
+    summary = summarise(events_of(12, mine=OTHER_LOSSES, others={"same": {}}, numerics=numerics))
+    found = verdict.headline(summary)
+    assert (type(found.text), found.weight) == (said.SomeFasterOtherLosses, "bad")
+    assert (found.text.number, found.text.of, found.text.best) == (1, 2, "mine")
+    assert text(found.text).startswith("FASTER, BUT LOSSES DIFFER  1 of 2 profiles, best mine: 2.00x baseline speed")
 
 
 def test_where_none_is_faster_that_is_said():

@@ -13,7 +13,7 @@ from typing import Any
 from envkit.analysis.noise import commonest
 from envkit.bench.plan import Arm
 from envkit.bench.record import Event
-from envkit.checks.interference import HOT, KINDS, OTHERS, STOLEN, SWAPPED, interference_in, others_cpus
+from envkit.checks.interference import HOT, KINDS, OTHERS, STOLEN, SWAPPED, disturbances, interference_in, others_cpus
 
 # With as large a share of blocks disturbed from outside, a result says more about the disturbance than about a profile.
 NEARLY_ALL = 0.8
@@ -73,10 +73,10 @@ def load(events: Sequence[Event], arms: Sequence[Arm], hit: Mapping[int, Iterabl
 
 
 def neighbours(events: Sequence[Event], arms: Sequence[Arm]) -> Load | None:
-    """Return the other programs that took LEAST_CPUS or more beside the median sample of ``arms``; else None."""
+    """Return the other programs that disturbed the median sample of ``arms`` and took LEAST_CPUS or more; else None."""
     names = {arm.name for arm in arms}
     own = [event for event in events if event["event"] == "sample" and event["arm"] in names]
-    used = [(others_cpus(event["usage"], event["seconds"]) or 0.0, event) for event in own]
+    used = [(disturbances(event).get(OTHERS, 0.0), event) for event in own]
     cpus = median(cpus for cpus, _ in used) if used else 0.0
     if cpus < LEAST_CPUS:
         return None

@@ -91,8 +91,8 @@ class Comparison:
     single_ratio: float | None = None  # of one run each, in the place of a speedup
     losses: Losses | None = None
     without_interference: Speedup | None = None  # without blocks in which either was disturbed, where others are enough
-    load: Load | None = None  # beside which alone it holds, where nearly all blocks were disturbed
-    beside: Load | None = None  # other programs that took a CPU or more, whatever share of the blocks they disturbed
+    load: Load | None = None  # beside which alone it holds, because too few undisturbed blocks are left
+    beside: Load | None = None  # other programs that disturbed the median sample and took a CPU or more
     bootstrap: Bootstrap | None = None
     deviation: float | None = None  # the standard deviation of a block's log ratio
     drift: Drift | None = None  # how that ratio changed in the run
@@ -318,14 +318,15 @@ def _comparison(
     quiet = block_ratios(events, plan, arm, without=set(hit))
     blocks = set(complete_blocks(events, plan, arm))
     rest = at_end(planned, quiet, plan.stopping.margin, stopped_early=False) if blocks & hit.keys() else None
+    beside = neighbours(events, (reference, arm)) if found else None
     return Comparison(
         arm.name,
         verdict=found.verdict if found else Verdict.TOO_FEW_SAMPLES,
         speedup=found,
         losses=losses,
         without_interference=rest,
-        load=load(events, (reference, arm), hit) if found and not rest else None,
-        beside=neighbours(events, (reference, arm)) if found else None,
+        load=load(events, (reference, arm), hit) or beside if found and not rest else None,
+        beside=beside,
         bootstrap=bootstrap(*(comparable_steps(events, plan, one, blocks) for one in (reference, arm))),
         deviation=basic.stdev(ratios) if len(ratios) > 1 else None,
         drift=drift([math.exp(ratio) for ratio in ratios]),

@@ -97,9 +97,9 @@ def _per_profile(summary: Summary) -> list[Message]:
     found, best_told = list[Message](), False
     ranked = ranking.ranked(summary)
     if ranking.many(summary):  # the noisiest of them is the likeliest to be at the top without being known to be faster
-        ranked = sorted(ranked, key=lambda one: not is_worth_it(one))
+        ranked = sorted(ranked, key=_by_worth)
     elif len(ranked) > 1:
-        ranked = sorted(ranked, key=lambda one: (not is_worth_it(one), -(ranking.ratio_of(one) or 0)))
+        ranked = sorted(ranked, key=lambda one: (*_by_worth(one), -(ranking.ratio_of(one) or 0)))
     for one in ranked:
         arm = summary.plan.arm(one.arm)
         wrong = one.verdict == Verdict.NOT_IN_EFFECT or learns_otherwise(summary, one)
@@ -118,6 +118,12 @@ def _per_profile(summary: Summary) -> list[Message]:
             best_told = best_told or not wrong
     unknown = isinstance(found[0], messages.MeasureLonger | messages.KeepReference) if found else False
     return [*found, messages.TryAdvise(_advise(summary))] if unknown and _is_local(summary) else found
+
+
+def _by_worth(one: Comparison) -> tuple[bool, bool]:
+    """Return a sort key: first those that are worth it, and of these first those whose losses match."""
+    worth = is_worth_it(one)
+    return not worth, worth and judgement.losses_differ(one)
 
 
 def _is_local(summary: Summary) -> bool:
@@ -204,7 +210,11 @@ def _on_several_workloads(summary: Summary) -> list[Message]:
     found += [quieter(loaded[0])] if loaded else []
     winners = [name for names in multi_workload.winners(summary).values() for name in names]
     everywhere = multi_workload.everywhere(summary)
-    best, fast = ([name for name in names if name not in wrong] for names in (everywhere, winners))
+    differ = {summary.plan.arm(one.arm).profile for one in summary.comparisons if judgement.losses_differ(one)}
+    best, fast = (
+        sorted((name for name in names if name not in wrong), key=lambda name: name in differ)
+        for names in (everywhere, winners)
+    )
     if best:
         found.append(messages.UseEverywhere(best[0], _exec(summary, of_profile[best[0]])))
     elif fast:

@@ -80,14 +80,19 @@ def report_of(
 
 
 def to_json(summary: Summary, folder: str) -> dict[str, Any]:
-    """Return plain data for scripts: the summary, the verdict and each line as a code with its fields."""
+    """Return plain data for scripts: the summary, the first line, and each verdict and line as a code with fields."""
     report = report_of(summary, folder)
     rows = [row for section in report.sections for part in section.parts if isinstance(part, Rows) for row in part.rows]
     told = [{"label": row.label, **row.text.to_json()} for row in rows if isinstance(row.text, Message)]
     verdicts = {one.arm: verdict.of(summary, one).to_json() for one in summary.comparisons}
-    assert isinstance(report.headline.text, Message), "a verdict is a message"
-    said = {"verdict": report.headline.text.to_json(), "verdicts": verdicts, "messages": told}
-    return {**summary.to_json(), **said}
+    return {**summary.to_json(), "headline": headline(summary), "verdicts": verdicts, "messages": told}
+
+
+def headline(summary: Summary) -> dict[str, Any]:
+    """Return the first line of the report for scripts: its code, its fields and its text."""
+    found = verdict.headline(summary).text
+    assert isinstance(found, Message), "a verdict is a message"
+    return {**found.to_json(), "text": text(found)}
 
 
 def _section(name: str, title: str, *parts: Part | None) -> Section | None:

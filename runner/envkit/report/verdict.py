@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from envkit.analysis import ranking
+from envkit.analysis.course import CUT_SHORT
 from envkit.analysis.load import Load
 from envkit.analysis.summary import Comparison, Summary
 from envkit.bench.calibration import is_calibration
+from envkit.bench.measure import FAILED
 from envkit.bench.plan import Arm, Plan
 from envkit.checks.interference import HOT, OTHERS, STOLEN
 from envkit.messages import Message
@@ -19,8 +21,9 @@ from envkit.stats.verdict import Verdict
 
 GOOD = (messages.Faster, messages.SomeFaster)
 BAD = (
-    messages.FasterOtherLosses, messages.Slower, messages.NotInEffect, messages.WorkerFailed, messages.Unfinished,
-    messages.TooFewBlocks, messages.TargetNotReached, messages.NothingMeasured, messages.NoResults,
+    messages.FasterOtherLosses, messages.SomeFasterOtherLosses, messages.Slower, messages.NotInEffect,
+    messages.WorkerFailed, messages.Unfinished, messages.TooFewBlocks, messages.TargetNotReached,
+    messages.NothingMeasured, messages.NoResults,
 )  # fmt: skip
 FOUND: dict[Verdict, type[messages.Found]] = {
     Verdict.FASTER: messages.Faster,
@@ -75,10 +78,15 @@ def of(summary: Summary, one: Comparison) -> Message:
     rest = ("speed", summary.plan.until, load)
     if found.verdict == Verdict.EQUIVALENT and load is None:
         return messages.Equivalent(*named, *rest, margin=found.margin)
-    verdict = Verdict.NOT_FOUND if found.verdict == Verdict.EQUIVALENT else found.verdict
-    if verdict == Verdict.FASTER and load is None and judgement.losses_differ(one):
-        return messages.FasterOtherLosses(*named, *rest)
-    return (FOUND if load is None else LOADED)[verdict](*named, *rest)
+    return _kind_of(found.verdict, load, judgement.losses_differ(one))(*named, *rest)
+
+
+def _kind_of(verdict: Verdict, load: Message | None, losses_differ: bool = False) -> type[messages.Found]:
+    """Return the message for a verdict. Losses that differ weigh more than a load, which the message names as well."""
+    if verdict == Verdict.FASTER and losses_differ:
+        return messages.FasterOtherLosses
+    kinds = FOUND if load is None else LOADED
+    return kinds[Verdict.NOT_FOUND if verdict == Verdict.EQUIVALENT else verdict]
 
 
 def without_speedup(summary: Summary, one: Comparison) -> Message:
@@ -114,8 +122,8 @@ def _of_many(summary: Summary) -> Message:
     found, of_all = ranking.ranked(summary), len(summary.comparisons)
     things, counts = tables.things(summary), counted(summary, found)
     reference = names(summary, found[0])[1]
-    sound = [one for one in found if ranking.ratio_of(one) and not judgement.learns_otherwise(summary, one)]
-    sound.sort(key=lambda one: ranking.ratio_of(one) or 0, reverse=True)
+    by_speed = sorted(filter(ranking.ratio_of, found), key=lambda one: ranking.ratio_of(one) or 0, reverse=True)
+    sound = [one for one in by_speed if not judgement.losses_differ(one)]
     if not any(map(ranking.ratio_of, found)):
         return _without_results(summary, found)
     if summary.plan.one_run_each:
@@ -123,17 +131,22 @@ def _of_many(summary: Summary) -> Message:
         ratio = ranking.ratio_of(best) or 1.0
         return messages.BestOfOneRunEach(of_all, things, names(summary, best)[0], reference, ratio)
     faster = [one for one in sound if one.verdict == Verdict.FASTER]
+    others = [one for one in by_speed if one.verdict == Verdict.FASTER and judgement.losses_differ(one)]
     worth = sorted((one for one in faster if one.load is None), key=lambda one: not advice.is_worth_it(one))
-    if not faster:
+    chosen = worth or faster or others
+    if not chosen:
         return messages.NoneFaster(of_all, things, reference, counts, beside(_shared_load(found)))
-    best, number = (worth or faster)[0], len(worth or faster)
+    best, number = chosen[0], len(chosen)
     assert best.speedup is not None, "it is faster"
     speedup = (best.speedup.ratio, best.speedup.low, best.speedup.high)
     named = (number, of_all, things, names(summary, best)[0], reference, *speedup)
     load = beside(best.load or best.beside)
+    if not faster:
+        return messages.SomeFasterOtherLosses(*named, load=load, counts=counts)
+    differ = len(others) or None
     if load is not None:
-        return messages.SomeFasterUnderLoad(*named, load=load, counts=counts)
-    return messages.SomeFaster(*named, counts=counts)
+        return messages.SomeFasterUnderLoad(*named, load=load, counts=counts, losses_differ=differ)
+    return messages.SomeFaster(*named, counts=counts, losses_differ=differ)
 
 
 def _without_results(summary: Summary, found: Sequence[Comparison]) -> Message:
@@ -162,7 +175,7 @@ def counted(summary: Summary, found: Sequence[Comparison]) -> tuple[messages.Cou
 def _kind(summary: Summary, one: Comparison) -> str:
     if one.speedup is None:
         return "not in effect" if one.verdict == Verdict.NOT_IN_EFFECT else "without a result"
-    if judgement.learns_otherwise(summary, one):
+    if judgement.learns_otherwise(summary, one) or (one.verdict == Verdict.FASTER and judgement.losses_differ(one)):
         return "with other losses"
     if one.verdict == Verdict.EQUIVALENT:
         return f"within {one.speedup.margin * 100:g}%"
@@ -179,32 +192,45 @@ def _of_instances(summary: Summary) -> Message:
     if found is None:
         return without_speedup(summary, best) if best.speedup is None else of(summary, best)
     load = beside(best.load or best.beside)
-    kinds = FOUND if load is None else LOADED
-    verdict = Verdict.NOT_FOUND if found.verdict == Verdict.EQUIVALENT else found.verdict
+    kind = _kind_of(found.verdict, load, judgement.losses_differ(best))
     subject = f"{arm.instances} instances of {arm.profile}"
     speedup = (found.ratio, found.low, found.high)
-    return kinds[verdict](subject, f"one {summary.plan.reference.name} process's", *speedup, "throughput", load=load)
+    return kind(subject, f"one {summary.plan.reference.name} process's", *speedup, "throughput", load=load)
 
 
 def _of_reference(summary: Summary) -> Message:
     """Return how one profile scales over ranks, where that was measured."""
     plan, load = summary.plan, beside(summary.course.load)
     who = _named(plan, plan.reference)
+    if (why := _without_result(summary, who)) is not None:
+        return why
     for one in summary.scaling if plan.single_processes else ():
         if plan.weak and (found := one.efficiency) is not None:
             speedup = (found.ratio, found.low, found.high)
             return messages.Efficiency(who, "1 process's", *speedup, "speed per rank", load=load)
         if (found := one.speedup) is not None:
-            kinds = FOUND if load is None else LOADED
             side = Verdict.FASTER if found.low > 1 else Verdict.SLOWER if found.high < 1 else Verdict.NOT_FOUND
-            return kinds[side](who, "1 process's", found.ratio, found.low, found.high, load=load)
+            return _kind_of(side, load)(who, "1 process's", found.ratio, found.low, found.high, load=load)
+    return messages.NothingCompared(plan.reference.profile if plan.across else plan.reference.name, load)
+
+
+def _without_result(summary: Summary, subject: str) -> Message | None:
+    """Return why a run that compares nothing has no result: settings, a failed worker, or an early end; else None."""
+    if summary.not_in_effect:
+        return messages.NotInEffect(summary.not_in_effect[0].arm)
+    if summary.ended == FAILED and summary.failures:
+        return messages.WorkerFailed(str(summary.failures[-1]["arm"]), str(summary.failures[-1]["problem"]))
     if not summary.samples:
         return messages.NothingMeasured()
-    return messages.NothingCompared(plan.reference.profile if plan.across else plan.reference.name, load)
+    if summary.ended in CUT_SHORT:
+        return messages.Unfinished(subject, judgement.complete_blocks(summary))
+    return None
 
 
 def _of_loader(summary: Summary) -> Message:
     load = beside(summary.course.load)
+    if (why := _without_result(summary, f"{len(summary.plan.arms)} loader settings")) is not None:
+        return why
     if measured := grid.cells(summary):
         best, worst = (choose(measured, key=lambda cell: cell.seconds) for choose in (min, max))
         return messages.FastestLoader(len(measured), best.named, best.seconds, worst.seconds, grid.IMAGES, load)

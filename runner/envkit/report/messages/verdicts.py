@@ -181,11 +181,14 @@ class Counted(Message):
 
 
 class SomeFaster(Message):
-    """The best of those that are known to be faster."""
+    """The best of those that are faster with the same losses. ``losses_differ`` counts the others that are faster."""
 
     code = "report.some-faster"
     severity = NOTE
-    template = "FASTER  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI
+    template = (
+        "FASTER  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI
+        + "[; {losses_differ} faster, but losses differ]"
+    )  # fmt: skip
 
     number: int
     of: int
@@ -196,14 +199,16 @@ class SomeFaster(Message):
     low: float
     high: float
     counts: tuple[Counted, ...] = ()
+    losses_differ: int | None = None
 
 
 class SomeFasterUnderLoad(Message):
     code = "report.some-faster-under-load"
     severity = WARNING
     template = (
-        "FASTER UNDER LOAD  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI + ", {load}"
-    )
+        "FASTER UNDER LOAD  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI
+        + ", {load}[; {losses_differ} faster, but losses differ]"
+    )  # fmt: skip
 
     number: int
     of: int
@@ -214,6 +219,29 @@ class SomeFasterUnderLoad(Message):
     low: float
     high: float
     load: Message
+    counts: tuple[Counted, ...] = ()
+    losses_differ: int | None = None
+
+
+class SomeFasterOtherLosses(Message):
+    """The best of those that are faster, if the losses of all of them differ."""
+
+    code = "report.some-faster-losses-differ"
+    severity = WARNING
+    template = (
+        "FASTER, BUT LOSSES DIFFER  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI
+        + "[, {load}]"
+    )  # fmt: skip
+
+    number: int
+    of: int
+    things: str
+    best: str
+    reference: str
+    ratio: float
+    low: float
+    high: float
+    load: Message | None = None
     counts: tuple[Counted, ...] = ()
 
 
