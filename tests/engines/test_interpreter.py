@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from envkit.engines.base import EngineOptions
-from envkit.engines.interpreter import interpreter_of
+from envkit.engines.interpreter import CHOOSERS, interpreter_of
 from envkit.engines.local import LocalEngine
 
 
@@ -70,6 +70,19 @@ def test_a_python_is_told(machine, line, python):
 def test_what_does_not_tell_gives_none(machine, line):
     (machine / "bin/srun").symlink_to("/bin/true")
     assert told(machine, line) is None
+
+
+@pytest.mark.parametrize("name", sorted(CHOOSERS))
+@pytest.mark.parametrize("before", ["", "timeout 60 env MODE=a "])
+def test_a_launcher_of_another_environment_gives_none(machine, name, before):
+    """Most of these are scripts whose first line names the Python that they are installed in."""
+    (machine / f"venv/bin/{name}").write_text(f"#!{machine}/venv/bin/python\n")
+    (machine / f"venv/bin/{name}").chmod(0o755)
+    assert told(machine, f"{before}venv/bin/{name} run python3.11 train.py") is None
+
+
+def test_the_launchers_that_people_use_are_known():
+    assert {"conda", "mamba", "micromamba", "poetry", "pipenv", "pdm", "hatch", "dvc", "rye", "pixi", "tox"} <= CHOOSERS
 
 
 def test_an_empty_command_gives_none():
