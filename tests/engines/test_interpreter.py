@@ -127,6 +127,34 @@ def test_a_process_that_runs_already_tells_too(machine):
     assert LocalEngine(EngineOptions()).for_process(2**22 + 1).describe()["image"] == sys.executable
 
 
+def test_the_python_of_another_users_process_is_never_run(machine, monkeypatch):
+    argv = [f"{machine}/venv/bin/python", "-c", "import time; print('up', flush=True); time.sleep(600)"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+            assert LocalEngine(EngineOptions()).for_process(process.pid).describe()["image"] == sys.executable
+        finally:
+            process.kill()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
+def test_a_process_that_hides_its_owner_is_another_users_all_the_same(machine):
+    """On Linux its folder in /proc is root's after PR_SET_DUMPABLE (4)."""
+    hide = "libc = ctypes.CDLL(None); os.setuid(65534); libc.prctl(4, 0)"
+    code = f"import ctypes, os, time; {hide}; print('up', flush=True); time.sleep(600)"
+    argv = [f"{machine}/venv/bin/python", "-c", code]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            engine = LocalEngine(EngineOptions())
+            assert engine.for_process(process.pid) is engine
+        finally:
+            process.kill()
+
+
 def test_a_python_that_is_named_counts_more_than_the_commands(machine):
     engine = LocalEngine(EngineOptions(python=sys.executable))
     assert engine.for_command(["venv/bin/python"], machine) is engine
