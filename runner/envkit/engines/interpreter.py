@@ -35,8 +35,9 @@ def interpreter_of(
     """Return the absolute path of the Python that ``argv`` starts, or None if the command does not tell.
 
     A Python is found by its name or path; a script, such as torchrun or accelerate, by its first line; both also
-    behind ``env NAME=VALUE`` and the other ``WRAPPERS``. A command that chooses a Python by rules of its own gives
-    None: the ``CHOOSERS``, such as ``conda run``, a shell, a compiled program. Paths stay as they are named: a virtual environment's Python is a link.
+    behind ``env NAME=VALUE`` and the other ``WRAPPERS``. Commands that choose a Python by rules of their own give
+    None: the ``CHOOSERS``, such as ``conda run``, shells and compiled programs. Paths stay as they are named: a
+    virtual environment's Python is a link.
     ``variables`` and ``folder`` are those that the command starts with; by default the caller's.
     """
     variables = os.environ if variables is None else variables
