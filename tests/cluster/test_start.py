@@ -47,6 +47,12 @@ def test_in_a_container_it_has_the_image_s_too(started):
     assert not {"TMPDIR", GIVEN} & seen.keys()
 
 
+def test_it_starts_where_no_package_of_the_kit_is(started):
+    """An empty entry of PYTHONPATH means that folder. A container has a folder of its own for that."""
+    where = (sys.executable, "-c", "import os; print(os.getcwd())")
+    assert [started(where, within=within).stdout for within in (False, True)] == ["/\n", f"{PROJECT}\n"]
+
+
 def test_what_each_node_has_of_its_own(started):
     environment = {"TMPDIR": "/tmp/of-the-runner", "HOME": "/home/me"}
     seen = json.loads(started(environment=environment, TMPDIR="/tmp/of-the-node", HOME="/home/other").stdout)

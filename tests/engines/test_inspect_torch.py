@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 
 import pytest
 from envkit.common.errors import InputError
-from envkit.engines.base import EngineOptions
+from envkit.engines.base import EngineOptions, Task
 from envkit.engines.inspect_image import OLDEST_PYTHON, OLDEST_TORCH, inspect, require_own_workloads
 from envkit.engines.local import LocalEngine
 from envkit.engines.messages import NoTorch, TooOld
@@ -83,3 +85,14 @@ def test_a_users_own_training_may_have_an_older_torch(cli, simulation, tmp_path)
     simulation.inspection(packages={**PACKAGES, "torch": "1.4.0"})
     result = cli("show", "glibc-retain", "--python", simulation.python)
     assert result.returncode == 0, result.stderr
+
+
+def test_a_worker_starts_where_no_package_of_the_kit_is(tmp_path):
+    """An empty entry of PYTHONPATH means the folder where it starts, and comes before the user's own packages."""
+    (tmp_path / "python").write_text("#!/bin/sh\npwd\n")
+    (tmp_path / "python").chmod(0o755)
+    engine = LocalEngine(EngineOptions(python=str(tmp_path / "python")))
+    task = Task(("inspect",), inherited={"PYTHONPATH": ":/x", "PATH": os.environ["PATH"]})
+    assert engine.run(task).stdout == "/\n"
+    shown = subprocess.run(engine.command(task), cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert shown.stdout == "/\n"

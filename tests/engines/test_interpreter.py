@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from envkit.engines.base import EngineOptions
-from envkit.engines.interpreter import interpreter_of
+from envkit.engines.interpreter import CHOOSERS, interpreter_of
 from envkit.engines.local import LocalEngine
 
 
@@ -72,6 +72,19 @@ def test_what_does_not_tell_gives_none(machine, line):
     assert told(machine, line) is None
 
 
+@pytest.mark.parametrize("name", sorted(CHOOSERS))
+@pytest.mark.parametrize("before", ["", "timeout 60 env MODE=a "])
+def test_a_launcher_of_another_environment_gives_none(machine, name, before):
+    """Most of these are scripts whose first line names the Python that they are installed in."""
+    (machine / f"venv/bin/{name}").write_text(f"#!{machine}/venv/bin/python\n")
+    (machine / f"venv/bin/{name}").chmod(0o755)
+    assert told(machine, f"{before}venv/bin/{name} run python3.11 train.py") is None
+
+
+def test_the_launchers_that_people_use_are_known():
+    assert {"conda", "mamba", "micromamba", "poetry", "pipenv", "pdm", "hatch", "dvc", "rye", "pixi", "tox"} <= CHOOSERS
+
+
 def test_an_empty_command_gives_none():
     assert interpreter_of([]) is None
 
@@ -112,6 +125,34 @@ def test_a_process_that_runs_already_tells_too(machine):
         finally:
             process.kill()
     assert LocalEngine(EngineOptions()).for_process(2**22 + 1).describe()["image"] == sys.executable
+
+
+def test_the_python_of_another_users_process_is_never_run(machine, monkeypatch):
+    argv = [f"{machine}/venv/bin/python", "-c", "import time; print('up', flush=True); time.sleep(600)"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+            assert LocalEngine(EngineOptions()).for_process(process.pid).describe()["image"] == sys.executable
+        finally:
+            process.kill()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
+def test_a_process_that_hides_its_owner_is_another_users_all_the_same(machine):
+    """On Linux its folder in /proc is root's after PR_SET_DUMPABLE (4)."""
+    hide = "libc = ctypes.CDLL(None); os.setuid(65534); libc.prctl(4, 0)"
+    code = f"import ctypes, os, time; {hide}; print('up', flush=True); time.sleep(600)"
+    argv = [f"{machine}/venv/bin/python", "-c", code]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            engine = LocalEngine(EngineOptions())
+            assert engine.for_process(process.pid) is engine
+        finally:
+            process.kill()
 
 
 def test_a_python_that_is_named_counts_more_than_the_commands(machine):

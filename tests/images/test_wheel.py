@@ -295,7 +295,7 @@ def test_a_training_is_watched_and_measured_with_the_torch_of_its_python(install
     assert advised.returncode == 0, advised.stderr
     assert json.loads(advised.stdout)["expected"]
     few = ("--optimizer-steps", "2", "--warmup-lines", "1", "--blocks", "1")
-    measured = installed("bench", "glibc-retain", "--json", "--command", " ".join(training), *few)
+    measured = installed("bench", "glibc-retain", "--json", *few, "--", *training)
     assert measured.returncode == 0, measured.stdout + measured.stderr
     arms = {one["arm"]: one for one in json.loads(measured.stdout)["measured"]}
     assert arms["glibc-retain"]["in_effect"] is True

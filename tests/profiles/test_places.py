@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from envkit.common.errors import InputError
 from envkit.profiles import places, profile
-from envkit.profiles.messages import ProjectProfile, UnknownProfile
+from envkit.profiles.messages import PassedOver, ProjectProfile, UnknownProfile
 from envkit.profiles.places import PROFILE_FOLDER, project_folder
+from envkit.rendering import text
 
 SHIPPED = PROFILE_FOLDER / "glibc-retain.yaml"
 
@@ -96,14 +98,67 @@ def test_the_checkout_is_no_project(monkeypatch):
     assert project_folder() is None
 
 
+@pytest.fixture
+def another(monkeypatch):
+    """Another user: ``another(path)`` says that they own a file or folder."""
+    owned = []
+    stat = Path.stat
+
+    def told(path, **how):
+        found = stat(path, **how)
+        changed = [*found]
+        changed[4] = 12345 if path in owned else os.geteuid()
+        return os.stat_result(changed)
+
+    monkeypatch.setattr(Path, "stat", told)
+    return owned.append
+
+
+@pytest.mark.parametrize("what", ["folder", "file"])
 @pytest.mark.parametrize("how", ["others can write", "another's"])
-def test_a_folder_that_somebody_else_may_have_written_is_passed_over(project, write_profile, monkeypatch, how):
-    write_profile("glibc-retain", "prefix: [anything]\n", project)
+def test_what_somebody_else_may_have_written_is_passed_over_and_named(project, write_profile, another, told, what, how):
+    path = write_profile("glibc-retain", "prefix: [anything]\n", project)
+    distrusted = project if what == "folder" else path
     if how == "another's":
-        monkeypatch.setattr(os, "geteuid", lambda: project.stat().st_uid + 1)
+        another(distrusted)
     else:
-        project.chmod(0o777)
-    assert profile.load("glibc-retain").path == SHIPPED
+        distrusted.chmod(0o777)
+    for _ in range(2):
+        assert profile.load("glibc-retain").path == SHIPPED
+    assert profile.load("jemalloc").path.parent == PROFILE_FOLDER  # which the project has not
+    assert told == [PassedOver(str(distrusted))]
+    assert profile.anywhere("glibc-retain") == "glibc-retain"
+
+
+@pytest.mark.parametrize("name", ["/etc/x", "../x", "*", "[", ""])
+def test_a_strange_name_is_nowhere(project, write_profile, told, name):
+    write_profile("mine", "", project).chmod(0o666)
+    with pytest.raises(InputError):
+        profile.load(name)
+    assert told == []
+
+
+def test_roots_project_is_trusted(project, write_profile, monkeypatch):
+    path = write_profile("mine", "", project)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    if path.stat().st_uid == 0:
+        assert profile.load("mine").path == path
+    else:
+        assert not profile.known("mine")
+
+
+def test_a_project_extends_nothing_that_somebody_else_may_have_written(project, write_profile, told):
+    write_profile("mine", "extends: glibc-retain\n", project)
+    write_profile("glibc-retain", "prefix: [anything]\n", project).chmod(0o666)
+    assert profile.load("mine").prefix == ()
+    assert PassedOver(str(project / "glibc-retain.yaml")) in told
+
+
+def test_what_a_project_starts_and_preloads_is_said(project, write_profile, told):
+    path = write_profile("mine", "prefix: [numactl, -l]\npreload: [jemalloc]\n", project)
+    profile.load("mine")
+    assert told == [ProjectProfile("mine", str(path), None, ("numactl", "-l"), ("jemalloc",))]
+    assert text(told[0]).endswith("; it starts your command with: numactl -l; it preloads jemalloc")
 
 
 def test_nodes_are_given_the_projects_file(project, write_profile):

@@ -80,13 +80,6 @@ class NothingToCompare(Message):
     profile: str
 
 
-class PackageMissing(Message):
-    code = "cli.package-missing"
-    template = "the package '{package}' is missing; 'make setup' installs all of them"
-
-    package: str
-
-
 class Interrupted(Message):
     code = "cli.interrupted"
     template = "interrupted"

@@ -20,6 +20,11 @@ WRAPPERS = frozenset({
     "catchsegv", "chrt", "env", "ionice", "mpiexec", "mpirun", "nice", "nohup", "numactl", "setsid", "srun",
     "stdbuf", "taskset", "time", "timeout",
 })  # fmt: skip
+# Commands that start another Python than their own.
+CHOOSERS = frozenset({
+    "conda", "dvc", "hatch", "mamba", "micromamba", "nox", "pdm", "pipenv", "pipx", "pixi", "poetry", "rye", "tox",
+    "uv", "uvx",
+})  # fmt: skip
 _LONGEST_LINE = 4096
 _PATIENCE_S = 10.0
 
@@ -30,8 +35,9 @@ def interpreter_of(
     """Return the absolute path of the Python that ``argv`` starts, or None if the command does not tell.
 
     A Python is found by its name or path; a script, such as torchrun or accelerate, by its first line; both also
-    behind ``env NAME=VALUE`` and the other ``WRAPPERS``. What chooses a Python by rules of its own (``uv run``, a
-    shell, a compiled program) gives None. Paths stay as they are named: a virtual environment's Python is a link.
+    behind ``env NAME=VALUE`` and the other ``WRAPPERS``. Commands that choose a Python by rules of their own give
+    None: the ``CHOOSERS``, such as ``conda run``, shells and compiled programs. Paths stay as they are named: a
+    virtual environment's Python is a link.
     ``variables`` and ``folder`` are those that the command starts with; by default the caller's.
     """
     variables = os.environ if variables is None else variables
@@ -50,6 +56,8 @@ def interpreter_of(
                 return None  # of a wrapper it may be an option's value
         elif found.name in WRAPPERS:
             wrapped = True
+        elif found.name in CHOOSERS:
+            return None
         else:
             return _python(found, search, folder, variables)
     return None

@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from envkit.common.errors import InputError
-from envkit.engines.base import SOURCES, WORKER, EngineOptions, Outcome, Task, ended
+from envkit.engines.base import WORKER, EngineOptions, Outcome, Task, ended
 from envkit.engines.interpreter import interpreter_of
 from envkit.engines.process import Process, Started
 from envkit.engines.setup_messages import CantBeStarted, NoInterpreter
 from envkit.worker.initial_environment import started_with
+
+# Where workers start. An empty entry of PYTHONPATH means this folder, which must have no package that hides the user's.
+FOLDER = Path("/")
 
 
 class LocalEngine:
@@ -56,9 +59,14 @@ class LocalEngine:
         return engine
 
     def for_process(self, pid: int) -> LocalEngine:
-        """Return an engine that looks into the Python of a process that runs already, unless one is named."""
+        """Return an engine that looks into the Python of a process that runs already, unless one is named.
+
+        To look into a Python is to run it, so another user's Python is left alone.
+        """
         process = Path("/proc", str(pid))
         try:
+            if not _is_own(process):
+                return self
             argv = process.joinpath("cmdline").read_bytes().decode(errors="surrogateescape").split("\0")
             variables = started_with(process.joinpath("environ").read_bytes().decode(errors="surrogateescape"))
             return self.for_command(argv, process.joinpath("cwd").readlink(), variables)
@@ -82,7 +90,7 @@ class LocalEngine:
             elif task.arguments[0] in ("command", "instances", "ranks"):  # what these start comes last
                 argv.insert(argv.index(task.arguments[0]) + 1, die)
         try:
-            return Started(Process(argv, {**task.inherited, **task.variables}, SOURCES), task.timeout_s)
+            return Started(Process(argv, {**task.inherited, **task.variables}, FOLDER), task.timeout_s)
         except (FileNotFoundError, PermissionError) as error:
             raise InputError(CantBeStarted(argv[0], str(error.strerror))) from None
 
@@ -98,4 +106,14 @@ class LocalEngine:
         path = [f"PATH={task.inherited.get('PATH', os.defpath)}"] if task.prefix or task.folder else []
         given = {**task.passed_on, **task.variables}
         variables = [f"{name}={value}" for name, value in given.items()]
-        return ["env", "-i", "-C", str(SOURCES), *path, *variables, *self._argv(task)]
+        return ["env", "-i", "-C", str(FOLDER), *path, *variables, *self._argv(task)]
+
+
+def _is_own(process: Path) -> bool:
+    """Return whether every user ID of a process is this process's effective one (proc_pid_status(5)).
+
+    The owner of its folder in /proc does not tell: that is root for any process that turns core dumps off.
+    """
+    lines = process.joinpath("status").read_text(errors="replace").splitlines()
+    ids = next(line.split()[1:] for line in lines if line.startswith("Uid:"))
+    return {*ids} == {str(os.geteuid())}

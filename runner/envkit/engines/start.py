@@ -46,6 +46,8 @@ def main() -> NoReturn:
         at = argv.index(RANKS) + 1
         argv[at:at] = ["--rendezvous", f"{given['host']}:{given['port']}", "--node-rank", str(number)]
     try:
+        if not given["within"]:  # an empty entry of PYTHONPATH means this folder: it must have no package of the kit
+            os.chdir("/")
         os.execvpe(argv[0], argv, {**(around if given["within"] else {}), **environment, **own})
     except OSError as error:
         print(f"{argv[0]}: can't be started on {platform.node()}: {error.strerror}", file=sys.stderr)

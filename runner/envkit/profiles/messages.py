@@ -307,11 +307,16 @@ class ProjectProfile(Message):
 
     code = "profiles.of-project"
     severity = Severity.NOTE
-    template = "{name} is the project's own: {file}[, in the place of {hidden}]"
+    template = (
+        "{name} is the project's own: {file}[, in the place of {hidden}]"
+        "[; it starts your command with: {prefix:command}][; it preloads {preload:list}]"
+    )
 
     name: str
     file: str
     hidden: str | None = None
+    prefix: tuple[str, ...] = ()
+    preload: tuple[str, ...] = ()
 
 
 class HiddenProfile(Message):
@@ -326,11 +331,11 @@ class HiddenProfile(Message):
     first: str
 
 
-class OthersFolder(Message):
-    """The project's folder of profiles belongs to another user, who could have this user run anything."""
+class PassedOver(Message):
+    """Another user may have written the project's profiles, and could have this user run anything."""
 
-    code = "profiles.others-folder"
+    code = "profiles.passed-over"
     severity = Severity.WARNING
-    template = "{folder} is passed over: another user owns it, or all users can write to it"
+    template = "{path} is passed over: another user owns it, or all users can write to it"
 
-    folder: str
+    path: str

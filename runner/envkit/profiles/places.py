@@ -32,7 +32,13 @@ class Place:
 
     def names(self) -> list[str]:
         """Return the names of the profiles that are there, sorted."""
-        return sorted(path.stem for path in self.folder.glob("*.yaml"))
+        return sorted(path.stem for path in self.folder.glob("*.yaml") if self.file_of(path.stem))
+
+    def file_of(self, name: str) -> Path | None:
+        """Return the file of the profile ``name``; None if there is none, or others may have written the project's."""
+        path = self.folder / f"{name}.yaml"
+        there = os.path.isfile(path)  # noqa: PTH113 - False in a folder that may not be read
+        return path if there and (self.kind != "project" or is_trusted(path)) else None
 
 
 def places(folder: Path | None = None) -> list[Place]:
@@ -73,10 +79,25 @@ def project_folder() -> Path | None:
     return None
 
 
-def is_trusted(project: Path) -> bool:
-    """Return whether only this user, or a group that they are in, can have written the project's profiles."""
-    about = project.stat()
-    return about.st_uid == os.geteuid() and not about.st_mode & OTHERS_CAN_WRITE
+def is_trusted(path: Path) -> bool:
+    """Return whether only this user, root, or the group of a folder or file can have written it."""
+    about = path.stat()
+    return about.st_uid in (os.geteuid(), 0) and not about.st_mode & OTHERS_CAN_WRITE
+
+
+def passed_over(name: str | None = None) -> list[Path]:
+    """Return the project's folder if it is not trusted, or else its files that are not.
+
+    With ``name`` look only for the file of that profile.
+    """
+    project = project_folder()
+    if project is None:
+        return []
+    files = sorted(project.glob("*.yaml")) if name is None else [project / f"{name}.yaml"]
+    there = [path for path in files if os.path.isfile(path)]  # noqa: PTH113 - False in a folder that may not be read
+    if not is_trusted(project):
+        return [project] if there or name is None else []
+    return [path for path in there if not is_trusted(path)]
 
 
 def _configured() -> list[Path]:

@@ -23,10 +23,11 @@ from envkit.profiles.messages import (
     NameIsNotFile,
     NoProfileFile,
     NotTuned,
+    PassedOver,
     ProjectProfile,
     UnknownProfile,
 )
-from envkit.profiles.places import PROFILE_FOLDER, Kind, Place, local_folder, places
+from envkit.profiles.places import PROFILE_FOLDER, Kind, Place, local_folder, passed_over, places
 
 TUNED, BASELINE = "tuned", "baseline"
 SCHEMA = Path(__file__).resolve().parent / "schemas/profile.schema.json"
@@ -96,12 +97,15 @@ def load(name: str, folder: Path | None = None) -> Profile:
     places that follow its own. Raises InputError naming file, line and fix.
     """
     where = places(folder)
-    candidates = _candidates(name, where)
-    path = next((one for one in candidates if one.is_file()), None)
-    if path is not None:
-        if path.parent == where[0].folder and where[0].kind == "project" and not _is_file_name(name):
-            _announce(name, path, candidates)
-        return _load(path, where, chain=())
+    files = _files(name, where)
+    if folder is None and not _is_file_name(name) and name not in (TUNED, BASELINE):
+        _announce_passed_over(name)
+    if files:
+        found = _load(files[0], where, chain=())
+        if _is_of_project(files[0], where) and not _is_file_name(name):
+            hidden = str(files[1]) if len(files) > 1 else None
+            _announce(files[0], ProjectProfile(name, str(files[0]), hidden, found.prefix, found.preload))
+        return found
     if _is_file_name(name):
         raise InputError(NoProfileFile(name))
     if name == TUNED:
@@ -111,24 +115,27 @@ def load(name: str, folder: Path | None = None) -> Profile:
     raise InputError(UnknownProfile(name, tuple(str(one.folder) for one in where if one.folder.is_dir()), near))
 
 
-def listed() -> list[tuple[Profile, Place, list[Path]]]:
-    """Every profile that a name stands for here, where it is, and the files that it hides.
+def listed() -> tuple[list[tuple[Profile, Place, list[Path]]], list[InputError]]:
+    """Return every profile that a name stands for here, where it is, and the files that it hides; then bad files.
 
     They come by place, the shipped ones first, and by name.
     """
     where = places()
-    found = []
+    found, bad = [], []
     for place in reversed(where):
         for name in place.names():
-            first, *hidden = [one for one in _candidates(name, where) if one.is_file()]
+            first, *hidden = _files(name, where)
             if first.parent == place.folder:
-                found.append((_load(first, where, chain=()), place, hidden))
-    return found
+                try:
+                    found.append((_load(first, where, chain=()), place, hidden))
+                except InputError as error:
+                    bad.append(error)
+    return found, bad
 
 
 def known(name: str) -> bool:
     """Whether ``name`` stands for a profile in one of the places."""
-    return any(path.is_file() for path in _candidates(name, places()))
+    return bool(_files(name, places()))
 
 
 def anywhere(name: str) -> str:
@@ -139,9 +146,8 @@ def anywhere(name: str) -> str:
     if _is_file_name(name):
         return str(Path(name).absolute())
     where = places()
-    first = next((path for path in _candidates(name, where) if path.is_file()), None)
-    of_project = first is not None and where[0].kind == "project" and first.parent == where[0].folder
-    return str(first) if of_project else name
+    files = _files(name, where)
+    return str(files[0]) if files and _is_of_project(files[0], where) else name
 
 
 def place_of(one: Profile) -> Kind | None:
@@ -153,32 +159,45 @@ def _is_file_name(name: str) -> bool:
     return name.endswith((".yaml", ".yml"))
 
 
-def _candidates(name: str, where: Sequence[Place]) -> list[Path]:
-    """The files that ``name`` may stand for, the first that is there counts.
+def _is_of_project(path: Path, where: Sequence[Place]) -> bool:
+    return where[0].kind == "project" and path.parent == where[0].folder
+
+
+def _files(name: str, where: Sequence[Place]) -> list[Path]:
+    """Return the files that ``name`` stands for; the first counts.
 
     ``tuned`` is this machine's, whatever a project has. The baseline is the kit's: all else is compared with it.
     """
     if _is_file_name(name):
-        return [Path(name)]
+        return [Path(name)] if Path(name).is_file() else []
     if name == TUNED:
         own = [one for one in (tuned_name(), type_name()) if one]
-        return [place.folder / f"{one}.yaml" for one in own for place in where if place.kind == "user"]
-    return [place.folder / f"{name}.yaml" for place in where if name != BASELINE or place.kind == "shipped"]
+        found = [place.file_of(one) for one in own for place in where if place.kind == "user"]
+    else:
+        found = [place.file_of(name) for place in where if name != BASELINE or place.kind == "shipped"]
+    return [path for path in found if path is not None]
 
 
 def _parents(path: Path, extends: str, where: Sequence[Place]) -> list[Path]:
-    """Where the profile that the one in ``path`` extends is looked for: beside it, then in places after its own."""
+    """Return the files that ``path`` may extend: the one beside it, then those in places after its own."""
     at = next((number for number, place in enumerate(where) if place.folder == path.parent), None)
     after = [place for place in where if place.kind != "project"] if at is None else where[at + 1 :]
-    return [path.parent / f"{extends}.yaml", *(place.folder / f"{extends}.yaml" for place in after)]
+    if at is not None and where[at].kind == "project":
+        _announce_passed_over(extends)
+    beside = Place("user", path.parent) if at is None else where[at]
+    return [found for place in (beside, *after) if (found := place.file_of(extends)) is not None]
 
 
-def _announce(name: str, path: Path, candidates: Sequence[Path]) -> None:
-    """Tell, once, that a name stands for a file of the project, which others may have written."""
+def _announce(path: Path, message: Message) -> None:
+    """Tell, once for each ``path``, about a file or folder of the project, which others may have written."""
     if path not in _ANNOUNCED:
         _ANNOUNCED.add(path)
-        hidden = next((str(one) for one in candidates if one != path and one.is_file()), None)
-        announce(ProjectProfile(name, str(path), hidden))
+        announce(message)
+
+
+def _announce_passed_over(name: str) -> None:
+    for path in passed_over(name):
+        _announce(path, PassedOver(str(path)))
 
 
 def _read(path: Path) -> yamlfile.YamlFile:
@@ -192,16 +211,15 @@ def _load(path: Path, where: Sequence[Place], chain: tuple[Path, ...]) -> Profil
     data = file.data
     parent: Profile | None = None
     if data.get("extends") is not None:
-        parents = _parents(path, data["extends"], where)
-        there = [one for one in parents if one.is_file()]
+        there = _parents(path, data["extends"], where)
+        if not there:
+            near = nearest(data["extends"], where[-1].names())
+            raise file.error(("extends",), ExtendsUnknown(data["extends"], near))
         # one that is called as what it extends means that of a later place, if there is one
-        parent_path = next((one for one in there if one != path), there[0] if there else parents[-1])
+        parent_path = next((one for one in there if one != path), there[0])
         if parent_path.resolve() in (*(link.resolve() for link in chain), path.resolve()):
             circle = " -> ".join([*(link.stem for link in chain), path.stem, parent_path.stem])
             raise file.error(("extends",), ExtendsCircle(circle))
-        if not parent_path.is_file():
-            near = nearest(data["extends"], where[-1].names())
-            raise file.error(("extends",), ExtendsUnknown(data["extends"], near))
         parent = _load(parent_path, where, (*chain, path))
     return Profile(
         name=data["name"],

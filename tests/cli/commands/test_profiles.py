@@ -4,7 +4,7 @@ import json
 
 import pytest
 from envkit.profiles import profile
-from envkit.profiles.messages import HiddenProfile, OthersFolder
+from envkit.profiles.messages import HiddenProfile, PassedOver
 from envkit.profiles.places import PROFILE_FOLDER
 from envkit.rendering import text
 
@@ -61,7 +61,7 @@ def test_it_says_from_where_each_comes_and_what_is_hidden(cli, project, own_surr
 
 def test_a_folder_that_others_can_write_to_is_passed_over_and_named(cli, project):
     project.chmod(0o777)
-    assert in_one(text(OthersFolder(str(project)))) in in_one(cli("profiles").stdout)
+    assert in_one(text(PassedOver(str(project)))) in in_one(cli("profiles").stdout)
     assert "project" not in {one["from"] for one in json.loads(cli("profiles", "--json").stdout)}
 
 
@@ -69,3 +69,16 @@ def test_show_says_which_file_it_is(cli, project, simulation):
     shown = json.loads(cli("show", "glibc-retain", "--json", "--python", simulation.python).stdout)
     assert (shown["from"], shown["file"]) == ("project", str(project / "glibc-retain.yaml"))
     assert str(project / "glibc-retain.yaml") in cli("show", "glibc-retain", "--python", simulation.python).stdout
+
+
+@pytest.mark.parametrize("how", [(), ("--json",)])
+def test_one_bad_file_is_named_and_the_others_are_listed(cli, project, write_profile, how):
+    (project / "bad.yaml").write_text("name: bad\n")
+    write_profile("child", "extends: bad\n", project)
+    result = cli("profiles", *how)
+    assert result.returncode == 1
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"envkit: {project}/bad.yaml")
+    assert "jemalloc" in result.stdout
+    if how:
+        assert {one["name"] for one in json.loads(result.stdout)} == {*profile.names()}

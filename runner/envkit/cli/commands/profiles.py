@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from envkit.cli.parser import Parser
-from envkit.common.errors import MEASURED
+from envkit.common.errors import FAILED, MEASURED
 from envkit.common.plain_table import plain_table
 from envkit.profiles import needs, places, profile
 from envkit.profiles.expressions import ExpressionError
-from envkit.profiles.messages import HiddenProfile, OthersFolder
+from envkit.profiles.messages import HiddenProfile, PassedOver
 from envkit.profiles.places import Place
 from envkit.profiles.profile import Profile
 from envkit.rendering import text, text_of
@@ -27,12 +28,15 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    listed = profile.listed()
+    listed, bad = profile.listed()
+    for problem in dict.fromkeys(map(text_of, bad)):  # one for a file, and not for each that extends it
+        print(f"envkit: {problem}", file=sys.stderr)
+    status = FAILED if bad else MEASURED
     facts = needs.known({**cpu_facts(), "gpus": gpus.look()["usable"]})
     lacking = {one.name: _lacks(one, facts) for one, _, _ in listed}
     if arguments.json:
         print(json.dumps([{**_document(*entry), "does_not_apply": lacking[entry[0].name]} for entry in listed]))
-        return MEASURED
+        return status
     table = plain_table(("profile", "from", "what it does", "preloads"))
     table.columns[0].no_wrap = True  # a name is to be typed
     table.columns[0].min_width = max(len(one.name) for one, _, _ in listed)
@@ -43,13 +47,12 @@ def run(arguments: argparse.Namespace) -> int:
     for one, _, hidden in listed:
         for file in hidden:
             terminal.item(out, "note", text(HiddenProfile(one.name, str(file), str(one.path))))
-    project = places.project_folder()
-    if project is not None and not places.is_trusted(project):
-        terminal.item(out, "note", text(OthersFolder(str(project))))
+    for path in places.passed_over():
+        terminal.item(out, "note", text(PassedOver(str(path))))
     for why in dict.fromkeys(why for why in lacking.values() if why):
         names = ", ".join(name for name, lacks in lacking.items() if lacks == why)
         terminal.item(out, "note", f"does not apply here: {names}: {why}")
-    return MEASURED
+    return status
 
 
 def _document(one: Profile, place: Place, hidden: Sequence[Path]) -> dict[str, Any]:

@@ -37,14 +37,6 @@ class CostsMemory(Message):
     ratio: float
 
 
-class EffectNotVerified(Message):
-    code = "report.effect-not-verified"
-    severity = WARNING
-    template = "not verified: {keys}"
-
-    keys: tuple[str, ...]
-
-
 class NotSteady(Message):
     code = "report.not-steady"
     severity = WARNING
