@@ -42,8 +42,8 @@ def _kmp() -> list[Event]:
     return [event for event in events if event.get("arm") != "baseline" or event["event"] != "sample"]
 
 
-def _many() -> list[Event]:
-    events = events_of(12, mine={"seconds": times(0.5)}, others=SIX)
+def _many(others: dict[str, Any] = SIX) -> list[Event]:
+    events = events_of(12, mine={"seconds": times(0.5)}, others=others)
     for event in events:
         if (event["event"], event.get("arm")) == ("sample", "second"):
             event["peak_memory_bytes"] *= 2
@@ -81,6 +81,7 @@ KINDS: dict[str, Callable[[], list[Event]]] = {
     "too-few-blocks": lambda: events_of(5),
     "unfinished": lambda: events_of(3, ended=None),
     "seven": _many,
+    "eight": lambda: _many({**SIX, "learns": {"seconds": times(0.8)}, "slower": {"seconds": times(2.0)}}),
     "none-of-two": lambda: events_of(12, mine={"seconds": times(1.5)}, others={"same": {}}),
     "one-run-each": lambda: events_of(1, plan={"epochs": 10}),
     "calibration": lambda: events_of(16, mine={"seconds": times(1)}, profile="baseline"),
