@@ -128,7 +128,7 @@ class Preload(Advice):
     """``variables`` are read by ``library`` alone."""
 
     code = "report.preload"
-    template = "preload {library}, as {profile} does"
+    template = "add 'preload: [[{library}]]' to the profile; envkit show {profile} has an example"
 
     library: str
     profile: str
