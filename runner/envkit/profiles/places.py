@@ -35,7 +35,7 @@ class Place:
         return sorted(path.stem for path in self.folder.glob("*.yaml") if self.file_of(path.stem))
 
     def file_of(self, name: str) -> Path | None:
-        """Return the file of the profile ``name``; None if it is missing, or others may have written the project's."""
+        """Return the file of the profile ``name``. Return None if it is missing, or a project's and not trusted."""
         path = self.folder / f"{name}.yaml"
         there = os.path.isfile(path)  # noqa: PTH113 - False in a folder that may not be read
         return path if there and (self.kind != "project" or is_trusted(path)) else None
