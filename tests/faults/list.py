@@ -168,7 +168,7 @@ PRELOADS = (
 SHELL = (
     Fault(
         "preload-inherited", "The caller's shell has LD_PRELOAD set",
-        ("note not passed on from your environment: LD_PRELOAD",), 0,
+        ("variables not passed on from your environment: LD_PRELOAD",), 0,
         plant=planting.inherited_preload,
     ),
     Fault(
