@@ -23,6 +23,7 @@ sys.path.insert(0, str(PROJECT / "runner"))
 from envkit.common import yamlfile  # noqa: E402
 from envkit.common.errors import InputError  # noqa: E402
 from envkit.common.yamlfile import YamlFile  # noqa: E402
+from envkit.rendering import text_of  # noqa: E402
 from wheels import read_lock  # noqa: E402
 
 FILE = Path("images/variants.yaml")
@@ -196,7 +197,7 @@ def main() -> int:
         else:
             lines = overrides(variants)
     except (InputError, OSError) as error:
-        print(f"images/variants.py: {error}", file=sys.stderr)
+        print(f"images/variants.py: {text_of(error)}", file=sys.stderr)
         return 2
     print("".join(f"{line}\n" for line in lines), end="")
     return 0

@@ -232,7 +232,7 @@ MACHINE = (
     ),
     Fault(
         "noisy-neighbour", "Another program begins to compute in the middle of the measurement",
-        ("blocks disturbed from outside, for example", "others used"), 0,
+        ("blocks disturbed (e.g.", "others used"), 0,
         options=("--steps", "20", "--blocks", "2"), plant=planting.neighbour,
     ),
     Fault(

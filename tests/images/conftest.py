@@ -29,6 +29,8 @@ def tiny_project(tmp_path: Path) -> Path:
     shutil.copytree(
         PROJECT / "runner/envkit/common", tree / "runner/envkit/common", ignore=shutil.ignore_patterns("__pycache__")
     )
+    for name in ("messages.py", "rendering.py"):
+        shutil.copy(PROJECT / "runner/envkit" / name, tree / "runner/envkit")
     (tree / "runner/envkit/__init__.py").touch()
     (tree / ".venv").symlink_to(sys.prefix)
     wheels, locks = tree / "wheels", tree / "images/tiny"

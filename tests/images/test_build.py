@@ -46,7 +46,8 @@ def tree(tmp_path: Path) -> Path:
     shutil.copytree(PROJECT / "images", tree / "images", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(PROJECT / "Apptainerfile", tree)
     (tree / "runner/envkit").mkdir(parents=True)
-    shutil.copy(PROJECT / "runner/envkit/__init__.py", tree / "runner/envkit")
+    for name in ("__init__.py", "messages.py", "rendering.py"):
+        shutil.copy(PROJECT / "runner/envkit" / name, tree / "runner/envkit")
     shutil.copytree(
         PROJECT / "runner/envkit/common", tree / "runner/envkit/common", ignore=shutil.ignore_patterns("__pycache__")
     )

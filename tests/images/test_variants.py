@@ -33,7 +33,8 @@ def tree(tmp_path: Path) -> Path:
     tree = tmp_path / "project"
     shutil.copytree(PROJECT / "images", tree / "images", ignore=shutil.ignore_patterns("__pycache__"))
     (tree / "runner/envkit").mkdir(parents=True)
-    shutil.copy(PROJECT / "runner/envkit/__init__.py", tree / "runner/envkit")
+    for name in ("__init__.py", "messages.py", "rendering.py"):
+        shutil.copy(PROJECT / "runner/envkit" / name, tree / "runner/envkit")
     shutil.copytree(
         PROJECT / "runner/envkit/common", tree / "runner/envkit/common", ignore=shutil.ignore_patterns("__pycache__")
     )
@@ -138,7 +139,7 @@ def test_condas_packages_have_a_lock_and_may_have_versions(tree: Path) -> None:
         ("libraries: debian", "libraries: conda", "6: one.locks: must name a file in images/ for each of: "),
         (", torch: cpu/torch.lock", "", "6: one.locks: must name a file in images/ for each of: packages, torch"),
         ("  title:", "  jemalloc: 5.3.0\n  title:", "2: one.jemalloc: can be chosen of conda's libraries only"),
-        ("  title: A test", "  title: A test\n  title: B", "3: key 'title' stands twice"),
+        ("  title: A test", "  title: A test\n  title: B", "3: the key 'title' stands twice"),
         (VARIANT, "one: 3\n", "1: one: must have the keys title, "),
         (VARIANT, "{}\n", "1: names no variant"),
         (VARIANT, "- one\n", "1: the list of the image's variants is a mapping"),
