@@ -58,6 +58,7 @@ def require_engines(arms: Iterable[Arm], asked: Specification) -> None:
 def require_folder(folder: Path) -> None:
     """Raise InputError if no record can begin in ``folder``."""
     if record.is_begun(folder):
+        record.require_idle(folder)
         raise InputError(HoldsRun(str(folder)))
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):

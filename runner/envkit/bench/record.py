@@ -137,6 +137,16 @@ def _locked(descriptor: int, path: Path) -> int:
     return descriptor
 
 
+def require_idle(folder: Path) -> None:
+    """Raise InputError if another runner is writing to the record in ``folder``."""
+    path = folder / FILE_NAME
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # whoever reads it says why
+        return
+    os.close(_locked(descriptor, path))
+
+
 def _flush_names(folder: Path) -> None:
     """Have the name of a new file on disk too: flushing the file alone need not write its folder's entry."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
