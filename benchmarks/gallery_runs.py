@@ -88,7 +88,9 @@ class Run:
         found = self.summary.comparisons
         culprit = next((one for one in found if one.verdict == Verdict.NOT_IN_EFFECT), found[0])
         said = [text(verdict.without_speedup(self.summary, culprit))]
-        said += [f"the worker of {one['arm']} {one['problem']}" for one in self.summary.failures[-1:]]
+        for one in self.summary.failures[-1:]:
+            last = "".join(f": {line}" for line in one.get("stderr", "").strip().splitlines()[-1:])
+            said.append(f"the worker of {one['arm']} {one['problem']}{last}")
         said += [f"{check.key}: expected {check.expected}, observed {check.seen}" for one in self.summary.not_in_effect
                  for check in one.checks if not check.holds]  # fmt: skip
         return FOLDERS.sub("…/", "; ".join(said))

@@ -69,7 +69,6 @@ def test_the_guide_lists_all_and_reads_their_lines() -> None:
     guide = (PROJECT / "docs/own-script.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| (.+?) \|", guide, re.MULTILINE)
     assert dict(rows) == {name: f"{model['title']}: {model['kind']}" for name, model in MODELS.items()}
-    assert f"--metric '{TIME}'" in guide
     assert f"--loss-metric '{LOSS}'" in guide
 
 

@@ -175,7 +175,7 @@ def test_a_model_that_fails_is_on_the_page_and_the_others_go_on(measured, simula
     assert measured().returncode == 1
     text = page_file.read_text()
     failed = section(text, "Failed")
-    assert "the worker of baseline ended with exit status 2: can't open file '…/lstm.py'" in failed
+    assert "the worker of baseline ended with exit status 2 (warming up): can't open file '…/lstm.py'" in failed
     assert cells(section(text, "The map"), "Tabular perceptron")
     replace_engine(monkeypatch, "local", InstantEngine(simulation))
     assert measured().returncode == 0
