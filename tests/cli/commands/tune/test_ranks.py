@@ -34,7 +34,7 @@ def test_ranks_threads_and_allocators_are_searched(tuned, cli, engine, local, to
     assert result.returncode == 0, result
     found = written(local)
     assert (found.ranks, found.preload) == (2, ("jemalloc",))
-    assert "left out ranks=sixteen: trains on 16 ranks, and here 2 cores are usable" in words(result.stdout)
+    assert "left out ranks=sixteen: trains on 16 ranks, and this process can use 2 cores" in words(result.stdout)
     assert "Waiting tuned's ranks communicate" in words(result.stdout)
     plan = Plan.from_json(record.read(tmp_path / "tuning/confirmation")[0]["plan"])
     assert [arm.ranks for arm in plan.arms] == [None, None, 2]
