@@ -214,7 +214,7 @@ def test_a_memory_limit_is_an_option_of_docker_s_and_is_in_no_other_text(cli, im
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["jemaloc"], "did you mean jemalloc?"),
+        (["jemaloc"], "did you mean 'jemalloc'"),
         (["tuned"], "this machine has no tuned profile yet; make one with: envkit tune"),
         (["tcmalloc"], "profile 'tcmalloc' preloads tcmalloc, which is not installed"),
         (["baseline", "--engine", "lokal"], "no engine 'lokal'"),

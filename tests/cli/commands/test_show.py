@@ -78,7 +78,7 @@ def test_json(show):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["jemaloc"], "did you mean jemalloc?"),
+        (["jemaloc"], "did you mean 'jemalloc'"),
         (["interleave"], "profile 'interleave' needs numa_nodes to be 2 or more, and here it is 1"),
         (["baseline", "--engine", "lokal"], "no engine 'lokal'; did you mean 'local'?; there are: local, "),
     ],
