@@ -262,7 +262,7 @@ def path_of(name: str, folder: Path) -> Path:
 def load(name: str, folder: Path) -> Baseline:
     """The baseline ``name`` in ``folder``, or that in the file ``name`` where it looks like a path.
 
-    Raises InputError if there is none, or it is damaged, was edited, or has another schema.
+    Raise InputError if the file is missing, damaged, edited, or has another schema.
     """
     if "/" in name or name.endswith(".json"):
         path = Path(name)

@@ -1,6 +1,6 @@
 """Did two arms learn the same? Their losses on the same batches, beside by how much rounding may move these.
 
-Those of a user's command may be of other batches each time: they are held against each other as ``envkit.stats.curves``
+A user command may draw other batches each time. Its losses are compared as ``envkit.stats.curves``
 says.
 """
 

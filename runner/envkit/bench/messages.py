@@ -1,4 +1,4 @@
-"""Messages of measuring. What is wrong with a worker is a clause whose subject is the worker."""
+"""Messages of measuring. A problem of a worker is a clause whose subject is the worker."""
 
 from __future__ import annotations
 
