@@ -323,5 +323,7 @@ def test_hosts_are_an_unknown_option(refused, command, tmp_path):
 def test_a_training_can_be_named_to_make(target):
     """It stands last, behind all options."""
     given = ["ARGS=--budget 5m -- python train.py", "PROFILE=glibc-retain", "WORKLOAD="]
-    printed = subprocess.run(["make", "-n", target, *given], cwd=PROJECT, capture_output=True, text=True, check=True)
+    printed = subprocess.run(
+        ["make", "--no-print-directory", "-n", target, *given], cwd=PROJECT, capture_output=True, text=True, check=True
+    )
     assert printed.stdout.splitlines()[-1].endswith(" --budget 5m -- python train.py")
