@@ -23,7 +23,7 @@ from tests.test_structure import imported, modules, package, tree
 OUTPUT = (
     "envkit.api", "envkit.cli", "envkit.report", "envkit.checks.this_process", "envkit.engines.start",
     "envkit.common.progress", "envkit.cluster.fleet.diff_screen", "envkit.cluster.fleet.page",
-    "envkit.cluster.fleet.screen",
+    "envkit.cluster.fleet.screen", "envkit.profiles.formats",
 )  # fmt: skip
 # Modules that make text of a message to hand it on, because what they call holds text still. The aim is none.
 RENDERS_TO_HAND_ON = {
@@ -42,15 +42,15 @@ FREE_TEXT: dict[str, tuple[int, int, int]] = {
     "analysis": (27, 0, 65),
     "bench": (67, 0, 92),
     "checks": (4, 0, 122),
-    "cli": (173, 16, 232),
+    "cli": (172, 16, 232),
     "cluster": (25, 0, 165),
     "common": (0, 0, 5),
     "engines": (19, 2, 52),
     "envkit": (0, 1, 0),
-    "profiles": (22, 0, 102),
+    "profiles": (0, 0, 0),
     "report": (0, 0, 232),
     "stats": (2, 0, 11),
-    "tuning": (28, 1, 59),
+    "tuning": (26, 1, 59),
     "worker": (57, 1, 121),
 }
 

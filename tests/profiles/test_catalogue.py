@@ -7,11 +7,53 @@ from envkit.common.errors import InputError
 from envkit.common.messages import InFile
 from envkit.profiles import catalogue, profile
 from envkit.profiles.catalogue import LIBRARIES, check, load, readers, require, versions
+from envkit.profiles.catalogue_messages import (
+    GET,
+    BadPattern,
+    BadReader,
+    BadType,
+    BothKeys,
+    LimitNotAWholeNumber,
+    MissingText,
+    NotAUrl,
+    OneOfTwoKeys,
+    TypeNeedsKey,
+    UnknownEntryKey,
+    UnquotedWords,
+)
 from envkit.profiles.environment import Environment
 from envkit.profiles.messages import CantBeUsed, SetsInVain
 from envkit.profiles.resolve import resolve
+from envkit.profiles.setting_messages import (
+    BadValue,
+    BadValueOfKey,
+    CorrectKey,
+    CorrectName,
+    GetReader,
+    InVain,
+    MoreThanTaken,
+    NeedsVersion,
+    NobodyReads,
+    RemoveOrGet,
+    RemoveOrUpdate,
+    UnknownKey,
+    UnknownName,
+    VersionDoesNotRead,
+    Write,
+    WriteAtMost,
+)
+from envkit.profiles.value_messages import (
+    AtLeast,
+    FromTo,
+    ListOfWholeNumbers,
+    NotAWholeNumber,
+    NotAWord,
+    OutOfRange,
+    UnknownAffinity,
+    WholeNumbers,
+)
 from envkit.profiles.values import TYPES
-from envkit.rendering import text_of
+from envkit.rendering import text
 from envkit.worker.evidence import PROBES
 from envkit.worker.image.libraries import FILE_NAMES
 from envkit.worker.performance_variables import is_performance_variable
@@ -36,11 +78,11 @@ WITH_GPUS = {
 EVERYTHING = frozenset(LIBRARIES)
 
 
-def problem(name: str, value: str, present=EVERYTHING, known=None) -> str | None:
+def problem(name: str, value: str, present=EVERYTHING, known=None) -> InVain | None:
     """What the check says of one variable."""
     found = check({name: value}, present, known or {})
     assert len(found) <= 1
-    return str(found[0]) if found else None
+    return found[0].message if found else None
 
 
 # What is in the catalogue
@@ -89,19 +131,19 @@ def test_a_shipped_profile_for_gpus_needs_some(name):
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("read_by: {glib: any}", "read_by"),
-        ("read_by: {glibc: 2.35}", "read_by"),
-        ("type: inteeger", "'type' is one of"),
-        ("type: word", "type word needs 'words'"),
-        ("type: word\n  words: [true]", "quote each of 'words'"),
-        ("min: '1'", "'min' is not a whole number"),
-        ("pattern: '('\n  shape: x", "can't be compiled"),
-        ("pattern: x", "'pattern' and 'shape' go together"),
-        ("source: the manual", "'source' is not a URL"),
-        ("does: ''", "'does' is missing"),
-        ("not_observable: it hides", "give one of 'verified_by' and 'not_observable'"),
-        ("sorce: x", "unknown key 'sorce' (did you mean 'source'?)"),
-        ("type: settings\n  keys: {a: {type: integer, defalt: '1'}}", "a: unknown key 'defalt'"),
+        ("read_by: {glib: any}", BadReader("SOME", "glib", "any")),
+        ("read_by: {glibc: 2.35}", BadReader("SOME", "glibc", "2.35")),
+        ("type: inteeger", BadType("SOME", tuple(TYPES))),
+        ("type: word", TypeNeedsKey("SOME", "word", "words")),
+        ("type: word\n  words: [true]", UnquotedWords("SOME")),
+        ("min: '1'", LimitNotAWholeNumber("SOME", "min")),
+        ("pattern: '('\n  shape: x", BadPattern("SOME", "missing ), unterminated subpattern at position 0")),
+        ("pattern: x", BothKeys("SOME", "pattern", "shape")),
+        ("source: the manual", NotAUrl("SOME")),
+        ("does: ''", MissingText("SOME", "does")),
+        ("not_observable: it hides", OneOfTwoKeys("SOME", "verified_by", "not_observable")),
+        ("sorce: x", UnknownEntryKey("SOME", "sorce", "source")),
+        ("type: settings\n  keys: {a: {type: integer, defalt: '1'}}", UnknownEntryKey("a", "defalt", "default")),
     ],
 )
 def test_wrong_catalogue_data_is_an_error_that_names_file_and_line(tmp_path, text, wrong):
@@ -113,7 +155,7 @@ def test_wrong_catalogue_data_is_an_error_that_names_file_and_line(tmp_path, tex
     found = refusal(catalogue.read, path)
     assert isinstance(found, InFile)
     assert found.file == str(path)
-    assert wrong in text_of(InputError(found.problem))
+    assert found.problem == wrong
 
 
 # What the check finds
@@ -130,8 +172,7 @@ def test_wrong_catalogue_data_is_an_error_that_names_file_and_line(tmp_path, tex
     ],
 )
 def test_an_unknown_variable_comes_with_the_nearest_name(name, near):
-    said = f"{name}: no library is known to read it (did you mean '{near}'?)"
-    assert problem(name, "1") == f"{said}; correct the name"
+    assert problem(name, "1") == InVain(name, UnknownName(near), CorrectName())
 
 
 @pytest.mark.parametrize(
@@ -143,10 +184,9 @@ def test_a_variable_that_can_not_change_the_outcome_is_of_no_concern(name):
 
 def test_a_variable_that_nothing_in_the_image_reads():
     present = readers(INSPECTION)
-    assert "nothing in this image reads it, only nccl would" in problem("NCCL_DEBUG", "INFO", present)
+    assert problem("NCCL_DEBUG", "INFO", present).wrong == NobodyReads(("nccl",))
     without = readers({**INSPECTION, "libraries": {}})
-    said = "remove it, or get jemalloc: apt-get install libjemalloc2"
-    assert said in problem("MALLOC_CONF", "thp:always", without)
+    assert problem("MALLOC_CONF", "thp:always", without).fix == RemoveOrGet((GetReader("jemalloc", GET["jemalloc"]),))
     # installed is enough here: whether it is preloaded and runs is seen in the worker
     assert problem("KMP_BLOCKTIME", "0", present) is None
 
@@ -165,12 +205,14 @@ def test_who_is_in_an_image():
 
 def test_versions_that_do_not_read_it():
     old = problem("MIMALLOC_PURGE_DELAY", "0", known={"mimalloc": "2.0.9"})
-    assert old.endswith("mimalloc 2.0.9 does not read it; remove it; it needs mimalloc >=2.1")
+    fix = RemoveOrUpdate(("mimalloc >=2.1",))
+    assert old == InVain("MIMALLOC_PURGE_DELAY", VersionDoesNotRead(("mimalloc 2.0.9",)), fix)
     assert problem("MIMALLOC_PURGE_DELAY", "0", known={"mimalloc": "2.1.7"}) is None
     assert problem("MIMALLOC_DECOMMIT_DELAY", "0", known={"mimalloc": "2.1.7"}) is not None
     assert problem("MIMALLOC_PURGE_DELAY", "0") is None  # it may be new enough
     hugetlb = "glibc.malloc.hugetlb=1"
-    assert "needs version 2.35 and the image has 2.31" in problem("GLIBC_TUNABLES", hugetlb, known={"glibc": "2.31"})
+    key = "glibc.malloc.hugetlb"
+    assert problem("GLIBC_TUNABLES", hugetlb, known={"glibc": "2.31"}).wrong == NeedsVersion(key, "2.35", "2.31")
     assert problem("GLIBC_TUNABLES", hugetlb, known={"glibc": "2.36"}) is None
 
 
@@ -185,7 +227,9 @@ def test_versions_that_do_not_read_it():
 def test_what_malloc_drops_although_the_loader_takes_it(name, value, version, newer):
     """glibc's loader lists it as if it were in force."""
     said = problem(name, value, known={"glibc": version})
-    assert f"a version before {newer} takes, and the image has {version}; write " in said
+    assert isinstance(said.wrong, MoreThanTaken)
+    assert (said.wrong.newer, said.wrong.version) == (newer, version)
+    assert said.fix == WriteAtMost(said.wrong.most)
     assert problem(name, value, known={"glibc": newer}) is None
     assert problem(name, value) is None  # it may be new enough
 
@@ -194,9 +238,9 @@ def test_what_is_wrong_is_refused_with_the_first_problem_and_the_number_of_the_o
     def environment(**variables):
         return Environment("mine", "", variables, {}, (), {}, "same")
 
-    fix = "write a whole number from 1 to 2147483647, or several separated by commas"
+    fix = Write(ListOfWholeNumbers(FromTo(1, 2147483647)))
     found = refusal(require, environment(OMP_NUM_THREADS="0", OMP_NUM_TREADS="2"), INSPECTION)
-    assert found == CantBeUsed("mine", SetsInVain("OMP_NUM_THREADS", "'0' is out of range", fix, more=1))
+    assert found == CantBeUsed("mine", SetsInVain("OMP_NUM_THREADS", BadValue("0", OutOfRange()), fix, more=1))
     unknown = environment(OMP_NUM_TREADS="2", MALLOC_CONF="new_key:1", GLIBC_TUNABLES="glibc.malloc.new=1")
     with pytest.raises(InputError):
         require(unknown, INSPECTION)
@@ -335,16 +379,19 @@ def test_values_that_are_taken(name, value):
 def test_values_that_are_not_taken_and_what_would_be(name, value):
     said = problem(name, value)
     assert said is not None
-    assert said.startswith(f"{name}: ")
-    assert "; write " in said or "; correct " in said
+    assert said.variable == name
+    assert isinstance(said.fix, Write | CorrectKey)
 
 
 def test_a_wrong_key_or_word_comes_with_the_nearest_one():
-    assert "'thpp' is not known (did you mean 'thp'?)" in problem("MALLOC_CONF", "thpp:always")
-    assert "(did you mean 'glibc.malloc.hugetlb'?)" in problem("GLIBC_TUNABLES", "glibc.malloc.hugtlb=1")
-    assert "(did you mean 'compact'?)" in problem("KMP_AFFINITY", "granularity=fine,kompact")
-    assert "(did you mean 'close'?)" in problem("OMP_PROC_BIND", "CLOS")
-    assert problem("MALLOC_CONF", "dirty_decay_ms:x") == (
+    assert problem("MALLOC_CONF", "thpp:always").wrong == UnknownKey("thpp", "thp")
+    assert problem("GLIBC_TUNABLES", "glibc.malloc.hugtlb=1").wrong.suggestion == "glibc.malloc.hugetlb"
+    assert problem("KMP_AFFINITY", "granularity=fine,kompact").wrong.refused == UnknownAffinity("kompact", "compact")
+    assert problem("OMP_PROC_BIND", "CLOS").wrong.refused == NotAWord("close")
+    number = problem("MALLOC_CONF", "dirty_decay_ms:x")
+    wrong = BadValueOfKey("dirty_decay_ms", "x", NotAWholeNumber())
+    assert number == InVain("MALLOC_CONF", wrong, Write(WholeNumbers(AtLeast(-1))))
+    assert text(number) == (
         "MALLOC_CONF: dirty_decay_ms's value 'x' is not a whole number; write a whole number from -1 on"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from envkit import rendering
 from envkit.profiles.messages import NeedsOther, NeedsText
 from envkit.profiles.needs import described, known, of_kind, together, unmet
 
@@ -73,4 +74,4 @@ def test_what_settings_need_together(needs, both):
     ],
 )
 def test_how_a_need_is_shown(fact, wanted, text):
-    assert described(fact, wanted) == text
+    assert rendering.text(described(fact, wanted)) == text

@@ -35,7 +35,7 @@ from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, Input
 from envkit.engines import apptainer
 from envkit.engines.messages import ImageUnreadable
 from envkit.profiles import needs, profile
-from envkit.profiles.messages import DoesNotApply
+from envkit.profiles.messages import DoesNotApplyToNode
 from envkit.rendering import text_of
 from envkit.worker.host import cpu_facts
 
@@ -189,7 +189,7 @@ def _require_kind(settings: Settings) -> None:
     for one in map(profile.load, sorted(named)):
         found = needs.unmet(needs.of_kind(one.needs), facts)
         if found is not None:
-            raise InputError(DoesNotApply(one.name, found[1], "name other nodes", "this node"))
+            raise InputError(DoesNotApplyToNode(one.name, found[1]))
 
 
 def _require_same_nodes(folder: Path, here: str) -> None:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from envkit.profiles import catalogue
+from envkit.profiles.catalogue_messages import GET, PART_OF_PROFILE
 from envkit.profiles.profile import Profile
-from envkit.profiles.resolve import GET, THREADS
+from envkit.profiles.resolve import THREADS
 
 # Which library is expected where this is seen in a worker's evidence. Any other runtime or allocator is there anyway.
 BROUGHT_BY = {
@@ -82,7 +83,7 @@ def _only(profile: Profile, kept: Collection[str], what: str, title: str) -> Pro
         profile,
         name=f"{profile.name}-{re.sub(r'[^A-Za-z0-9_.]+', '-', what).strip('-')}",  # it becomes a file's name
         title=title,
-        reason=f"A part of the profile {profile.name}, to see what each of its settings is worth.",
+        reason=PART_OF_PROFILE,
         source=str(profile.path),
         extends=None,
         preload=tuple(library for library in profile.preload if library in kept),

@@ -17,31 +17,54 @@ from typing import Any, Literal
 
 from envkit.common import yamlfile
 from envkit.common.errors import InputError
-from envkit.common.suggestion import suggestion
+from envkit.common.suggestion import nearest as nearest_word
 from envkit.common.yamlfile import YamlFile
+from envkit.messages import Message
+from envkit.profiles.catalogue_messages import (
+    COMES,
+    GET,
+    PART,
+    BadLimits,
+    BadPattern,
+    BadReader,
+    BadType,
+    BothKeys,
+    EntryNotAMapping,
+    InTwoFiles,
+    LimitNotAWholeNumber,
+    MissingText,
+    NoReaders,
+    NotAUrl,
+    NotTexts,
+    OneOfTwoKeys,
+    TypeNeedsKey,
+    UnknownEntryKey,
+    UnquotedWords,
+    WrongTypeOfKey,
+)
 from envkit.profiles.environment import Environment
 from envkit.profiles.messages import CantBeUsed, SetsInVain
-from envkit.profiles.resolve import GET
+from envkit.profiles.setting_messages import (
+    BadValue,
+    CorrectName,
+    GetReader,
+    InVain,
+    NobodyReads,
+    RemoveOrGet,
+    RemoveOrUpdate,
+    UnknownKey,
+    UnknownName,
+    VersionDoesNotRead,
+    Write,
+)
 from envkit.profiles.values import TYPES, Kind, SettingsError, numbers, refusal
 from envkit.worker.performance_variables import is_performance_variable
 
 FOLDER = Path(__file__).resolve().parent / "variables"
 # Who reads variables, by logical name, and how it comes into an image.
 LIBRARIES = {
-    "gnu-openmp": "PyTorch's wheels bring it",
-    "intel-openmp": GET["intel-openmp"],
-    "llvm-openmp": GET["llvm-openmp"],
-    "glibc": "it is the C library of most distributions",
-    "jemalloc": GET["jemalloc"],
-    "tcmalloc": GET["tcmalloc"],
-    "mimalloc": GET["mimalloc"],
-    "onednn": "it is built into PyTorch",
-    "mkl": "it is built into PyTorch for x86-64",
-    "pytorch": "pip install torch",
-    "cuda": "install a CUDA build of PyTorch",
-    "nccl": "install a CUDA build of PyTorch",
-    "loader": "every system has one",
-    "python": "every image has it",
+    **{name: GET[name] for name in ("intel-openmp", "llvm-openmp", "jemalloc", "tcmalloc", "mimalloc")},
+    **COMES,
 }
 _ENTRY_KEYS = ("read_by", "default", "does", "source", "verified_by", "not_observable", "same_as")
 _KIND_KEYS = ("type", "min", "max", "max_before", "above", "below", "words", "exact", "units", "pattern", "shape",
@@ -73,11 +96,13 @@ class Problem:
 
     variable: str
     kind: Literal["unknown", "unread", "value"]  # unknown: not in the catalogue, whose fault that may be
-    wrong: str
-    fix: str
+    wrong: Message
+    fix: Message
 
-    def __str__(self) -> str:
-        return f"{self.variable}: {self.wrong}; {self.fix}"
+    @property
+    def message(self) -> InVain:
+        """The problem with its mend."""
+        return InVain(self.variable, self.wrong, self.fix)
 
 
 @cache
@@ -87,14 +112,14 @@ def load() -> dict[str, Variable]:
     for path in sorted(FOLDER.glob("*.yaml")):
         for name, variable in read(path).items():
             if name in found:
-                raise InputError(f"{path}: {name} is in another file too; remove one")
+                raise InputError(InTwoFiles(str(path), name))
             found[name] = variable
     return found
 
 
 def read(path: Path) -> dict[str, Variable]:
     """The variables of one file."""
-    file = yamlfile.read(path, "a part of the catalogue", own=True)
+    file = yamlfile.read(path, PART, own=True)
     return {name: _variable(file, name) for name in file.data}
 
 
@@ -105,17 +130,17 @@ def _variable(file: YamlFile, name: str) -> Variable:
     _only(file, (name,), entry, (*_ENTRY_KEYS, *_KIND_KEYS))
     for key in ("default", "does", "source"):
         if not isinstance(entry.get(key), str) or not entry[key]:
-            raise file.error((name,), f"{name}: '{key}' is missing or not a text")
+            raise file.error((name,), MissingText(name, key))
     if not entry["source"].startswith("https://"):
-        raise file.error((name,), f"{name}: 'source' is not a URL")
+        raise file.error((name,), NotAUrl(name))
     if ("verified_by" in entry) == ("not_observable" in entry):
-        raise file.error((name,), f"{name}: give one of 'verified_by' and 'not_observable'")
+        raise file.error((name,), OneOfTwoKeys(name, "verified_by", "not_observable"))
     read_by = entry.get("read_by")
     if not isinstance(read_by, dict) or not read_by:
-        raise file.error((name,), f"{name}: 'read_by' is a mapping of libraries to versions")
+        raise file.error((name,), NoReaders(name))
     for library, versions in read_by.items():
         if library not in LIBRARIES or not _READS.fullmatch(str(versions)):
-            raise file.error((name,), f"{name}: 'read_by' has {library}: {versions}; write for example glibc: any")
+            raise file.error((name,), BadReader(name, str(library), str(versions)))
     return Variable(
         name, dict(read_by), _kind(file, (name,), entry), entry["default"], entry["does"], entry["source"],
         entry.get("verified_by"), entry.get("not_observable"),
@@ -124,39 +149,40 @@ def _variable(file: YamlFile, name: str) -> Variable:
 
 def _only(file: YamlFile, at: tuple[str | int, ...], entry: Any, allowed: tuple[str, ...]) -> None:
     if not isinstance(entry, dict):
-        raise file.error(at, f"{at[-1]} is a mapping")
+        raise file.error(at, EntryNotAMapping(str(at[-1])))
     for key in entry:
         if key not in allowed:
-            raise file.error((*at, key), f"{at[-1]}: unknown key '{key}'{suggestion(key, allowed)}")
+            raise file.error((*at, key), UnknownEntryKey(str(at[-1]), key, nearest_word(key, allowed)))
 
 
 def _kind(file: YamlFile, at: tuple[str | int, ...], entry: dict[str, Any]) -> Kind:
     """Which values are allowed; ``entry`` has been checked for unknown keys."""
+    name = str(at[-1])
     if entry.get("type") not in TYPES:
-        raise file.error(at, f"{at[-1]}: 'type' is one of {', '.join(TYPES)}")
+        raise file.error(at, BadType(name, tuple(TYPES)))
     types: dict[str, type[Any]] = {
         "words": list, "keys": dict, "max_before": dict, "exact": bool, "tight": bool, "hex": bool, "pattern": str,
     }  # fmt: skip
     for key, wanted in types.items():
         if not isinstance(entry.get(key, wanted()), wanted):
-            raise file.error(at, f"{at[-1]}: '{key}' has the wrong type")
+            raise file.error(at, WrongTypeOfKey(name, key))
     if not all(isinstance(word, str) for word in entry.get("words", [])):
-        raise file.error(at, f"{at[-1]}: quote each of 'words' that YAML takes for something else")
+        raise file.error(at, UnquotedWords(name))
     for key in ("min", "max", "above", "below"):
         if type(entry.get(key, 0)) is not int:
-            raise file.error(at, f"{at[-1]}: '{key}' is not a whole number")
+            raise file.error(at, LimitNotAWholeNumber(name, key))
     limits = entry.get("max_before", {})
     if not all(isinstance(version, str) and type(most) is int for version, most in limits.items()):
-        raise file.error(at, f"{at[-1]}: 'max_before' is a mapping of versions, quoted, to whole numbers")
+        raise file.error(at, BadLimits(name))
     needs = {"word": "words", "words": "words", "boolean": "words", "size": "units", "settings": "keys"}
     if entry["type"] in needs and not entry.get(needs[entry["type"]]):
-        raise file.error(at, f"{at[-1]}: type {entry['type']} needs '{needs[entry['type']]}'")
+        raise file.error(at, TypeNeedsKey(name, entry["type"], needs[entry["type"]]))
     if ("pattern" in entry) != ("shape" in entry):
-        raise file.error(at, f"{at[-1]}: 'pattern' and 'shape' go together")
+        raise file.error(at, BothKeys(name, "pattern", "shape"))
     try:
         re.compile(entry.get("pattern", ""))
     except re.error as error:
-        raise file.error(at, f"{at[-1]}: 'pattern' can't be compiled: {error}") from None
+        raise file.error(at, BadPattern(name, str(error))) from None
     keys = {}
     for key, setting in entry.get("keys", {}).items():
         inner = (*at, "keys", key)
@@ -164,7 +190,7 @@ def _kind(file: YamlFile, at: tuple[str | int, ...], entry: dict[str, Any]) -> K
         keys[key] = _kind(file, inner, {"hex": entry.get("hex", False), **setting})
     about = {key: entry[key] for key in _SETTING_KEYS if key in entry}
     if not all(isinstance(text, str) for text in about.values()):
-        raise file.error(at, f"{at[-1]}: {', '.join(_SETTING_KEYS)} are texts; quote them")
+        raise file.error(at, NotTexts(name, _SETTING_KEYS))
     given = {key: entry[key] for key in _KIND_KEYS if key in entry}
     return Kind(**{**given, **about, "words": tuple(entry.get("words", ())), "keys": keys})
 
@@ -232,20 +258,19 @@ def _check(name: str, value: str, readers: Collection[str], versions: Mapping[st
         return _unknown(name)
     present = [library for library in variable.read_by if library in readers]
     if not present:
-        ways = "; or ".join(f"{library}: {LIBRARIES[library]}" for library in variable.read_by)
-        wrong = f"nothing in this image reads it, only {' and '.join(variable.read_by)} would"
-        return Problem(name, "unread", wrong, f"remove it, or get {ways}")
+        ways = tuple(GetReader(library, LIBRARIES[library]) for library in variable.read_by)
+        return Problem(name, "unread", NobodyReads(tuple(variable.read_by)), RemoveOrGet(ways))
     fitting = [library for library in present if _reads(variable.read_by[library], versions.get(library))]
     if not fitting:
-        older = ", ".join(f"{library} {versions[library]}" for library in present)
-        wanted = ", ".join(f"{library} {variable.read_by[library]}" for library in present)
-        return Problem(name, "unread", f"{older} does not read it", f"remove it; it needs {wanted}")
+        older = tuple(f"{library} {versions[library]}" for library in present)
+        wanted = tuple(f"{library} {variable.read_by[library]}" for library in present)
+        return Problem(name, "unread", VersionDoesNotRead(older), RemoveOrUpdate(wanted))
     try:
         refused = refusal(variable.kind, value, next((versions[one] for one in fitting if one in versions), None))
     except SettingsError as error:
-        return Problem(name, "unknown" if error.unknown_key else "value", str(error), error.fix)
+        return Problem(name, "unknown" if isinstance(error.message, UnknownKey) else "value", error.message, error.fix)
     if refused is not None:
-        return Problem(name, "value", f"'{value}' {refused}", f"write {variable.kind.allowed()}")
+        return Problem(name, "value", BadValue(value, refused), Write(variable.kind.allowed()))
     return None
 
 
@@ -257,8 +282,7 @@ def _unknown(name: str) -> Problem | None:
             return None
         if difflib.SequenceMatcher(None, name.upper(), near).ratio() < _NEAR:
             return None
-    wrong = "no library is known to read it" + (f" (did you mean '{near}'?)" if near else "")
-    return Problem(name, "unknown", wrong, "correct the name")
+    return Problem(name, "unknown", UnknownName(near), CorrectName())
 
 
 def _reads(wanted: str, version: str | None) -> bool:

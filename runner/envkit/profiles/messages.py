@@ -138,12 +138,30 @@ class DoesNotApply(Message):
     """A profile is for other machines."""
 
     code = "profiles.does-not-apply"
-    template = "profile '{profile}' {reason}: it does not apply to {where}; {fix}"
+    template = "profile '{profile}' {reason}: it does not apply to this machine; choose another"
 
     profile: str
     reason: Message
-    fix: str = "choose another"
-    where: str = "this machine"
+
+
+class TunedElsewhere(Message):
+    """A tuned profile is for another processor."""
+
+    code = "profiles.tuned-elsewhere"
+    template = "profile '{profile}' {reason}: it does not apply to this machine; tune for this one with: envkit tune"
+
+    profile: str
+    reason: Message
+
+
+class DoesNotApplyToNode(Message):
+    """A profile is for other machines than a node of a cluster."""
+
+    code = "profiles.does-not-apply-to-node"
+    template = "profile '{profile}' {reason}: it does not apply to this node; name other nodes"
+
+    profile: str
+    reason: Message
 
 
 class NeedsNumber(Message):
@@ -156,6 +174,40 @@ class NeedsNumber(Message):
     least: int
     here: int
     counted: str | None = None  # what the fact counts
+
+
+class NumberNeeded(Message):
+    """What a profile needs, of a number. ``least`` may be an expression."""
+
+    code = "profiles.number-needed"
+    severity = Severity.NOTE
+    template = "{fact} of {least} or more"
+
+    fact: str
+    least: str
+
+
+class TextNeeded(Message):
+    """Which kinds of machine a profile is for."""
+
+    code = "profiles.text-needed"
+    severity = Severity.NOTE
+    template = "{fact} {wanted:or}"
+
+    fact: str
+    wanted: tuple[str, ...]
+
+
+class OtherNeeded(Message):
+    """Which kinds of machine a profile is not for."""
+
+    code = "profiles.other-needed"
+    severity = Severity.NOTE
+    template = "a {fact} other than {excluded:or}[, because {because}]"
+
+    fact: str
+    excluded: tuple[str, ...]
+    because: str | None = None
 
 
 class NeedsText(Message):
@@ -219,8 +271,8 @@ class GpusUnusable(Message):
 
     needs: Message
     python: str
-    problem: str
-    fix: str
+    problem: str | Message
+    fix: str | Message
 
 
 class HasRanks(Message):
@@ -280,8 +332,8 @@ class SetsInVain(Message):
     template = "sets {variable}: {wrong}; {fix}[, or give {option}][ (and {more} more)]"
 
     variable: str
-    wrong: str
-    fix: str
+    wrong: Message
+    fix: Message
     option: str | None = None  # which lets the setting pass
     more: int | None = None  # other settings like it
 
@@ -295,8 +347,8 @@ class NotExpressible(Message):
     profile: str
     format: str
     name: str
-    problem: str
-    fix: str
+    problem: Message
+    fix: Message
 
 
 # Places.

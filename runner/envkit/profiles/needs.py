@@ -6,14 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from envkit.messages import Message
+from envkit.profiles.catalogue_messages import COUNTED
 from envkit.profiles.expressions import FACTS, expand
-from envkit.profiles.messages import NeedsNumber, NeedsOther, NeedsText
+from envkit.profiles.messages import NeedsNumber, NeedsOther, NeedsText, NumberNeeded, OtherNeeded, TextNeeded
 
 # Facts that are texts: a profile can need one, and no expression can refer to it.
 CPU_VENDOR = "cpu_vendor"
 TEXT_FACTS = (CPU_VENDOR,)
-# What there is to know of a fact's number.
-COUNTED = {"gpus": "those that training on --device cuda could use"}
 
 # As profiles have them: by fact the least number or an expression for it; of a text those that will do, one or a list,
 # or under ``not`` those that will not, with the reason under ``because``.
@@ -47,13 +46,14 @@ def unmet(needs: Needs, facts: Mapping[str, Any]) -> tuple[str, Message] | None:
     return None
 
 
-def described(fact: str, wanted: Any) -> str:
+def described(fact: str, wanted: Any) -> Message:
     """Return a need as a line of ``envkit show``, before host facts are filled in."""
     if fact not in TEXT_FACTS:
-        return f"{fact} of {wanted} or more"
+        return NumberNeeded(fact, str(wanted))
     allowed, excluded, because = _texts(wanted)
-    text = f"{fact} {' or '.join(allowed)}" if allowed is not None else f"a {fact} other than {' or '.join(excluded)}"
-    return f"{text}, because {because}" if because else text
+    if allowed is not None:
+        return TextNeeded(fact, tuple(allowed))
+    return OtherNeeded(fact, tuple(excluded), because or None)
 
 
 def together(all_needs: Iterable[Needs]) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from typing import Any
 from envkit.common.errors import InputError
 from envkit.common.messages import About
 from envkit.profiles import needs
+from envkit.profiles.catalogue_messages import GET
 from envkit.profiles.environment import Environment
 from envkit.profiles.expressions import FACTS, MACHINE_NODES, ExpressionError, expand
 from envkit.profiles.messages import (
@@ -22,22 +23,13 @@ from envkit.profiles.messages import (
     LibraryMissing,
     NeedsCores,
     PathUnpreloadable,
+    TunedElsewhere,
     TunedForOther,
 )
 from envkit.profiles.preload_links import ENDS_A_NAME
 from envkit.profiles.profile import Profile
 from envkit.worker.performance_variables import PRELOAD
 
-# How to get a library that is missing, by logical name.
-GET = {
-    "intel-openmp": "pip install intel-openmp",
-    "llvm-openmp": "apt-get install libomp5",
-    "jemalloc": "apt-get install libjemalloc2, or conda install -c conda-forge jemalloc",
-    "tcmalloc": "apt-get install libtcmalloc-minimal4, or conda install -c conda-forge gperftools",
-    "mimalloc": "apt-get install libmimalloc2.0 (Debian 13: libmimalloc3, which lacks options that some profiles set)",
-    "mkl-dispatch": "the kit brings it, for x86-64 only",
-    "flush-to-zero": "the kit brings it, for x86-64 only",
-}
 # torchrun gives ranks one thread where this says nothing (torch/distributed/run.py); by itself ATen has as many as MKL
 # takes, which is one for each core (aten/src/ATen/ParallelOpenMP.cpp).
 THREADS = "OMP_NUM_THREADS"
@@ -131,8 +123,7 @@ def _of_its_rank(profile: Profile, inspection: Mapping[str, Any]) -> Mapping[str
 def _require_cpu(profile: Profile, inspection: Mapping[str, Any]) -> None:
     """Raise InputError for a profile that was tuned for another processor."""
     if profile.cpu is not None and (here := inspection["fingerprint"]["cpu_model"]) != profile.cpu:
-        fix = "tune for this one with: envkit tune"
-        raise InputError(DoesNotApply(profile.name, TunedForOther(profile.cpu, here), fix))
+        raise InputError(TunedElsewhere(profile.name, TunedForOther(profile.cpu, here)))
 
 
 def _require(profile: Profile, facts: Mapping[str, Any], inspection: Mapping[str, Any]) -> None:

@@ -9,7 +9,51 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from envkit.common.suggestion import suggestion
+from envkit.common.suggestion import nearest
+from envkit.messages import Message, MessageError
+from envkit.profiles.setting_messages import (
+    BadValueOfKey,
+    CorrectKey,
+    MoreThanTaken,
+    NeedsVersion,
+    NotAPair,
+    RemoveKey,
+    UnknownKey,
+    Write,
+    WriteAtMost,
+)
+from envkit.profiles.value_messages import (
+    Affinity,
+    AnyText,
+    AtLeast,
+    Between,
+    CpuList,
+    FromTo,
+    ListOfWholeNumbers,
+    NotACpu,
+    NotANumber,
+    NotASize,
+    NotAWholeNumber,
+    NotAWord,
+    NotPlaces,
+    Numbers,
+    OneOf,
+    OutOfRange,
+    Pairs,
+    Places,
+    SeveralTypes,
+    Shape,
+    Sizes,
+    SomeOf,
+    TooManyNumbers,
+    UnknownAffinity,
+    UnknownGranularity,
+    WholeNumbers,
+    WithoutProclist,
+    Workspaces,
+    WrongForm,
+    WrongProclist,
+)
 
 
 @dataclass(frozen=True)
@@ -36,21 +80,22 @@ class Kind:
     since: str = ""  # the library's version
     does: str = ""
 
-    def allowed(self) -> str:
-        """What may stand there, for people."""
+    def allowed(self) -> Message:
+        """Return what may stand there."""
         return TYPES[self.type][1](self)
 
     def is_word(self, value: str) -> bool:
         return value in self.words if self.exact else value.lower() in {word.lower() for word in self.words}
 
 
-class SettingsError(ValueError):
+class SettingsError(MessageError):
     """What is wrong inside a list of settings, and how to fix it."""
 
-    def __init__(self, wrong: str, fix: str, unknown_key: bool = False) -> None:
-        super().__init__(wrong)
+    message: Message
+
+    def __init__(self, message: Message, fix: Message) -> None:
+        super().__init__(message)
         self.fix = fix
-        self.unknown_key = unknown_key
 
 
 def numbers(version: str) -> tuple[int, ...]:
@@ -58,8 +103,8 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version.partition("+")[0]))
 
 
-def refusal(kind: Kind, value: str, version: str | None = None) -> str | None:
-    """Why a library would not take ``value`` (``is not …``), or None if it would.
+def refusal(kind: Kind, value: str, version: str | None = None) -> Message | None:
+    """Return why a library would not take ``value``, a clause with it as its subject, or None if it would.
 
     ``version`` is that of the library, where it is known. Raises SettingsError for what is inside ``settings``, and for
     more than this version takes.
@@ -79,22 +124,14 @@ def _require_taken(kind: Kind, value: str, version: str) -> None:
     number = number_or_boolean(kind, value)
     for newer, most in kind.max_before.items():
         if number is not None and number > most and numbers(version) < numbers(newer):
-            wrong = f"is more than {most}, the most that a version before {newer} takes, and the image has {version}"
-            raise SettingsError(f"{value} {wrong}", f"write {most} or less")
+            raise SettingsError(MoreThanTaken(value, most, newer, version), WriteAtMost(most))
 
 
-def _range(kind: Kind) -> str:
-    low = f"from {kind.min}" if kind.min is not None else f"above {kind.above}" if kind.above is not None else ""
-    high = f"to {kind.max}" if kind.max is not None else f"below {kind.below}" if kind.below is not None else "on"
-    return f"{low} {'and ' if kind.below is not None else ''}{high}".strip() if low else high
-
-
-def _words(kind: Kind) -> str:
-    return ", ".join(kind.words)
-
-
-def _or_words(kind: Kind) -> str:
-    return f", or {_words(kind)}" if kind.words else ""
+def _range(kind: Kind) -> Message:
+    if kind.above is not None and kind.below is not None:
+        return Between(kind.above, kind.below)
+    least = kind.min if kind.min is not None else 0
+    return AtLeast(least) if kind.max is None else FromTo(least, kind.max)
 
 
 def _in_range(kind: Kind, number: float) -> bool:
@@ -106,7 +143,7 @@ def _in_range(kind: Kind, number: float) -> bool:
     )
 
 
-def _integer(kind: Kind, value: str) -> str | None:
+def _integer(kind: Kind, value: str) -> Message | None:
     if kind.is_word(value):
         return None
     text = value.strip()
@@ -115,54 +152,54 @@ def _integer(kind: Kind, value: str) -> str | None:
     elif re.fullmatch(r"[-+]?\d+", text, re.ASCII):
         number = int(text)
     else:
-        return "is not a whole number"
-    return None if _in_range(kind, number) else "is out of range"
+        return NotAWholeNumber()
+    return None if _in_range(kind, number) else OutOfRange()
 
 
-def _integers(kind: Kind, value: str) -> str | None:
+def _integers(kind: Kind, value: str) -> Message | None:
     return next((refused for part in value.split(",") if (refused := _integer(kind, part))), None)
 
 
-def _number(kind: Kind, value: str) -> str | None:
+def _number(kind: Kind, value: str) -> Message | None:
     if not re.fullmatch(r"\s*-?(\d+\.?\d*|\.\d+)\s*", value):
-        return "is not a number"
-    return None if _in_range(kind, float(value)) else "is out of range"
+        return NotANumber()
+    return None if _in_range(kind, float(value)) else OutOfRange()
 
 
-def _size(kind: Kind, value: str) -> str | None:
+def _size(kind: Kind, value: str) -> Message | None:
     if kind.is_word(value) or re.fullmatch(rf"(?i)\s*\d+\s*[{kind.units}]?\s*", value):
         return None
-    return "is not a size"
+    return NotASize()
 
 
-def _word(kind: Kind, value: str) -> str | None:
+def _word(kind: Kind, value: str) -> Message | None:
     if kind.is_word(value):
         return None
-    return f"is none of its words{suggestion(value if kind.exact else value.lower(), kind.words)}"
+    return NotAWord(nearest(value if kind.exact else value.lower(), kind.words))
 
 
-def _word_list(kind: Kind, value: str) -> str | None:
+def _word_list(kind: Kind, value: str) -> Message | None:
     return next((refused for part in value.split(",") if (refused := _word(kind, part.strip()))), None)
 
 
-def _text(kind: Kind, value: str) -> str | None:
-    return None if not kind.pattern or re.fullmatch(kind.pattern, value) else "is not of the form it must have"
+def _text(kind: Kind, value: str) -> Message | None:
+    return None if not kind.pattern or re.fullmatch(kind.pattern, value) else WrongForm()
 
 
-def _cpu_list(kind: Kind, value: str) -> str | None:
+def _cpu_list(kind: Kind, value: str) -> Message | None:
     for part in re.split(r"[,\s]+", value.strip()):
         match = re.fullmatch(r"(\d+)(?:-(\d+)(?::([1-9]\d*))?)?", part)
         if match is None or (match.group(2) and int(match.group(2)) < int(match.group(1))):
-            return f"has '{part}', which is not a CPU or a range of CPUs"
+            return NotACpu(part)
     return None
 
 
 _WORKSPACE = re.compile(r":([0-9]+):([0-9]+)")
 
 
-def _workspaces(kind: Kind, value: str) -> str | None:
+def _workspaces(kind: Kind, value: str) -> Message | None:
     """``:KIB:COUNT``, once or several times."""
-    return None if re.fullmatch(rf"(?:{_WORKSPACE.pattern})+", value) else "is not of the form it must have"
+    return None if re.fullmatch(rf"(?:{_WORKSPACE.pattern})+", value) else WrongForm()
 
 
 _INTERVAL = r"\d+(:\d+(:-?\d+)?)?"
@@ -172,9 +209,9 @@ _PLACES = re.compile(
 )
 
 
-def _omp_places(kind: Kind, value: str) -> str | None:
+def _omp_places(kind: Kind, value: str) -> Message | None:
     """OpenMP 5.1, section 6.5."""
-    return None if _PLACES.fullmatch(value) else "is not a list of places"
+    return None if _PLACES.fullmatch(value) else NotPlaces()
 
 
 _AFFINITY_TYPES = {"none": 0, "explicit": 0, "disabled": 0, "compact": 2, "scatter": 2, "balanced": 2,
@@ -190,56 +227,52 @@ _GRANULARITIES = ("fine", "thread", "core", "tile", "module", "die", "node", "nu
                   "core_efficiency")  # fmt: skip
 
 
-def _kmp_affinity(kind: Kind, value: str) -> str | None:
+def _kmp_affinity(kind: Kind, value: str) -> Message | None:
     """``[modifier,...]type[,permute][,offset]``: what libiomp5 says of each part where it is wrong."""
     parts = [part.strip().lower() for part in re.split(r",(?![^\[]*\])", value)]
-    wrong = next((wrong for part in parts if (wrong := _affinity_part(part))), None)
+    wrong = next((found for part in parts if (found := _affinity_part(part))), None)
     types = [part for part in parts if part in _AFFINITY_TYPES] or ["none"]
     integers = sum(part.isdigit() for part in parts)
     if wrong is None and len(types) > 1:
-        wrong = f"has {len(types)} types, {' and '.join(types)}"
+        wrong = SeveralTypes(len(types), tuple(types))
     if wrong is None and types[0] == "explicit" and not any(part.startswith("proclist=") for part in parts):
-        wrong = "is explicit without a proclist=[…]"
+        wrong = WithoutProclist()
     if wrong is None and integers > _AFFINITY_TYPES[types[0]]:
-        wrong = f"has {integers} numbers, and {types[0]} takes {_AFFINITY_TYPES[types[0]]}"
+        wrong = TooManyNumbers(integers, types[0], _AFFINITY_TYPES[types[0]])
     return wrong
 
 
-def _affinity_part(part: str) -> str | None:
+def _affinity_part(part: str) -> Message | None:
     if part in _AFFINITY_TYPES or part in _AFFINITY_FLAGS or part.isdigit():
         return None
     if part.startswith("granularity="):
         if part.removeprefix("granularity=") in _GRANULARITIES:
             return None
-        return f"has '{part}', whose granularity is none of {', '.join(_GRANULARITIES)}"
+        return UnknownGranularity(part, _GRANULARITIES)
     if part.startswith("proclist="):
         right = re.fullmatch(r"proclist=\[[\d{},\-:\s]+\]", part)
-        return None if right else f"has '{part}', which is not of the form proclist=[0,2-4]"
+        return None if right else WrongProclist(part)
     known = (*_AFFINITY_TYPES, *sorted(_AFFINITY_FLAGS))
-    return f"has '{part}', which is no type and no modifier{suggestion(part, known)}"
+    return UnknownAffinity(part, nearest(part, known))
 
 
 def _settings(kind: Kind, value: str, version: str | None) -> None:
     """Check each ``key:value`` pair; raises SettingsError."""
-    pair_form = f"key{kind.assign}value"
     for entry in re.split(rf"{kind.separator}(?![^\[]*\])", value):
         text = entry if kind.tight else entry.strip()
         if not text and not kind.tight and kind.separator == ":":
             continue  # glibc steps over empty tunables
         key, assigned, setting = text.partition(kind.assign)
         if not assigned:
-            raise SettingsError(
-                f"'{entry}' is not {pair_form}", f"write pairs {pair_form} with '{kind.separator}' between them"
-            )
+            raise SettingsError(NotAPair(entry, kind.assign), Write(kind.allowed()))
         inner = kind.keys.get(key)
         if inner is None:
-            near = suggestion(key, kind.keys)
-            raise SettingsError(f"key '{key}' is not known{near}", "correct the key", unknown_key=True)
+            raise SettingsError(UnknownKey(key, nearest(key, kind.keys)), CorrectKey())
         if inner.since and version is not None and numbers(version) < numbers(inner.since):
-            raise SettingsError(f"{key} needs version {inner.since} and the image has {version}", f"remove {key}")
+            raise SettingsError(NeedsVersion(key, inner.since, version), RemoveKey(key))
         refused = refusal(inner, setting, version)
         if refused is not None:
-            raise SettingsError(f"{key}'s value '{setting}' {refused}", f"write {inner.allowed()}")
+            raise SettingsError(BadValueOfKey(key, setting, refused), Write(inner.allowed()))
 
 
 def number_or_boolean(kind: Kind, value: str) -> int | float | bool | None:
@@ -258,36 +291,23 @@ def number_or_boolean(kind: Kind, value: str) -> int | float | bool | None:
     return text.lower() == "true" if kind.type == "boolean" and text.lower() in ("true", "false") else None
 
 
-def _no_check(kind: Kind, value: str) -> str | None:
+def _no_check(kind: Kind, value: str) -> Message | None:
     raise AssertionError("settings are checked by refusal()")
 
 
-# What says no, and what says what would be right.
-TYPES: dict[str, tuple[Callable[[Kind, str], str | None], Callable[[Kind], str]]] = {
-    "integer": (_integer, lambda kind: f"a whole number {_range(kind)}{_or_words(kind)}"),
-    "integers": (_integers, lambda kind: f"a whole number {_range(kind)}, or several separated by commas"),
-    "number": (_number, lambda kind: f"a number {_range(kind)}"),
-    "size": (
-        _size,
-        lambda kind: f"a whole number, optionally with a unit of {', '.join(kind.units)}{_or_words(kind)}",
-    ),
-    "word": (_word, lambda kind: f"one of {_words(kind)}"),
-    "words": (_word_list, lambda kind: f"one of {_words(kind)}, or several separated by commas"),
-    "boolean": (_word, lambda kind: f"one of {_words(kind)}"),
-    "text": (_text, lambda kind: kind.shape or "any text"),
-    "cpu_list": (_cpu_list, lambda _: "CPU numbers and ranges, for example 0 3 1-2 4-15:2"),
-    "omp_places": (
-        _omp_places,
-        lambda _: "threads, cores, sockets, ll_caches or numa_domains, or places such as {0,1},{2,3} or {0:2}:4:2",
-    ),
-    "workspaces": (_workspaces, lambda _: "pairs of size in KiB and count, for example :4096:8 or :16:8"),
-    "kmp_affinity": (
-        _kmp_affinity,
-        lambda _: f"[modifier,…]type[,permute][,offset], with a type of {', '.join(_AFFINITY_TYPES)}, "
-        "for example granularity=fine,compact,1,0",
-    ),
-    "settings": (
-        _no_check,
-        lambda kind: f"pairs key{kind.assign}value with '{kind.separator}' between them",
-    ),
-}  # fmt: skip
+# For each type the function that refuses values, and the one that says what would be right.
+TYPES: dict[str, tuple[Callable[[Kind, str], Message | None], Callable[[Kind], Message]]] = {
+    "integer": (_integer, lambda kind: WholeNumbers(_range(kind), kind.words)),
+    "integers": (_integers, lambda kind: ListOfWholeNumbers(_range(kind))),
+    "number": (_number, lambda kind: Numbers(_range(kind))),
+    "size": (_size, lambda kind: Sizes(tuple(kind.units), kind.words)),
+    "word": (_word, lambda kind: OneOf(kind.words)),
+    "words": (_word_list, lambda kind: SomeOf(kind.words)),
+    "boolean": (_word, lambda kind: OneOf(kind.words)),
+    "text": (_text, lambda kind: Shape(kind.shape) if kind.shape else AnyText()),
+    "cpu_list": (_cpu_list, lambda _: CpuList()),
+    "omp_places": (_omp_places, lambda _: Places()),
+    "workspaces": (_workspaces, lambda _: Workspaces()),
+    "kmp_affinity": (_kmp_affinity, lambda _: Affinity(tuple(_AFFINITY_TYPES))),
+    "settings": (_no_check, lambda kind: Pairs(kind.assign, kind.separator)),
+}

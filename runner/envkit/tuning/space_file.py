@@ -14,6 +14,7 @@ from envkit.common.suggestion import suggestion
 from envkit.common.yamlfile import Path_, YamlFile
 from envkit.profiles import catalogue, profile
 from envkit.profiles.expressions import FACTS, ExpressionError, expand
+from envkit.profiles.setting_messages import BadValue, InVain, Write
 from envkit.profiles.values import Kind, SettingsError, refusal
 from envkit.tuning import space as spaces
 from envkit.tuning.space import UNSET, Constraint, Fragment, Parameter, Space, choices
@@ -193,9 +194,9 @@ def _check_value(file: YamlFile, at: Path_, what: str, kind: Kind, text: str) ->
     try:
         refused = refusal(kind, _expanded(file, at, text))
     except SettingsError as error:
-        raise file.error(at, f"{what}: {error}; {error.fix}") from None
+        raise file.error(at, InVain(what, error.message, error.fix)) from None
     if refused is not None:
-        raise file.error(at, f"{what} can't be '{text}', which {refused}; write {kind.allowed()}")
+        raise file.error(at, InVain(what, BadValue(text, refused), Write(kind.allowed())))
 
 
 def _expanded(file: YamlFile, at: Path_, text: str) -> str:

@@ -4,6 +4,7 @@ import shlex
 
 import pytest
 from envkit.profiles.formats.docker_run import dockerfile, options
+from envkit.profiles.formats.messages import OtherFormats
 from envkit.profiles.messages import NotExpressible
 from hypothesis import given
 
@@ -46,7 +47,7 @@ def test_instructions():
         'ENV A="1"',
         'ENV B="a \\"b\\" \\$HOME \\\\n \'c\' # d"',
         'ENV EMPTY=""',
-        "# An ENTRYPOINT takes the CMD of the image below it away: repeat that after this line.",
+        "# an ENTRYPOINT takes the CMD of the image below it away: repeat that after this line",
         'ENTRYPOINT ["numactl", "-N", "\\"0\\""]',
     ]
     assert "ENTRYPOINT" not in dockerfile(resolved(variables))
@@ -56,4 +57,4 @@ def test_instructions():
 def test_an_instruction_is_one_line(value):
     found = refusal(dockerfile, resolved({"X": value}))
     assert isinstance(found, NotExpressible)
-    assert (found.format, found.name, found.fix) == ("dockerfile", "X", "use --format docker")
+    assert (found.format, found.name, found.fix) == ("dockerfile", "X", OtherFormats(("docker",)))

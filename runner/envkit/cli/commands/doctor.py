@@ -135,8 +135,10 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     require_own_workloads(engine.describe(), inspection)
     environment = resolve(chosen, inspection)
     wrong = [
-        Finding("would-be-ignored", "stop", f"{one.variable}: {one.wrong}", "the profile would be measured without it",
-                one.fix)
+        Finding(
+            "would-be-ignored", "stop", f"{one.variable}: {text(one.wrong)}",
+            "the profile would be measured without it", text(one.fix),
+        )
         for one in catalogue.check(
             environment.variables, catalogue.readers(inspection), catalogue.versions(inspection)
         )

@@ -53,9 +53,14 @@ def run(arguments: argparse.Namespace) -> int:
         "read_by": variable.read_by,
         "in_image": [library for library in variable.read_by if library in present],
         "type": variable.kind.type,
-        "values": variable.kind.allowed(),
+        "values": rendering.text(variable.kind.allowed()),
         "keys": {
-            key: {"values": kind.allowed(), "default": kind.default, "since": kind.since, "does": kind.does}
+            key: {
+                "values": rendering.text(kind.allowed()),
+                "default": kind.default,
+                "since": kind.since,
+                "does": kind.does,
+            }
             for key, kind in variable.kind.keys.items()
         },
         "default": variable.default,
@@ -142,7 +147,7 @@ def _show(variable: Variable, document: Mapping[str, Any]) -> None:
         fate += ", but for commands of your own"
     rows = [
         ("read by", f"{', '.join(versions)} (in this image: {in_image})"),
-        ("values", variable.kind.allowed()),
+        ("values", rendering.text(variable.kind.allowed())),
         ("default", variable.default),
         ("here", document["here_how"] if here is None or variable.kind.keys else f"{here} ({document['here_how']})"),
         ("shell", "not set in your shell" if shell is None else f"{shell} in your shell; {fate}"),
@@ -165,6 +170,7 @@ def _show_keys(variable: Variable, here: Mapping[str, Any]) -> None:
     for key, kind in variable.kind.keys.items():
         found = f", here {here[key]}" if key in here else ""
         since = f", since version {kind.since}" if kind.since else ""
-        out.print(Text(f"key      {key}: {kind.allowed()} (default {kind.default}{found}{since})"), soft_wrap=True)
+        values = rendering.text(kind.allowed())
+        out.print(Text(f"key      {key}: {values} (default {kind.default}{found}{since})"), soft_wrap=True)
         if kind.does:
             out.print(Text(f"         {kind.does}"), soft_wrap=True)

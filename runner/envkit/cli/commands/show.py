@@ -7,6 +7,7 @@ import json
 
 from rich.text import Text
 
+from envkit import rendering
 from envkit.cli import resolving_options
 from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED
@@ -40,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     if chosen.ranks > 1:
         out.print(Text(f"ranks    {chosen.ranks}, of each of which is what follows"))
     for fact, wanted in chosen.needs.items():
-        terminal.item(out, "needs", needs.described(fact, wanted))
+        terminal.item(out, "needs", rendering.text(needs.described(fact, wanted)))
     for title, pairs in (("sets", environment.variables), ("expects", environment.expect)):
         for index, (name, value) in enumerate(pairs.items()):
             out.print(Text(f"{title if index == 0 else '':<9}{name}={value}"), soft_wrap=True)

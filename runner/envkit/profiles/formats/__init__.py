@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from envkit.profiles.formats import docker_run, dotenv, jupyter, kubernetes, python, pyxis, shells, vscode
+from envkit.profiles.formats.messages import USES
 from envkit.profiles.formats.resolved import Resolved
 
 
@@ -25,26 +26,22 @@ class Format:
 
 
 FORMATS = {
-    "shell": Format(shells.shell, 'eval "$(envkit env PROFILE)" in bash, zsh or dash', cleans=True),
-    "dotenv": Format(dotenv.dotenv, "a .env file", either=True),
-    "docker": Format(docker_run.options, "options of docker run", inside=True),
+    "shell": Format(shells.shell, USES["shell"], cleans=True),
+    "dotenv": Format(dotenv.dotenv, USES["dotenv"], either=True),
+    "docker": Format(docker_run.options, USES["docker"], inside=True),
     "dockerfile": Format(
         docker_run.dockerfile,
-        "ENV instructions",
+        USES["dockerfile"],
         inside=True,
         starts=True,
         asking=docker_run.ASKING,
         allowing=docker_run.ALLOWING,
     ),
-    "apptainer": Format(
-        shells.apptainer, "%environment of a definition file", inside=True, starts=True, asking=shells.ASKING
-    ),
-    "sbatch": Format(shells.sbatch, "a Slurm batch script that runs the command it is given", starts=True),
-    "pyxis": Format(
-        pyxis.pyxis, "a batch script that runs it in an image, by Slurm's plugin Pyxis", inside=True, starts=True
-    ),
-    "kubernetes": Format(kubernetes.kubernetes, "a Pod", inside=True, starts=True),
-    "vscode": Format(vscode.vscode, ".vscode/settings.json"),
-    "jupyter": Format(jupyter.jupyter, "a kernel for Jupyter, kernel.json", starts=True, missing=jupyter.missing),
-    "python": Format(python.python, "a notebook's first cell, or the top of a script", missing=python.missing),
+    "apptainer": Format(shells.apptainer, USES["apptainer"], inside=True, starts=True, asking=shells.ASKING),
+    "sbatch": Format(shells.sbatch, USES["sbatch"], starts=True),
+    "pyxis": Format(pyxis.pyxis, USES["pyxis"], inside=True, starts=True),
+    "kubernetes": Format(kubernetes.kubernetes, USES["kubernetes"], inside=True, starts=True),
+    "vscode": Format(vscode.vscode, USES["vscode"]),
+    "jupyter": Format(jupyter.jupyter, USES["jupyter"], starts=True, missing=jupyter.missing),
+    "python": Format(python.python, USES["python"], missing=python.missing),
 }

@@ -6,7 +6,9 @@ import json
 import re
 import shlex
 
+from envkit import rendering
 from envkit.profiles.environment import capabilities
+from envkit.profiles.formats.messages import LineBreak, OtherFormats, RepeatCommand
 from envkit.profiles.formats.resolved import Resolved, refuse
 
 # An instruction is one line; what else a builder makes of these depends on the builder.
@@ -14,6 +16,7 @@ NOT_IN_DOCKERFILES = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 # How a container of the image is started with GPUs.
 ASKING = "docker run --gpus all"
 ALLOWING = "docker run --cap-add"
+FIX = OtherFormats(("docker",))
 ESCAPED = re.compile(r'[\\"$]')
 
 
@@ -37,12 +40,11 @@ def dockerfile(resolved: Resolved) -> str:
     https://docs.docker.com/reference/dockerfile/#env
     """
     environment = resolved.environment
-    what = "it has a line break or another control character"
-    refuse(resolved, "dockerfile", environment.variables.items(), NOT_IN_DOCKERFILES, what, "use --format docker")
+    refuse(resolved, "dockerfile", environment.variables.items(), NOT_IN_DOCKERFILES, LineBreak(), FIX)
     text = resolved.comments(starts=True, asking=ASKING, allowing=ALLOWING)
     for name, value in environment.variables.items():
         text += f'ENV {name}="{ESCAPED.sub(lambda found: chr(92) + found.group(), value)}"\n'
     if environment.prefix:
-        text += "# An ENTRYPOINT takes the CMD of the image below it away: repeat that after this line.\n"
+        text += f"# {rendering.text(RepeatCommand())}\n"
         text += f"ENTRYPOINT {json.dumps(environment.prefix)}\n"
     return text

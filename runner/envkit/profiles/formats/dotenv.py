@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import re
 
+from envkit.profiles.formats.messages import Dollar, LeadingQuote, LineBreak, NotReadAlike, NumberSign, OuterBlank
 from envkit.profiles.formats.resolved import Resolved, refuse
 
-FIX = "readers of such files don't agree on it; use --format docker or shell"
 NOT_ALIKE = {
-    "it has a line break or another control character": re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]"),
-    "it begins or ends with a blank": re.compile(r"\A\s|\s\Z"),
-    "it begins with a quote": re.compile(r"\A['\"`]"),
-    "it has a '$'": re.compile(r"\$"),
-    "it has a '#' after a blank or at its beginning": re.compile(r"(\A|\s)#"),
+    LineBreak(): re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]"),
+    OuterBlank(): re.compile(r"\A\s|\s\Z"),
+    LeadingQuote(): re.compile(r"\A['\"`]"),
+    Dollar(): re.compile(r"\$"),
+    NumberSign(): re.compile(r"(\A|\s)#"),
 }
 
 
@@ -27,5 +27,5 @@ def dotenv(resolved: Resolved) -> str:
     """The lines of a ``.env`` file. Raises InputError for a value that not all readers would read alike."""
     variables = resolved.environment.variables
     for what, pattern in NOT_ALIKE.items():
-        refuse(resolved, "dotenv", variables.items(), pattern, what, FIX)
+        refuse(resolved, "dotenv", variables.items(), pattern, what, NotReadAlike())
     return resolved.comments() + "".join(f"{name}={value}\n" for name, value in variables.items())

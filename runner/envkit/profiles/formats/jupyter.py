@@ -10,14 +10,15 @@ import json
 import re
 from pathlib import Path
 
-from envkit.profiles.formats.resolved import Resolved, one_line, refuse
+from envkit import rendering
+from envkit.profiles.formats.messages import JupyterFromShell, NoKernel, Replaced, TakeOut
+from envkit.profiles.formats.resolved import Resolved, kernel_name, one_line, refuse
 
 LAUNCHER = "ipykernel_launcher"
 # In a variable Jupyter replaces $NAME and ${NAME}, and takes $$ for $; earlier versions replace nothing.
 IN_VARIABLES = re.compile(r"\$")
 # In a word it replaces the names that it knows, and leaves others: which these are depends on the version.
 IN_WORDS = re.compile(r"\{[A-Za-z0-9_]+\}")
-FIX = "start Jupyter from a shell that has it (--format shell), or take it out"
 
 
 def jupyter(resolved: Resolved) -> str:
@@ -28,12 +29,12 @@ def jupyter(resolved: Resolved) -> str:
     """
     environment = resolved.environment
     variables, words = environment.variables, [*environment.prefix, resolved.python]
-    refuse(resolved, "jupyter", variables.items(), IN_VARIABLES, "Jupyter may replace what begins with '$'", FIX)
+    refuse(resolved, "jupyter", variables.items(), IN_VARIABLES, Replaced("Jupyter", "'$'"), JupyterFromShell())
     in_words = [("its command", word) for word in words]
-    refuse(resolved, "jupyter", in_words, IN_WORDS, "Jupyter may replace a name in braces", "take it out")
+    refuse(resolved, "jupyter", in_words, IN_WORDS, Replaced("Jupyter", "'{name}'"), TakeOut())
     kernel = {
         "argv": [*words, "-m", LAUNCHER, "-f", "{connection_file}"],
-        "display_name": f"Python under {environment.profile}",
+        "display_name": kernel_name(environment.profile),
         "language": "python",
         "env": variables,
         "metadata": {"debugger": True, "envkit": {"resolved": resolved.heading()}},
@@ -46,4 +47,4 @@ def missing(resolved: Resolved) -> list[str]:
     folders = resolved.package_folders
     if not folders or any(Path(folder, f"{LAUNCHER}.py").is_file() for folder in folders):
         return []
-    return [one_line(f"{resolved.python} has no ipykernel, which starts kernels: install it there, or give --python")]
+    return [one_line(rendering.text(NoKernel(resolved.python)))]

@@ -6,7 +6,9 @@ import re
 
 import yaml
 
+from envkit import rendering
 from envkit.profiles.environment import capabilities
+from envkit.profiles.formats.messages import AllowIn
 from envkit.profiles.formats.resolved import Resolved, one_line
 
 IMAGE = "your-image"
@@ -42,9 +44,7 @@ def kubernetes(resolved: Resolved) -> str:
     if environment.gpus:
         text += f'          nvidia.com/gpu: "{environment.gpus}"\n'
     if allowed := capabilities(environment.prefix):
-        why = (
-            f"for {environment.prefix[0]}, where Pods have a seccomp filter; else, or where it is refused, take it out"
-        )
+        why = rendering.text(AllowIn(environment.prefix[0]))
         text += f"      securityContext:  # {one_line(why)}\n"
         text += f"        capabilities:\n          add: [{', '.join(map(_text, allowed))}]\n"
     if not environment.variables:

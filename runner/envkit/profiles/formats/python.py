@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from envkit import rendering
+from envkit.profiles.formats.messages import FOR_CHECK, TOO_LATE, ReadAtStart
 from envkit.profiles.formats.resolved import Resolved
 
 # How the names begin of what is read when a process starts: by the loader and libraries that are there from the
@@ -14,7 +16,6 @@ AT_START = (
 )  # fmt: skip
 # The variable in which the printed text leaves the names of those that it has set: it refuses to come after torch.
 BEFORE_TORCH = "ENVKIT_BEFORE_TORCH"
-TOO_LATE = "too late: torch is imported already; restart the kernel, and run this before anything imports torch"
 
 
 def read_at_start(name: str) -> bool:
@@ -27,8 +28,7 @@ def missing(resolved: Resolved) -> list[str]:
     names = [name for name in resolved.environment.variables if read_at_start(name)]
     if not names:
         return []
-    how = "start the process with it (--format jupyter, or shell)"
-    return [f"not set, as it is read when a process starts: {', '.join(names)}; {how}"]
+    return [rendering.text(ReadAtStart(tuple(names)))]
 
 
 def python(resolved: Resolved) -> str:
@@ -40,7 +40,7 @@ def python(resolved: Resolved) -> str:
     for name, value in settable.items():
         text += f'os.environ["{name}"] = {_literal(value)}\n'
     if settable:
-        text += f'os.environ["{BEFORE_TORCH}"] = "{" ".join(settable)}"  # for: from envkit import check\n'
+        text += f'os.environ["{BEFORE_TORCH}"] = "{" ".join(settable)}"  # {FOR_CHECK}\n'
     return text
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 
+from envkit import rendering
+from envkit.profiles.formats.messages import FolderInside, OtherPath
 from envkit.profiles.formats.resolved import Resolved
 from envkit.profiles.formats.shells import batch_head
 
@@ -13,14 +15,8 @@ IMAGE = "./your-image.sqsh"
 WITH_REGISTRY = re.compile(r"(localhost|[^/]*[.:][^/]*)/(.+)")
 # Without these the machine's GPUs are in a container only where the image asks for them.
 GPUS = "export NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility\n"
-MOUNTS = """\
-# The folder that the job starts in is inside under its own name, and no home; add others after a comma.
-mounts="$PWD:$PWD"
-"""
-LOGIN = """\
-# Else a login shell inside may set another PATH than the image's.
-export ENROOT_LOGIN_SHELL=no
-"""
+MOUNTS = f'# {rendering.text(FolderInside())}\nmounts="$PWD:$PWD"\n'
+LOGIN = f"# {rendering.text(OtherPath())}\nexport ENROOT_LOGIN_SHELL=no\n"
 
 
 def pyxis(resolved: Resolved) -> str:
@@ -34,14 +30,15 @@ def pyxis(resolved: Resolved) -> str:
     image = resolved.sqsh or (_uri(resolved.image) if resolved.image else IMAGE)
     inside = [f"{name}={value}" for name, value in environment.variables.items()]
     words = [
-        '--ntasks=1 --cpus-per-task="$SLURM_CPUS_PER_TASK"',  # which srun does not take from its job by itself
+        # srun does not take the number of CPUs from its job by itself
+        'exec srun --ntasks=1 --cpus-per-task="$SLURM_CPUS_PER_TASK"',
         f"--container-image={shlex.quote(image)} --no-container-mount-home",
         '--container-mounts="$mounts" --container-workdir="$PWD"',
         shlex.join(["env", *inside]),
         f'{shlex.join(environment.prefix)} "$@"' if environment.prefix else '"$@"',
     ]
     start = " \\\n    ".join(words)
-    return batch_head(resolved) + (GPUS if environment.gpus else "") + LOGIN + MOUNTS + f"exec srun {start}\n"
+    return batch_head(resolved) + (GPUS if environment.gpus else "") + LOGIN + MOUNTS + f"{start}\n"
 
 
 def _uri(image: str) -> str:

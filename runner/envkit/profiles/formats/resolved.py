@@ -7,8 +7,20 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from envkit import rendering
 from envkit.common.errors import InputError
+from envkit.messages import Message
 from envkit.profiles.environment import Environment, capabilities
+from envkit.profiles.formats.messages import (
+    PYTHON_UNDER,
+    AllowPlacement,
+    EachRank,
+    Heading,
+    MayDiffer,
+    MountLibrary,
+    StartWith,
+    StartWithGpus,
+)
 from envkit.profiles.messages import NotExpressible
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # the characters of Unicode's category Cc
@@ -38,31 +50,31 @@ class Resolved:
 
     def heading(self) -> str:
         """One line: the profile, and the machine and image that its numbers and paths are for."""
-        cpus = f"{_counted(self.usable_cpus, 'usable CPU')} on {_counted(self.physical_cores, 'core')} of {self.host}"
-        return one_line(f"profile {self.environment.profile}, resolved for {cpus}; {self.place}")
+        environment = self.environment
+        said = Heading(environment.profile, self.usable_cpus, self.physical_cores, self.host, self.place)
+        return one_line(rendering.text(said))
 
     def notes(self, starts: bool, asking: str = "", allowing: str = "") -> list[str]:
-        """What the user has to know or to do, one line each. ``starts``: the format puts the prefix before commands.
+        """Return what the user has to know or to do, one line each.
 
-        ``asking`` is how what is pasted gets the machine's GPUs, where it does not ask for them itself, and
-        ``allowing`` how it gets capabilities.
+        ``starts``: the format puts the prefix before commands. ``asking`` is how what is pasted gets the machine's
+        GPUs, where it does not ask for them itself, and ``allowing`` how it gets capabilities.
         """
-        notes = []
-        if self.environment.prefix and not starts:
-            notes.append(f"start your commands with: {self.start()}")
+        environment = self.environment
+        notes: list[Message] = []
+        if environment.prefix and not starts:
+            notes.append(StartWith(environment.prefix))
         if self.mount:
-            notes.append(f"a library of it is not in the image: mount it, read-only ({self.mount})")
-        if (ranks := self.environment.ranks) > 1:
-            start = f"torchrun --nproc-per-node {ranks}"
-            notes.append(f"this is what each of {ranks} ranks is to have: start them together, with {start}")
-        if self.environment.gpus and asking:
-            notes.append(f"start the container with the machine's GPUs: {asking}")
-        if allowing and (needed := capabilities(self.environment.prefix)):
-            how = " ".join(f"{allowing} {name}" for name in needed)
-            notes.append(f"start the container so that {self.environment.prefix[0]} may place memory: {how}")
-        if self.environment.numerics == "may-differ":
-            notes.append("numerics may differ from those without this profile")
-        return [one_line(note) for note in notes]
+            notes.append(MountLibrary(self.mount))
+        if environment.ranks > 1:
+            notes.append(EachRank(environment.ranks))
+        if environment.gpus and asking:
+            notes.append(StartWithGpus(asking))
+        if allowing and (needed := capabilities(environment.prefix)):
+            notes.append(AllowPlacement(environment.prefix[0], " ".join(f"{allowing} {name}" for name in needed)))
+        if environment.numerics == "may-differ":
+            notes.append(MayDiffer())
+        return [one_line(rendering.text(note)) for note in notes]
 
     def start(self) -> str:
         """The prefix as it is typed in a shell."""
@@ -73,17 +85,23 @@ class Resolved:
         return "".join(f"{indent}# {line}\n" for line in (self.heading(), *self.notes(starts, asking, allowing)))
 
 
+def kernel_name(profile: str) -> str:
+    """Return what a notebook or an editor calls a Python that runs under a profile."""
+    return f"{PYTHON_UNDER} {profile}"
+
+
 def one_line(text: str) -> str:
     """``text`` without line breaks and other control characters, which would end a comment."""
     return CONTROL.sub(" ", text)
 
 
-def _counted(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"
-
-
 def refuse(
-    resolved: Resolved, form: str, texts: Iterable[tuple[str, str]], pattern: re.Pattern[str], what: str, fix: str
+    resolved: Resolved,
+    form: str,
+    texts: Iterable[tuple[str, str]],
+    pattern: re.Pattern[str],
+    what: Message,
+    fix: Message,
 ) -> None:
     """Raise InputError if ``pattern`` is found in one of ``texts``, which are pairs of name and value."""
     for name, text in texts:

@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
+from pathlib import Path
 
+from envkit import rendering
+from envkit.profiles.formats.messages import USE, ControlCharacter, StartCleanly, TakeOut
 from envkit.profiles.formats.resolved import Resolved, refuse
 from envkit.worker.performance_variables import PREFIXES, WHERE
 
@@ -17,18 +20,15 @@ from envkit.worker.performance_variables import PREFIXES, WHERE
 NOT_IN_DEFINITIONS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # How a container of the image is started with GPUs.
 ASKING = "apptainer run --nv"
-CLEANLY = "start it with apptainer run --cleanenv, or what else your shell has set is set inside too"
 # Slurm sets it to the job's own share of a GPU (https://slurm.schedmd.com/gres.html).
 GPU_SHARE = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
 # Parts of a batch script, which bash runs. `exec` of no command would succeed.
-GIVEN = "[ $# -gt 0 ] || { echo 'use: sbatch THIS_FILE python train.py' >&2; exit 2; }\n"
-CLEAN = f"""for envkit_name in {" ".join(f"${{!{prefix}@}}" for prefix in PREFIXES)}; do
-    case $envkit_name in
-    {"|".join(sorted({*WHERE, GPU_SHARE}))}) ;;
-    *) echo "unset, as it could change the outcome: $envkit_name" >&2; unset "$envkit_name" ;;
-    esac
-done
-"""
+GIVEN = f"[ $# -gt 0 ] || {{ echo {shlex.quote(USE)} >&2; exit 2; }}\n"
+CLEAN = (
+    Path(__file__).with_name("clean.sh").read_text(encoding="utf-8")
+    .replace("@NAMES@", " ".join(f"${{!{prefix}@}}" for prefix in PREFIXES))
+    .replace("@KEPT@", "|".join(sorted({*WHERE, GPU_SHARE})))
+)  # fmt: skip
 
 
 def _exports(resolved: Resolved, quote: Callable[[str], str], indent: str = "") -> str:
@@ -69,7 +69,7 @@ def batch_head(resolved: Resolved) -> str:
     return (
         "#!/bin/bash\n"
         + resolved.comments(starts=True)
-        + "# use: sbatch THIS_FILE python train.py\n"
+        + f"# {USE}\n"
         + "".join(f"#SBATCH {option}\n" for option in options)
         + GIVEN
         + CLEAN
@@ -83,8 +83,8 @@ def apptainer(resolved: Resolved) -> str:
     """
     environment = resolved.environment
     texts = [*environment.variables.items(), *(("the prefix", word) for word in environment.prefix)]
-    refuse(resolved, "apptainer", texts, NOT_IN_DEFINITIONS, "it has a control character", "take it out")
-    comments = resolved.comments("    ", starts=True, asking=ASKING) + f"    # {CLEANLY}\n"
+    refuse(resolved, "apptainer", texts, NOT_IN_DEFINITIONS, ControlCharacter(), TakeOut())
+    comments = resolved.comments("    ", starts=True, asking=ASKING) + f"    # {rendering.text(StartCleanly())}\n"
     text = "%environment\n" + comments + _exports(resolved, _quote_definition, "    ")
     if environment.prefix:
         start = " ".join(_quote_definition(word) for word in environment.prefix)

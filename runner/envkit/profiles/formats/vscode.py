@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 
-from envkit.profiles.formats.resolved import Resolved, refuse
+from envkit.profiles.formats.messages import OtherFormats, Replaced
+from envkit.profiles.formats.resolved import Resolved, kernel_name, refuse
 
 REPLACED = re.compile(r"\$\{")
+WHY, FIX = Replaced("VS Code", "'${'"), OtherFormats(("dotenv", "shell"))
 
 
 def vscode(resolved: Resolved) -> str:
@@ -18,9 +20,9 @@ def vscode(resolved: Resolved) -> str:
     """
     environment = resolved.environment
     variables = environment.variables
-    refuse(resolved, "vscode", variables.items(), REPLACED, "VS Code replaces '${'", "use --format dotenv or shell")
+    refuse(resolved, "vscode", variables.items(), REPLACED, WHY, FIX)
     configuration = {
-        "name": f"Python under {environment.profile}", "type": "debugpy", "request": "launch", "program": "${file}",
+        "name": kernel_name(environment.profile), "type": "debugpy", "request": "launch", "program": "${file}",
         "console": "integratedTerminal", "env": variables,
     }  # fmt: skip
     settings = {
