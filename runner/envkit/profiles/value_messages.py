@@ -201,10 +201,10 @@ class NotASize(Message):
 
 
 class NotAWord(Message):
-    """A value is none of the words that the library knows."""
+    """The library knows other words than the value."""
 
     code = "profiles.not-a-word"
-    template = "is none of its words[ (did you mean '{suggestion}'?)]"
+    template = "is not one of its words[ (did you mean '{suggestion}'?)]"
 
     suggestion: str | None = None
 
@@ -264,7 +264,7 @@ class UnknownGranularity(Message):
     """An affinity names a granularity that does not exist."""
 
     code = "profiles.unknown-granularity"
-    template = "has '{part}', whose granularity is none of {known:list}"
+    template = "has '{part}', and a granularity is one of {known:list}"
 
     part: str
     known: tuple[str, ...]
