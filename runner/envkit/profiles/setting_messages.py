@@ -99,7 +99,6 @@ class VersionDoesNotRead(Message):
 
     present: tuple[str, ...]  # as "mimalloc 2.0.9"
 
-
     """A variable would be in vain. ``fix`` mends that."""
     """What is wrong with a variable, and the mend."""
 
