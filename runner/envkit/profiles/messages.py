@@ -177,7 +177,7 @@ class NeedsNumber(Message):
 
 
 class NumberNeeded(Message):
-    """What a profile needs, of a number. ``least`` may be an expression."""
+    """A profile needs a number. ``least`` may be an expression."""
 
     code = "profiles.number-needed"
     severity = Severity.NOTE
@@ -360,7 +360,7 @@ class ProjectProfile(Message):
     code = "profiles.of-project"
     severity = Severity.NOTE
     template = (
-        "{name} is the project's own: {file}[, in the place of {hidden}]"
+        "{name} is the project's own: {file}[, instead of {hidden}]"
         "[; it starts your command with: {prefix:command}][; it preloads {preload:list}]"
     )
 

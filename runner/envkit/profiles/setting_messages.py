@@ -99,8 +99,9 @@ class VersionDoesNotRead(Message):
 
     present: tuple[str, ...]  # as "mimalloc 2.0.9"
 
+
+class InVain(Message):
     """A variable would be in vain. ``fix`` mends that."""
-    """What is wrong with a variable, and the mend."""
 
     code = "profiles.in-vain"
     template = "{variable}: {wrong}; {fix}"

@@ -248,7 +248,7 @@ class RepeatCommand(Message):
 
 
 class FolderInside(Message):
-    """What a job's container has of this machine's folders."""
+    """A job's container has one folder of this machine."""
 
     code = "profiles.folder-inside"
     severity = Severity.NOTE
