@@ -10,7 +10,7 @@ import pytest
 from envkit.worker import host
 from envkit.worker.host import ADDR_NO_RANDOMIZE, cpu_facts, expand_cpu_list, fingerprint
 
-from tests.conftest import PROJECT
+from tests.conftest import CODE_PATH
 from tests.worker.made_up import write
 
 
@@ -200,9 +200,10 @@ def test_address_space_randomisation(tmp_path, personality, kernel, persona, asl
 
 @pytest.mark.skipif(shutil.which("setarch") is None, reason="setarch is not installed")
 def test_a_process_without_random_addresses_says_so():
+    if subprocess.run(["setarch", "-R", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("the personality can't be set here")
     ask = "from envkit.worker.host import fingerprint; print(fingerprint()['aslr'])"
     command = ["setarch", "-R", sys.executable, "-S", "-c", ask]
-    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=PROJECT)
-    if result.returncode:
-        pytest.skip(f"the personality can't be set here: {result.stderr.strip()}")
+    environment = {**os.environ, "PYTHONPATH": CODE_PATH}
+    result = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert result.stdout.startswith("off")
