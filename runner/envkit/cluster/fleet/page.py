@@ -68,7 +68,7 @@ def _differences(kind: Kind, named: bool) -> Part:
 
 def _left_out(fleet: Fleet) -> Part:
     shown = fleet.left_out[:MOST_LEFT_OUT]
-    rows = [[one.name, one.reason] for one in shown]
+    rows = [[one.name, text(one.reason)] for one in shown]
     more = _more(len(fleet.left_out), len(shown))
     return Table(("node", "why"), rows, note=more) if rows else Note("None.")
 
