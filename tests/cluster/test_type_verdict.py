@@ -6,6 +6,7 @@ import math
 
 import pytest
 from envkit.cluster import messages, type_verdict, type_wording
+from envkit.cluster.fleet.messages import TooFewSamplesYet
 from envkit.rendering import text
 from envkit.report.messages.verdicts import BesideOtherPrograms
 
@@ -93,7 +94,7 @@ def test_a_node_with_too_few_blocks_does_not_count(cluster, tmp_path):
     places["node3"] = records.write(tmp_path / "node3", records.run_events(blocks=2, ended=None))
     verdict = type_verdict.find(places, MARGIN)
     assert verdict.nodes == ("node1", "node2")
-    assert verdict.left_out == {"node3": "has 2 samples only, its run has not ended; 3 are needed"}
+    assert verdict.left_out == {"node3": TooFewSamplesYet(2, 3)}
 
 
 def test_nothing_where_no_node_has_enough(cluster):
