@@ -46,7 +46,7 @@ def test_nodes_that_go_on_and_nodes_that_are_done():
 def test_it_says_what_each_node_runs():
     text = render(settings(), FOLDER, "envkit-1", 2)
     assert "# Written by envkit, to measure baseline, mine on cnn, 6 blocks.\n" in text
-    assert "# Each node measures what submit.json says." in text
+    assert "# Nodes read in submit.json what to measure." in text
     assert "#   envkit submit --resume=/shared/run\n" in text
 
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 @{options}# Written by envkit, to @{verb} @{what}.
-# Each node measures what @{settings} says. A job that is requeued goes on where it was.
+# Nodes read in @{settings} what to measure. A job that is requeued goes on where it was.
 # To go on with the submission, run
 #   @{command}
 set -u
@@ -33,7 +33,7 @@ on_first_node() {
 # Only the owner may read what the job prints, whatever the umask that Slurm gave the file.
 chmod go= "$folder/slurm-$SLURM_JOB_ID.out" 2>/dev/null
 
-# The roll call: each node says what time it has, and what it does not find. Its clock is held against this node's,
+# The roll call: each node says what time it has, and what it does not find. Its clock is compared with this node's
 # before and after: the answer came in between, however long it took.
 (umask 077 && : >"$folder/@{roll_call}-$SLURM_JOB_ID")
 {
