@@ -16,7 +16,7 @@ COLUMNS = ("profile", "speedup", "95% CI", "difference", "nodes", "SD of nodes",
 
 
 class OnNodes(Message):
-    """What holds for some nodes, of which ``more`` are not named."""
+    """A problem that some nodes share, of which ``more`` are not named."""
 
     code = "cluster.on-nodes"
     template = "{nodes:list}[ and {more} more]: {problem}"

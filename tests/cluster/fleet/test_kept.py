@@ -41,7 +41,7 @@ def document(tmp_path):
             "this fleet report has schema 2, and this version of envkit reads schema 1; measure again",
         ),
         ('{"schema": 1, "left_out": []}', "nodes: is no list"),
-        ('{"schema": 1, "nodes": [], "left_out": []}', "nodes: there are none"),
+        ('{"schema": 1, "nodes": [], "left_out": []}', "nodes: the list is empty"),
         ('{"schema": 1, "nodes": [{"name": "n01"}], "left_out": []}', "nodes[0]: does not have the keys of one"),
         (
             '{"schema": 1, "nodes": [], "left_out": [{"name": "n01", "reason": 1}]}',

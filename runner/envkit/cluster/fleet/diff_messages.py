@@ -57,7 +57,7 @@ class TimesAsLong(Message):
 
 
 class KindChanged(Message):
-    """What became of a kind: ``facts`` changed on all its nodes, ``judgement`` says which nodes are named."""
+    """How a kind changed: ``facts`` changed on all its nodes, ``judgement`` says which nodes are named."""
 
     code = "cluster.kind-changed"
     severity = NOTE
@@ -101,8 +101,8 @@ class FalseChanges(Message):
     code = "cluster.false-changes"
     severity = NOTE
     template = (
-        "at most {rate:exact_percent} of comparisons without any change name a node, if changes of healthy nodes have "
-        "the tails of Student's t with {degrees} degrees of freedom, or lighter ones"
+        "at most {rate:exact_percent} of comparisons without any change name a node; that assumes changes of healthy "
+        "nodes with the tails of Student's t with {degrees} degrees of freedom, or lighter ones"
     )
 
     rate: float

@@ -27,7 +27,7 @@ EXPECTED = {
 
 
 class AtNode(Message):
-    """What is wrong with a node."""
+    """A node and what is wrong with it."""
 
     code = "cluster.at-node"
     template = "{node}: {reason}"
@@ -121,7 +121,7 @@ class NoNodes(Message):
     """A report has no node."""
 
     code = "cluster.no-nodes"
-    template = "nodes: there are none"
+    template = "nodes: the list is empty"
 
 
 class NodeTwice(Message):
@@ -216,7 +216,7 @@ class OtherProfiles(Message):
 
 
 class NoSample(Message):
-    """A node has no sample of the profile by which it is to be judged."""
+    """A node has no sample of the profile that judges it."""
 
     code = "cluster.no-sample"
     severity = WARNING
@@ -255,7 +255,7 @@ class NodeFailed(Message):
 
 
 class ProfileNotInEffect(Message):
-    """The profile by which a node is judged was not in effect there."""
+    """The profile that judges a node was not in effect there."""
 
     code = "cluster.profile-not-in-effect"
     severity = WARNING

@@ -136,7 +136,7 @@ class Title(Message):
 
 
 class Measured(Message):
-    """What the nodes measured, and when, in UTC; ``last`` is when the last node began, if that is another time."""
+    """Profiles and workloads, and when nodes began, in UTC; ``last`` is the last beginning, if that is another time."""
 
     code = "cluster.measured"
     severity = NOTE
@@ -299,9 +299,8 @@ class NoCause(Message):
     code = "cluster.no-cause"
     severity = NOTE
     template = (
-        "'By chance' is how likely so many slow nodes with this value are if it has nothing to do with being slow, "
-        "for all values together; below {rate:exact_percent} it is marked. "
-        "Counts name no cause: nodes share many things"
+        "'By chance' is the probability of so many slow nodes with this value if the two are unrelated, corrected for "
+        "all values; below {rate:exact_percent} it is marked. Counts name no cause: nodes share many things"
     )
 
     rate: float
