@@ -109,8 +109,8 @@ def test_a_node_s_record_in_a_fleet_is_left_out_with_the_reason(cli, tmp_path):
     path = place / "n03" / record.FILE_NAME
     path.write_text(path.read_text().replace(f'"schema": {record.SCHEMA}', f'"schema": {OTHER}', 1))
     result = cli("fleet", "report", place, "--json")
-    reason = text(OtherSchema(record.FILE_NAME, "record", OTHER, record.SCHEMA))
-    assert {"name": "n03", "reason": reason} in json.loads(result.stdout)["left_out"]
+    reason = OtherSchema(record.FILE_NAME, "record", OTHER, record.SCHEMA)
+    assert {"name": "n03", "reason": reason.to_json() | {"anew": []}} in json.loads(result.stdout)["left_out"]
 
 
 def test_a_fleet_s_report(refused, tmp_path):

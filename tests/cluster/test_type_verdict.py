@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
-from envkit.cluster import type_verdict, type_wording
+from envkit.cluster import messages, type_verdict, type_wording
+from envkit.cluster.fleet.messages import TooFewSamplesYet
+from envkit.rendering import text
+from envkit.report.messages.verdicts import BesideOtherPrograms
 
 from tests import records
 from tests.report.planted import NOT_IN_EFFECT, OTHER_LOSSES
@@ -29,8 +32,12 @@ def cluster(tmp_path):
     return write
 
 
-def said(verdict):
+def told(verdict):
     return {row.label: row.text for row in type_wording.rows(verdict)}
+
+
+def said(verdict):
+    return {label: text(message) for label, message in told(verdict).items()}
 
 
 def test_equal_nodes(cluster):
@@ -41,8 +48,18 @@ def test_equal_nodes(cluster):
     assert mine.ratios == pytest.approx([2.0, 2.0, 1 / 0.52], rel=0.02)
     assert mine.speedup.low < 1.97 < mine.speedup.high
     assert said(verdict)["mine"].startswith("1.97")
-    assert "against baseline, on 3 nodes: FASTER; nodes differ by" in said(verdict)["mine"]
+    assert "x baseline speed (95% CI " in said(verdict)["mine"]
+    assert " on 3 nodes: faster; speedups of nodes differ by " in said(verdict)["mine"]
     assert said(verdict)["nodes"].startswith("3 nodes of ")
+    row = told(verdict)["mine"]
+    assert (type(row), row.nodes, type(row.spread)) == (messages.TypeSpeedup, 3, messages.SpreadOfNodes)
+    assert (row.ratio, row.low, row.high) == (mine.speedup.ratio, mine.speedup.low, mine.speedup.high)
+
+
+def test_one_node_does_not_show_how_far_nodes_differ(cluster):
+    row = told(type_verdict.find(cluster([0.5]), MARGIN))["mine"]
+    assert type(row.spread) is messages.SpreadUnknown
+    assert row.spread.low < 2.0 < row.spread.high
 
 
 def test_a_node_of_another_type_does_not_count_and_is_named(cluster):
@@ -52,7 +69,9 @@ def test_a_node_of_another_type_does_not_count_and_is_named(cluster):
 
     verdict = type_verdict.find(cluster([0.5, 0.9, 0.5], another), MARGIN)
     assert verdict.nodes == ("node1", "node3")
-    assert verdict.left_out["node2"].startswith("is of another type: Another CPU")
+    assert type(verdict.left_out["node2"]) is messages.OfAnotherType
+    assert verdict.left_out["node2"].kind.startswith("Another CPU")
+    assert verdict.to_json()["left_out"]["node2"]["code"] == "cluster.of-another-type"
     assert said(verdict)["left out"].startswith("node2: is of another type")
 
 
@@ -66,7 +85,8 @@ def test_a_slow_node_does_not_count_and_is_named(cluster):
     verdict = type_verdict.find(cluster([0.5] * 8, slow), MARGIN)
     assert "node4" not in verdict.nodes
     assert [*verdict.left_out] == ["node4"]
-    assert verdict.left_out["node4"].startswith("is slow: it takes 4")
+    assert type(verdict.left_out["node4"]) is messages.SlowNode
+    assert 0.4 < verdict.left_out["node4"].share < 0.5
 
 
 def test_a_node_with_too_few_blocks_does_not_count(cluster, tmp_path):
@@ -74,7 +94,7 @@ def test_a_node_with_too_few_blocks_does_not_count(cluster, tmp_path):
     places["node3"] = records.write(tmp_path / "node3", records.run_events(blocks=2, ended=None))
     verdict = type_verdict.find(places, MARGIN)
     assert verdict.nodes == ("node1", "node2")
-    assert verdict.left_out == {"node3": "has 2 samples only, its run has not ended; 3 are needed"}
+    assert verdict.left_out == {"node3": TooFewSamplesYet(2, 3)}
 
 
 def test_nothing_where_no_node_has_enough(cluster):
@@ -83,12 +103,18 @@ def test_nothing_where_no_node_has_enough(cluster):
 
 @pytest.mark.parametrize(
     ("behaviour", "why"),
-    [(NOT_IN_EFFECT, "not in effect on node1"), (OTHER_LOSSES, "other losses than the baseline's on node1")],
+    [(NOT_IN_EFFECT, messages.NotInEffectOn("node1")), (OTHER_LOSSES, messages.LossesDifferOn("node1"))],
 )
-def test_an_arm_that_a_node_found_wrong_is_not_recommended(cluster, behaviour, why):
+def test_an_arm_that_a_node_found_wrong_is_not_recommended(cluster, tmp_path, behaviour, why):
     verdict = type_verdict.find(cluster([0.5, 0.5], behaviour=behaviour), MARGIN)
     assert verdict.wrong == {"mine": why}
-    assert said(verdict)["mine"].endswith(f"{why}, so it is not recommended")
+    assert type(told(verdict)["mine"]) is messages.NotRecommended
+    assert told(verdict)["mine"].reason == why
+    assert said(verdict)["mine"].endswith(f" on 2 nodes: not recommended: {text(why)}")
+    table, rows = type_wording.parts(verdict, tmp_path)
+    words = {messages.NotInEffectOn: messages.NOT_IN_EFFECT, messages.LossesDifferOn: messages.LOSSES_DIFFER}
+    assert (table.rows[0][3], table.weights[0]) == (words[type(why)], "bad")
+    assert rows.rows[0] == next(row for row in type_wording.rows(verdict) if row.label == "mine")
 
 
 def test_two_profiles_are_compared_with_each_other_in_the_blocks_of_each_node(cluster):
@@ -102,7 +128,9 @@ def test_two_profiles_are_compared_with_each_other_in_the_blocks_of_each_node(cl
     assert verdict.versus.speedup.ratio == pytest.approx(1.25, rel=0.02)
     ordered = type_wording.table(verdict).rows
     assert [row[0] for row in ordered] == ["mine", "other"]
-    assert math.isclose(float(ordered[0][1]) / float(ordered[1][1]), 1.25, rel_tol=0.02)
+    assert math.isclose(float(ordered[0][1][:-1]) / float(ordered[1][1][:-1]), 1.25, rel_tol=0.02)
+    assert [row[1][-1] for row in ordered] == ["x", "x"]
+    assert [row[3] for row in ordered] == ["faster", "faster"]
 
 
 def beside_a_load(*nodes):
@@ -118,15 +146,17 @@ def beside_a_load(*nodes):
 def test_a_node_that_was_measured_beside_a_load_does_not_count_and_is_named(cluster):
     verdict = type_verdict.find(cluster([0.5, 0.5, 0.5], beside_a_load("node2"), blocks=4), MARGIN)
     assert verdict.nodes == ("node1", "node3")
-    left_out = "was measured beside other programs that used 1.5 of 2 CPUs: measure it again"
-    assert verdict.left_out["node2"] == left_out
+    why = verdict.left_out["node2"]
+    assert why == messages.UnderLoad(BesideOtherPrograms(pytest.approx(1.5, rel=0.02), 2))
+    assert text(why) == "was measured beside other programs that used 1.5 of 2 CPUs: measure it again"
     assert verdict.load is None
-    assert "FASTER" in said(verdict)["mine"]
+    assert "faster" in said(verdict)["mine"]
 
 
 def test_where_all_nodes_were_measured_beside_a_load_nothing_is_recommended(cluster):
     verdict = type_verdict.find(cluster([0.5, 0.5], beside_a_load("node1", "node2"), blocks=4), MARGIN)
     assert verdict.nodes == ("node1", "node2")
     assert verdict.to_json()["load"]["kind"] == "other-programs"
-    told = "measured beside other programs that used 1.5 of 2 CPUs, so it is not recommended"
-    assert said(verdict)["mine"].endswith(told)
+    why = "not recommended: measured beside other programs that used 1.5 of 2 CPUs"
+    assert said(verdict)["mine"].endswith(why)
+    assert [row[3] for row in type_wording.table(verdict).rows] == ["faster, under load"]

@@ -7,13 +7,14 @@ from envkit.common.errors import InputError
 from envkit.common.messages import (
     ComplexKey,
     DuplicateKey,
+    HalfCharacter,
     InFile,
     InvalidScalar,
     InvalidYaml,
     NotAMapping,
     NotUtf8,
+    NulCharacter,
     RecursiveAnchor,
-    UnfitCharacter,
     Unreadable,
 )
 from envkit.profiles import catalogue
@@ -69,8 +70,8 @@ def test_byte_order_mark_is_accepted(written):
         ("a: *nowhere\n", 1, InvalidYaml("found undefined alias 'nowhere'")),
         (b"a: 1\nb: \x00\n", 2, InvalidYaml("special characters are not allowed")),
         ("a: 1\nb: 2026-13-45\n", 2, InvalidScalar("2026-13-45", "month must be in 1..12")),
-        ('a: 1\nb: {c: [x, "y\\0"]}\n', 2, UnfitCharacter("b.c.1", "a NUL character")),
-        ('a: "\\uDC80"\n', 1, UnfitCharacter("a", "half of a character (\\udc80)")),
+        ('a: 1\nb: {c: [x, "y\\0"]}\n', 2, NulCharacter("b.c.1")),
+        ('a: "\\uDC80"\n', 1, HalfCharacter("a", 0xDC80)),
         ("a: 1\nb: &self\n  c: *self\n", 3, RecursiveAnchor("self")),
     ],
 )  # fmt: skip

@@ -36,6 +36,7 @@ from envkit.common.errors import INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted
 from envkit.engines.slurm import client
 from envkit.engines.slurm.client import NoAnswer, Refused
+from envkit.rendering import text
 from envkit.tuning.session import SPACE_FILE
 from envkit.tuning.shared_trials import FILE_NAME as JOURNAL
 from envkit.tuning.shared_trials import storage_in
@@ -369,8 +370,8 @@ def _report(
     ended = "not measured to the end" if settings.joint else f"{measured} of {settings.nodes} nodes measured"
     problem = f"{'interrupted' if interrupted else ended}; go on with: {_go_on(arguments, folder)}"
     found = show(settings, folder, results, document if status == MEASURED else {**document, **error(problem)})
-    for line in table.problems(results):
-        print(f"envkit: {line}", file=sys.stderr)
+    for one in table.problems(results):
+        print(f"envkit: {text(one)}", file=sys.stderr)
     if status == MEASURED:
         return found
     print(f"envkit: {problem}", file=sys.stderr)

@@ -20,9 +20,11 @@ from envkit.bench.plan import Plan
 from envkit.bench.record import Event
 from envkit.cluster.fleet import comparability, slow
 from envkit.cluster.fleet.extract import read_node
-from envkit.cluster.fleet.node import LeftOut, Node
+from envkit.cluster.fleet.node import LeftOut, Node, plain
+from envkit.cluster.messages import LossesDifferOn, NotInEffectOn, OfAnotherType, SlowNode, UnderLoad
 from envkit.common.errors import InputError
-from envkit.rendering import text_of
+from envkit.messages import Message
+from envkit.report.verdict import beside
 from envkit.stats.across_nodes import AcrossNodes, across_nodes
 from envkit.stats.interval import ERROR_RATE
 
@@ -32,32 +34,32 @@ MIN_BLOCKS = 3
 
 @dataclass(frozen=True)
 class TypeVerdict:
-    """``found`` is by arm; ``wrong`` says of an arm why it can't be recommended.
+    """``found`` is by arm; ``wrong`` has the arms that are not recommended, and why.
 
     ``versus`` compares two arms with each other. ``summary`` is that of the first node that counts.
     """
 
     kind: str
     nodes: tuple[str, ...]
-    left_out: Mapping[str, str]  # why, by node
+    left_out: Mapping[str, Message | str]  # why, by node
     found: Mapping[str, AcrossNodes]
-    wrong: Mapping[str, str]
+    wrong: Mapping[str, Message]
     summary: Summary
     pair: tuple[str, str] | None = None  # the arms of versus, of which the first is compared with the second
     versus: AcrossNodes | None = None
     load: Load | None = None  # beside which all of these nodes were measured; else one that was is left out
 
-    def not_recommended(self, arm: str) -> str | None:
+    def not_recommended(self, arm: str) -> Message | None:
         """Return why an arm is not recommended, whatever its speed."""
-        return self.wrong.get(arm) or (f"measured {self.load.words}" if self.load else None)
+        return self.wrong.get(arm) or beside(self.load)
 
     def to_json(self) -> dict[str, Any]:
         return {
             "type": self.kind,
             "nodes": list(self.nodes),
-            "left_out": dict(self.left_out),
+            "left_out": {node: plain(why) for node, why in self.left_out.items()},
             "found": {arm: one.to_json() for arm, one in self.found.items()},
-            "wrong": dict(self.wrong),
+            "wrong": {arm: why.to_json() for arm, why in self.wrong.items()},
             "load": self.load and self.load.to_json(),
             "versus": self.versus.to_json() if self.versus else None,
         }
@@ -65,11 +67,11 @@ class TypeVerdict:
 
 @dataclass
 class _Runs:
-    """What is kept of the nodes' runs: log ratios by arm and node, and what is wrong with an arm on some node."""
+    """Log ratios by arm and node, and what is wrong with an arm on some node."""
 
     ratios: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     versus: dict[str, list[float]] = field(default_factory=dict)
-    wrong: dict[str, str] = field(default_factory=dict)
+    wrong: dict[str, Message] = field(default_factory=dict)
     first: Summary | None = None
 
     def add(self, node: str, summary: Summary, events: Sequence[Event], pair: tuple[str, str] | None) -> None:
@@ -79,36 +81,36 @@ class _Runs:
         for one in summary.comparisons:
             self.ratios.setdefault(one.arm, {})[node] = block_ratios(events, plan, of[one.arm])
             if any(one.arm == missed.arm for missed in summary.not_in_effect):
-                self.wrong.setdefault(one.arm, f"not in effect on {node}")
+                self.wrong.setdefault(one.arm, NotInEffectOn(node))
             elif one.losses is not None and not one.losses.agree:
-                self.wrong.setdefault(one.arm, f"other losses than the baseline's on {node}")
+                self.wrong.setdefault(one.arm, LossesDifferOn(node))
         if pair is not None and {*pair} <= of.keys():
             own, reference = (of[name] for name in pair)
             self.versus[node] = block_ratios(events, plan, own, reference=reference)
 
 
 def find(places: Mapping[str, Path], margin: float, pair: tuple[str, str] | None = None) -> TypeVerdict | None:
-    """Judge what the nodes have recorded, by name and folder; None where no node has enough.
+    """Judge what the nodes have recorded, by name and folder. Return None if no node has enough blocks.
 
-    ``pair`` names two arms of which the first is compared with the second, too. Raises InputError for a damaged record.
+    ``pair`` names two arms: the first is compared with the second, too. Raise InputError for a damaged record.
     """
     seen = [_node(name, place) for name, place in places.items()]
-    left_out = {one.name: one.reason for one in seen if isinstance(one, LeftOut)}
+    left_out: dict[str, Message | str] = {one.name: one.reason for one in seen if isinstance(one, LeftOut)}
     groups, others = comparability.groups([one for one in seen if isinstance(one, Node)], least=MIN_BLOCKS)
     left_out |= {one.name: one.reason for one in others}
     if not groups:
         return None
     chosen, *more = groups
-    left_out |= {one.name: f"is of another type: {one.kind}" for group in more for one in group}
+    left_out |= {one.name: OfAnotherType(one.kind) for group in more for one in group}
     (judged,), _ = slow.judge([slow.measure([one.step_s for one in chosen])], margin)
     for one, is_slow, ratio in zip(chosen, judged.slow, judged.ratio, strict=True):
         if is_slow:
-            left_out[one.name] = f"is slow: it takes {ratio - 1:.1%} more time than the middle node"
+            left_out[one.name] = SlowNode(float(ratio) - 1)
     nodes = [one.name for one in chosen if one.name not in left_out]
     runs = _Runs()
-    loads = {name: beside for name in nodes if (beside := _load(places[name]))}
+    loads = {name: load for name in nodes if (load := _load(places[name]))}
     if sound := [name for name in nodes if name not in loads]:
-        left_out |= {name: f"was measured {one.words}: measure it again" for name, one in loads.items()}
+        left_out |= {name: UnderLoad(why) for name, one in loads.items() if (why := beside(one))}
         nodes, loads = sound, {}
     for name in nodes:
         events = record.read(places[name])
@@ -132,7 +134,7 @@ def find(places: Mapping[str, Path], margin: float, pair: tuple[str, str] | None
 
 
 def _load(place: Path) -> Load | None:
-    """Return what disturbed nearly all blocks of a node's run; None where others are enough."""
+    """Return what disturbed nearly all blocks of a node's run; None if the others are enough."""
     events = record.read(place)
     with record.reading(place):
         summary = summarise(events)
@@ -142,9 +144,9 @@ def _load(place: Path) -> Load | None:
 
 
 def _node(name: str, place: Path) -> Node | LeftOut:
-    """What a node's run tells of it, by the reference that it held everything against."""
+    """Return what is known of a node by the reference of its run, or why the node can't be used."""
     try:
         plan = Plan.from_json(record.read(place)[0]["plan"])
     except InputError as error:
-        return LeftOut(name, text_of(error))
+        return LeftOut(name, error.message)
     return replace(read_node(place, plan.reference.profile), name=name)

@@ -1,50 +1,59 @@
-"""What profiles are worth on a type of nodes, in words."""
+"""Lay out how much faster profiles make training on nodes of one type: rows, and a table for many profiles."""
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Hashable, Mapping, Sized
 from pathlib import Path
+from typing import TypeVar
 
+from envkit.analysis.summary import Comparison
+from envkit.cluster.messages import (
+    COLUMNS,
+    LOSSES_DIFFER,
+    NOT_IN_EFFECT,
+    NodesOfType,
+    NotInEffectOn,
+    NotRecommended,
+    OnNodes,
+    RecordOfNodes,
+    SpreadOfNodes,
+    SpreadUnknown,
+    TypeSpeedup,
+)
 from envkit.cluster.type_verdict import TypeVerdict
-from envkit.common.folders import quoted
+from envkit.common.folders import short
+from envkit.messages import Message
+from envkit.report import tables
 from envkit.report.parts import Part, Row, Rows, Table
-from envkit.report.wording import CONFIDENCE, together
 from envkit.stats.across_nodes import AcrossNodes
 from envkit.stats.verdict import Verdict
 
-COLUMNS = ("profile", "speedup", f"{CONFIDENCE} interval", "verdict", "nodes", "they differ by", "another node")
 WEIGHTS = {Verdict.FASTER: "good", Verdict.SLOWER: "bad"}
+Why = TypeVar("Why", bound=Hashable)
 
 
-def interval(found: AcrossNodes) -> str:
-    """``1.424 (95% interval 1.301 to 1.559)``."""
+def row(arm: str, found: AcrossNodes, reference: str, wrong: Message | None = None) -> Row:
+    """Return one arm's speedup and verdict, and how far nodes differ in it."""
     one = found.speedup
-    return f"{one.ratio:.3f} ({CONFIDENCE} interval {one.low:.3f} to {one.high:.3f})"
-
-
-def row(arm: str, found: AcrossNodes, reference: str, wrong: str | None = None) -> Row:
-    """One arm's verdict, with how far nodes differ in it."""
     if wrong:
-        return Row(arm, f"{interval(found)} against {reference}: {wrong}, so it is not recommended", "bad")
-    verdict = found.speedup.words.upper() if found.speedup.verdict in WEIGHTS else found.speedup.words
-    said = f"{interval(found)} against {reference}, on {counted(found.ratios)}: {verdict}"
-    return Row(arm, f"{said}; {differ(found)}", WEIGHTS.get(found.speedup.verdict, "plain"))
+        return Row(arm, NotRecommended(one.ratio, one.low, one.high, reference, found.nodes, wrong), "bad")
+    said = TypeSpeedup(one.ratio, one.low, one.high, reference, found.nodes, one.words, _spread(found))
+    return Row(arm, said, WEIGHTS.get(one.verdict, "plain"))
 
 
 def counted(nodes: Sized) -> str:
     return "1 node" if len(nodes) == 1 else f"{len(nodes)} nodes"
 
 
-def differ(found: AcrossNodes) -> str:
-    """How far nodes differ, and what that means for one that was not measured."""
-    another = f"another node of the type lies within {found.another_low:.3f} to {found.another_high:.3f}"
+def _spread(found: AcrossNodes) -> Message:
+    """Return how far nodes differ, and what that means for a node that was not measured."""
     if found.nodes == 1:
-        return f"how far nodes differ is not known from one; {another}, if they differ as nodes do elsewhere"
-    return f"nodes differ by {found.between:.1%} (at most {found.between_high:.1%}), and {another}"
+        return SpreadUnknown(found.another_low, found.another_high)
+    return SpreadOfNodes(found.between, found.between_high, found.another_low, found.another_high)
 
 
 def rows(verdict: TypeVerdict) -> list[Row]:
-    """Every arm's, then what the nodes are and which were left out."""
+    """Return a row for each arm, then the type of the nodes and those that do not count."""
     reference = verdict.summary.plan.reference.name
     found = [row(arm, one, reference, verdict.not_recommended(arm)) for arm, one in verdict.found.items()]
     if verdict.versus is not None and verdict.pair is not None:
@@ -54,26 +63,46 @@ def rows(verdict: TypeVerdict) -> list[Row]:
 
 
 def _about(verdict: TypeVerdict) -> list[Row]:
-    """What the nodes are, and which were left out."""
-    left_out = [Row("left out", f"{nodes}: {why}") for nodes, why in together(verdict.left_out).items()]
-    return [Row("nodes", f"{counted(verdict.nodes)} of {verdict.kind}"), *left_out]
+    """Return the type of the nodes, and those that do not count."""
+    left_out = [Row("left out", OnNodes(tuple(nodes), why)) for why, nodes in alike(verdict.left_out).items()]
+    return [Row("nodes", NodesOfType(len(verdict.nodes), verdict.kind)), *left_out]
+
+
+def alike(reasons: Mapping[str, Why]) -> dict[Why, list[str]]:
+    """Return the names that have each reason, in order."""
+    found: dict[Why, list[str]] = {}
+    for name, why in reasons.items():
+        found.setdefault(why, []).append(name)
+    return found
 
 
 def table(verdict: TypeVerdict) -> Table:
-    """Every arm, the fastest first, with where another node of the type lies."""
+    """Return a row for each arm, the fastest first, with the range in which another node of the type lies."""
     ordered = sorted(verdict.found.items(), key=lambda one: -one[1].speedup.ratio)
     lines, weights = [], []
     for arm, one in ordered:
-        wrong = verdict.not_recommended(arm)
-        said = wrong or (one.speedup.words.upper() if one.speedup.verdict in WEIGHTS else one.speedup.words)
-        interval = f"{one.speedup.low:.3f} to {one.speedup.high:.3f}"
-        another = f"{one.another_low:.3f} to {one.another_high:.3f}"
-        lines.append([arm, f"{one.speedup.ratio:.3f}", interval, said, str(one.nodes), f"{one.between:.1%}", another])
-        weights.append("bad" if wrong else WEIGHTS.get(one.speedup.verdict, "plain"))
+        wrong = verdict.wrong.get(arm)
+        comparison = Comparison(arm, one.speedup.verdict, one.speedup, load=verdict.load)
+        speedup, interval, difference = tables.found_cells(comparison)
+        if wrong:
+            difference = NOT_IN_EFFECT if isinstance(wrong, NotInEffectOn) else LOSSES_DIFFER
+        another = f"{one.another_low:.2f} to {one.another_high:.2f}"
+        lines.append([arm, speedup, interval, difference, str(one.nodes), f"{one.between:.1%}", another])
+        refused = verdict.not_recommended(arm) is not None
+        weights.append("bad" if refused else WEIGHTS.get(one.speedup.verdict, "plain"))
     return Table(COLUMNS, lines, (1, 4, 5), weights)
 
 
 def parts(verdict: TypeVerdict, folder: Path) -> list[Part]:
-    """What several profiles are worth on the type of nodes; ``folder`` has a record of each node."""
-    each = f"{folder}, and of each node: envkit report {quoted(folder)}/NODE"
-    return [table(verdict), Rows([*_about(verdict), Row("record", each, whole=True)])]
+    """Return the table, why profiles are not recommended, the nodes, and the record of each node in ``folder``."""
+    reference = verdict.summary.plan.reference.name
+    refused = [
+        row(arm, one, reference, why) for arm, one in verdict.found.items() if (why := verdict.not_recommended(arm))
+    ]
+    place = Row("record", RecordOfNodes(str(folder), report(short(folder) / "NODE")), whole=True)
+    return [table(verdict), Rows([*refused, *_about(verdict), place])]
+
+
+def report(place: Path) -> tuple[str, ...]:
+    """Return the command that reports the run in ``place``."""
+    return ("envkit", "report", str(place))

@@ -114,14 +114,23 @@ class InvalidScalar(Message):
     reason: str
 
 
-class UnfitCharacter(Message):
-    """A value has a character that no process can receive."""
+class NulCharacter(Message):
+    """A value has the character that ends a text for the system."""
 
-    code = "common.unfit-character"
-    template = "'{key}' has {character}, which no process can receive; remove it"
+    code = "common.nul-character"
+    template = "'{key}' has a NUL character, which no process can receive; remove it"
 
     key: str
-    character: str
+
+
+class HalfCharacter(Message):
+    """A value has a surrogate, which no encoding has. ``number`` is its code point."""
+
+    code = "common.half-character"
+    template = "'{key}' has half of a character (\\u{number:x}), which no process can receive; remove it"
+
+    key: str
+    number: int
 
 
 class ComplexKey(Message):
@@ -201,6 +210,17 @@ class DependentKey(Message):
 
     key: str
     other: str
+
+
+# What a value must be, by types of JSON schemas: all but null, which only takes away.
+TYPES = {
+    "array": "a list",
+    "boolean": "true/false",
+    "integer": "a whole number",
+    "number": "a number",
+    "object": "a mapping",
+    "string": "a text",
+}
 
 
 class WrongType(Message):

@@ -11,6 +11,7 @@ from rich.progress import Progress as Bar
 from rich.table import Column
 
 from envkit.common.live_view import LiveView, minutes
+from envkit.common.progress_messages import StageDone, WorkerDone
 from envkit.messages import Message
 from envkit.rendering import text
 
@@ -43,12 +44,12 @@ class Progress(LiveView):
             self._bar.update(self._task, **changed)
             self.live.update(self._bar, refresh=True)
 
-    def _print(self, line: str) -> None:
+    def _print(self, message: Message) -> None:
         """Print a line, unless the one before it is too recent."""
         now = time.monotonic()
         if self.live is None and not self.quiet and now - self._printed_s >= EVERY_S:
             self._printed_s = now
-            print(line, file=sys.stderr, flush=True)
+            print(text(message), file=sys.stderr, flush=True)
 
     def say(self, said: str) -> None:
         if not self.quiet:
@@ -62,11 +63,10 @@ class Progress(LiveView):
 
     def finish(self, stage: str, arm: str, step_s: float, step: str = "step") -> None:
         """Show that a worker ended; its mean ``step`` took ``step_s`` seconds."""
-        self._print(f"{stage}, {arm}: {step_s * 1000:.2f} ms per {step}")
+        self._print(WorkerDone(stage, arm, step_s * 1000, step))
 
     def block(self, stage: str, standing: Message | None, left_s: float | None) -> None:
         """Show that a block is complete: how things stand, and the seconds until the end if these are known."""
-        self._standing = shown = text(standing) if standing else ""
-        self._draw(description=stage, standing=shown)
-        left = "" if left_s is None else f"; about {minutes(left_s)} left"
-        self._print(f"{stage}{f': {shown}' if shown else ''}{left}")
+        self._standing = text(standing) if standing else ""
+        self._draw(description=stage, standing=self._standing)
+        self._print(StageDone(stage, standing, None if left_s is None else minutes(left_s)))

@@ -19,6 +19,7 @@ from envkit import __version__
 from envkit.common import user_folders
 from envkit.common.errors import InputError
 from envkit.common.messages import (
+    TYPES,
     BadCombination,
     BadName,
     BadValue,
@@ -39,10 +40,6 @@ from envkit.messages import Message
 # The checkout, or site-packages.
 KIT = next((folder for folder in Path(__file__).resolve().parents[2:4] if (folder / "envprofiles").is_dir()),
            Path(__file__).resolve().parents[2])  # fmt: skip
-TYPES = {  # all but null, which only takes away
-    "array": "a list", "boolean": "true/false", "integer": "a whole number", "number": "a number",
-    "object": "a mapping", "string": "a text",
-}  # fmt: skip
 LONGEST = 60
 
 

@@ -14,12 +14,13 @@ from envkit.common.errors import InputError
 from envkit.common.messages import (
     ComplexKey,
     DuplicateKey,
+    HalfCharacter,
     InFile,
     InvalidScalar,
     InvalidYaml,
     NotAMapping,
     NotUtf8,
-    UnfitCharacter,
+    NulCharacter,
     Unreadable,
 )
 from envkit.messages import Message
@@ -93,8 +94,8 @@ def _convert(loader: Any, node: yaml.Node, at: Path_, file: YamlFile) -> Any:
     if isinstance(node, yaml.SequenceNode):
         return [_convert(loader, item, (*at, index), file) for index, item in enumerate(node.value)]
     if found := UNFIT.search(node.value):
-        character = "a NUL character" if found[0] == "\0" else f"half of a character (\\u{ord(found[0]):x})"
-        raise file.error(at, UnfitCharacter(".".join(map(str, at)), character))
+        key = ".".join(map(str, at))
+        raise file.error(at, NulCharacter(key) if found[0] == "\0" else HalfCharacter(key, ord(found[0])))
     file.texts[at] = node.value
     try:
         return loader.construct_object(node)

@@ -21,7 +21,7 @@ def test_slow_nodes_and_what_they_share(cli, tmp_path):
     result = cli("fleet", "report", tmp_path)
     assert (result.returncode, result.stderr) == (1, "")
     text = words(result.stdout)
-    assert text.startswith("3 of 30 nodes are SLOW")
+    assert text.startswith("SLOW 3 of 30 nodes")
     assert "n04: microcode 0x24 (most: 0x2b)" in text
     assert "microcode 0x2b 27 0" in text
     assert "0x24 3 3" in text
@@ -34,7 +34,7 @@ def test_slow_nodes_and_what_they_share(cli, tmp_path):
 def test_no_slow_node(cli, tmp_path):
     result = cli("fleet", "report", fleet(tmp_path, 8))
     assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.startswith("no slow node: none of 8 nodes is certain to be slow")
+    assert result.stdout.startswith("NO SLOW NODE  none of 8 nodes is certain to be slow")
     assert "mine, workload cnn: begun 2026-" in result.stdout
 
 
@@ -43,7 +43,7 @@ def test_a_fleet_of_two_is_shown_and_not_judged(cli, tmp_path):
     result = cli("fleet", "report", tmp_path)
     assert result.returncode == 0
     text = words(result.stdout)
-    assert text.startswith("not judged: fewer than 6 nodes of one kind can be compared")
+    assert text.startswith("NOT JUDGED fewer than 6 nodes of one kind can be compared")
     assert "n01 +1" in text
 
 
@@ -53,8 +53,8 @@ def test_a_node_with_another_image_is_left_out_and_that_is_a_status(cli, tmp_pat
     result = cli("fleet", "report", tmp_path)
     assert result.returncode == 1
     text = words(result.stdout)
-    assert "LEFT OUT 1 node can't be compared: n08: its image digest is sha256:bbb" in text
-    assert text.startswith("no slow node: none of 8 nodes")
+    assert "LEFT OUT 1 node can't be compared: n08: measured something else: image digest sha256:bbb" in text
+    assert text.startswith("NO SLOW NODE none of 8 nodes")
 
 
 def test_a_truncated_record_counts_as_far_as_it_goes(cli, tmp_path):
@@ -73,7 +73,7 @@ def test_margin(cli, tmp_path):
     assert cli("fleet", "report", tmp_path).returncode == 1
     result = cli("fleet", "report", tmp_path, "--margin", "20%")
     assert result.returncode == 0
-    assert "more than +20.0% (--margin)" in words(result.stdout)
+    assert "beyond +20.0% (--margin)" in words(result.stdout)
 
 
 def test_a_profile_of_several(cli, tmp_path, refused):
@@ -89,7 +89,7 @@ def test_json_and_files(cli, tmp_path):
     result = cli("fleet", "report", place, "--html", html, "--prometheus", text)
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.splitlines() == [f"envkit: written: {html}", f"envkit: written: {text}"]
-    assert "1 of 12 nodes is SLOW" in html.read_text()
+    assert "SLOW  1 of 12 nodes" in html.read_text()
     assert 'envkit_fleet_nodes{verdict="slow"} 1\n' in text.read_text()
     read = json.loads(cli("fleet", "report", place, "--json").stdout)
     assert read["nodes_by_verdict"] == {"ok": 11, "not certain": 0, "slow": 1, "not judged": 0, "left out": 0}
@@ -115,7 +115,7 @@ def test_bad_input(refused, tmp_path):
     )
     fleet(tmp_path, 2, samples=3)
     line = refused("fleet", "report", tmp_path)
-    assert line.endswith("no node can be used; n00: has 3 samples only; 6 are needed")
+    assert line.endswith("none of its 2 nodes can be used; n00: has 3 samples only, and 6 are needed")
     (tmp_path / "file").write_text("x")
     assert "Not a directory" in refused("fleet", "report", tmp_path / "file")
 
@@ -223,7 +223,7 @@ def test_a_fleet_that_was_measured_is_reported_again(cli, submission, tmp_path):
     text = tmp_path / "fleet.prom"
     result = cli("fleet", "--resume", submission, "--prometheus", text)
     assert (result.returncode, result.stderr) == (1, f"envkit: written: {text}\n")
-    assert result.stdout.startswith("1 of 8 nodes is SLOW")
+    assert result.stdout.startswith("SLOW  1 of 8 nodes")
     assert 'envkit_fleet_nodes{verdict="slow"} 1\n' in text.read_text()
     assert cli("fleet", "report", submission).stdout == result.stdout
     document = json.loads(cli("fleet", "--resume", submission, "--json").stdout)
@@ -237,7 +237,7 @@ def test_nodes_that_never_began_are_in_the_report(cli, submission):
     result = cli("fleet", "report", submission)
     assert result.returncode == 1
     text = words(result.stdout)
-    assert text.startswith("no slow node: none of 6 nodes")
+    assert text.startswith("NO SLOW NODE none of 6 nodes")
     for name in ("n03", "n05"):
         assert f"{name}: has no folder: its job did not begin" in text
 
@@ -247,8 +247,8 @@ def test_the_margin_is_that_of_the_measurement_unless_one_is_given(cli, tmp_path
     records.write(tmp_path, [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}])
     records.seal(tmp_path)
     fleet(tmp_path, 12, slower={"n02": 0.1}, noise=0.003)
-    assert "more than +20.0% (--margin)" in words(cli("fleet", "report", tmp_path).stdout)
-    assert cli("fleet", "report", tmp_path, "--margin", "2%").stdout.startswith("1 of 12 nodes is SLOW")
+    assert "beyond +20.0% (--margin)" in words(cli("fleet", "report", tmp_path).stdout)
+    assert cli("fleet", "report", tmp_path, "--margin", "2%").stdout.startswith("SLOW  1 of 12 nodes")
 
 
 def test_a_fleet_goes_on_as_a_fleet(refused, submission):

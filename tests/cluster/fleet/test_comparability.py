@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 from envkit.cluster.fleet import comparability, reading
+from envkit.cluster.fleet.messages import Facts, MeasuredOtherwise, TooFewSamples, TooFewSamplesYet, UnlikeMost
+from envkit.rendering import text
 
 from tests import records
 from tests.cluster.fleet.nodes import fleet, node, node_events
@@ -24,32 +26,36 @@ def test_a_node_with_another_image(tmp_path):
     node(tmp_path, "n03", digest=B)
     groups, left_out = grouped(tmp_path)
     assert groups == [["n00", "n01", "n02"]]
-    assert left_out == {"n03": "its image digest is sha256:bbbbbbbbbbbbbbbbb…, most have sha256:aaaaaaaaaaaaaaaaa…"}
+    unlike = UnlikeMost("image digest", "sha256:bbbbbbbbbbbbbbbbb…", "sha256:aaaaaaaaaaaaaaaaa…")
+    assert left_out == {"n03": MeasuredOtherwise(Facts((unlike,)))}
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    ({"steps": 5}, "its number of steps is 5, most have 3"),
-    ({"workload": "other"}, "its workload is other, most have cnn"),
-    ({"options": {"precision": "bf16-autocast"}}, "its mode is bf16-autocast, most have fp32"),
-    ({"profiles": ("baseline",)}, "its profile is baseline, most have mine"),
+@pytest.mark.parametrize(("options", "unlike"), [
+    ({"steps": 5}, ("steps", "5", "3")),
+    ({"workload": "other"}, ("workload", "other", "cnn")),
+    ({"options": {"precision": "bf16-autocast"}}, ("mode", "bf16-autocast", "fp32")),
+    ({"profiles": ("baseline",)}, ("profile", "baseline", "mine")),
 ])  # fmt: skip
-def test_a_node_that_measured_something_else(tmp_path, options, words):
+def test_a_node_that_measured_something_else(tmp_path, options, unlike):
     fleet(tmp_path, 3)
     node(tmp_path, "n03", **options)
-    assert words in grouped(tmp_path)[1]["n03"]
+    assert UnlikeMost(*unlike) in grouped(tmp_path)[1]["n03"].facts.facts
 
 
 def test_a_node_whose_ranks_had_a_larger_batch(tmp_path):
     fleet(tmp_path, 3, ranks=2)
     node(tmp_path, "n03", ranks=2, weak=True)
-    assert grouped(tmp_path)[1] == {"n03": "its scaling is weak scaling, most have strong scaling"}
+    unlike = UnlikeMost("scaling", "weak scaling", "strong scaling")
+    assert grouped(tmp_path)[1] == {"n03": MeasuredOtherwise(Facts((unlike,)))}
     assert sorted({one.workload for one in reading.read(tmp_path, None)[0]}) == ["cnn", "cnn (weak scaling)"]
 
 
 def test_of_many_differences_two_are_named(tmp_path):
     fleet(tmp_path, 3)
     node(tmp_path, "n03", steps=5, epochs=2, workload="other")
-    assert grouped(tmp_path)[1]["n03"].endswith("; and 1 more")
+    facts = grouped(tmp_path)[1]["n03"].facts
+    assert (len(facts.facts), facts.more) == (2, 1)
+    assert text(facts).endswith(" and 1 more")
 
 
 def test_kinds_of_machines_are_apart(tmp_path):
@@ -81,12 +87,10 @@ def test_gpus_that_nothing_was_trained_on_make_no_other_kind(tmp_path):
     assert grouped(tmp_path) == ([["n00", "n01"]], {})
 
 
-@pytest.mark.parametrize(("ended", "words"), [
-    ("complete", "has 3 samples only; 6 are needed"),
-    ("interrupted", "has 3 samples only, its run has not ended; 6 are needed"),
-    (None, "has 3 samples only, its run has not ended; 6 are needed"),
+@pytest.mark.parametrize(("ended", "few"), [
+    ("complete", TooFewSamples), ("interrupted", TooFewSamplesYet), (None, TooFewSamplesYet),
 ])  # fmt: skip
-def test_a_node_with_few_samples(tmp_path, ended, words):
+def test_a_node_with_few_samples(tmp_path, ended, few):
     fleet(tmp_path, 2)
     node(tmp_path, "n02", samples=3, ended=ended)
-    assert grouped(tmp_path)[1] == {"n02": words}
+    assert grouped(tmp_path)[1] == {"n02": few(3, 6)}

@@ -36,13 +36,13 @@ def test_a_node_that_became_slower_is_named_and_what_became_of_all_is_the_fleet_
     result = cli("fleet", "diff", then, now)
     assert result.returncode == 1, result
     text = words(result.stdout)
-    assert text.startswith("1 of 19 nodes became SLOWER")
+    assert text.startswith("SLOWER 1 of 19 nodes")
     rows = {line.split()[0]: line for line in result.stdout.splitlines() if line.startswith("n")}
     assert "SLOWER" in rows["n07"]
     assert "FASTER" in rows["n03"]
     assert "the middle node takes 1.1" in text
-    assert "any node is called slower or faster in 5% of comparisons at most" in text
-    assert "the tails of Student's t of 3 degrees of freedom, or lighter ones" in text
+    assert "at most 5% of comparisons without any change name a node" in text
+    assert "the tails of Student's t with 3 degrees of freedom, or lighter ones" in text
     assert "gone n19" in text
     assert "new n99" in text
 
@@ -94,7 +94,7 @@ def test_nothing_changed(cli, then, tmp_path):
     again = fleet(tmp_path / "again", 20, slower={"n03": 0.2}, began=BEGUN + 60)
     result = cli("fleet", "diff", then, again)
     assert result.returncode == 0, result
-    assert result.stdout.startswith("none of 20 nodes is certain to have become slower")
+    assert result.stdout.startswith("NONE SLOWER  none of 20 nodes is certain to have become slower")
 
 
 def test_where_most_became_slower_the_first_line_says_so(cli, tmp_path):
@@ -104,12 +104,13 @@ def test_where_most_became_slower_the_first_line_says_so(cli, tmp_path):
     result = cli("fleet", "diff", then, all_of_them)
     assert result.returncode == 0
     assert words(result.stdout).startswith(
-        "none of 20 nodes is certain to have become slower than others, but the middle one takes 2.000 times as long"
+        "NONE SLOWER none of 20 nodes is certain to have become slower than others, "
+        "but the middle node takes 2.000 times as long as in the first report"
     )
     half = fleet(tmp_path / "half", 20, slower={f"n{number:02}": 0.2 for number in range(10)})
     text = words(cli("fleet", "diff", then, half).stdout)
-    assert "but the middle one takes 1.09" in text.split(" fleet ")[0]
-    assert "as nodes differ in that by 14" in text
+    assert "but the middle node takes 1.09" in text.split(" fleet ")[0]
+    assert "(SD of changes 14" in text
 
 
 def test_a_report_is_kept_and_takes_the_place_of_records_that_are_gone(cli, then, now):
@@ -135,25 +136,25 @@ def test_nodes_of_another_kind_or_workload_are_not_compared(cli, refused, then, 
     other = fleet(tmp_path / "other", 20)
     node(other, "n04", fingerprint={"cpu_model": "Another CPU"})
     text = words(cli("fleet", "diff", then, other).stdout)
-    assert "n04: its kind was" in text
+    assert "n04: is another kind of machine: Another CPU" in text
     assert "cpu model Another CPU (was Simulated CPU)" in text
     workload = fleet(tmp_path / "workload", 6, workload="transformer")
-    assert "its workload was cnn, and is transformer" in refused("fleet", "diff", then, workload)
+    assert "measured something else: workload transformer (was cnn)" in refused("fleet", "diff", then, workload)
     profile = fleet(tmp_path / "profile", 6, profiles=("theirs",))
-    assert "its profile was mine, and is theirs" in refused("fleet", "diff", then, profile)
+    assert "measured something else: profile theirs (was mine)" in refused("fleet", "diff", then, profile)
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    ({"options": {"precision": "bf16-autocast"}}, "its mode was fp32, and is bf16-autocast"),
-    ({"options": {"scale": 4}}, "its mode was fp32, and is scale 4"),
-    ({"steps": 5}, "its number of steps was 3, and is 5"),
-    ({"warmup_steps": 7}, "its number of warm-up steps was 1, and is 7"),
-    ({"ranks": 2}, "its number of ranks was none, and is 2; its scaling was none, and is strong scaling"),
+    ({"options": {"precision": "bf16-autocast"}}, "mode bf16-autocast (was fp32)"),
+    ({"options": {"scale": 4}}, "mode scale 4 (was fp32)"),
+    ({"steps": 5}, "steps 5 (was 3)"),
+    ({"warmup_steps": 7}, "warm-up steps 7 (was 1)"),
+    ({"ranks": 2}, "ranks 2 (was none), scaling strong scaling (was none)"),
 ])  # fmt: skip
 def test_nodes_that_measured_something_else_are_not_compared(refused, then, tmp_path, options, said):
     other = fleet(tmp_path / "other", 20, **options)
     line = refused("fleet", "diff", then, other)
-    assert line.startswith(f"envkit: no node can be compared in the two reports; n00: {said}")
+    assert line.startswith(f"envkit: no node can be compared in the two reports; n00: measured something else: {said}")
 
 
 def test_what_is_another_on_all_nodes_is_told_once(cli, then, tmp_path):
@@ -191,7 +192,7 @@ def test_where_others_change_as_far_a_node_is_not_named_but_mentioned(cli, tmp_p
     result = cli("fleet", "diff", fleet(tmp_path / "then", 20), fleet(tmp_path / "now", 20, slower=wild))
     assert result.returncode == 0
     text = words(result.stdout)
-    assert text.startswith("none of 20 nodes is certain to have become slower")
+    assert text.startswith("NONE SLOWER none of 20 nodes is certain to have become slower")
     assert "n19 +2" in text[text.index("maybe") :]
 
 
@@ -199,7 +200,7 @@ def test_too_few_nodes_are_not_judged(cli, tmp_path):
     places = [fleet(tmp_path / name, 3, began=BEGUN + later) for later, name in enumerate(("then", "now"))]
     result = cli("fleet", "diff", *places)
     assert result.returncode == 0
-    assert result.stdout.startswith("not judged: fewer than 6 nodes of one kind are in both reports")
+    assert result.stdout.startswith("NOT JUDGED  fewer than 6 nodes of one kind are in both reports")
     assert words(result.stdout).endswith("; 3 nodes of this kind, 6 are needed to judge")
 
 

@@ -7,7 +7,9 @@ import os
 import shutil
 
 import pytest
-from envkit.cluster.fleet import kept
+from envkit.bench.messages import UnusableRecord
+from envkit.cluster.fleet import findings, kept
+from envkit.cluster.fleet.messages import MeasuredOtherwise, NoRecord, TooFewSamples
 
 from tests.cluster.fleet.nodes import fleet, node
 from tests.records import BEGUN
@@ -39,11 +41,11 @@ def document(tmp_path):
             "this fleet report has schema 2, and this version of envkit reads schema 1; measure again",
         ),
         ('{"schema": 1, "left_out": []}', "nodes: is no list"),
-        ('{"schema": 1, "nodes": [], "left_out": []}', "nodes: there are none"),
-        ('{"schema": 1, "nodes": [{"name": "n01"}], "left_out": []}', "nodes[0]: has not the keys of one"),
+        ('{"schema": 1, "nodes": [], "left_out": []}', "nodes: the list is empty"),
+        ('{"schema": 1, "nodes": [{"name": "n01"}], "left_out": []}', "nodes[0]: does not have the keys of one"),
         (
             '{"schema": 1, "nodes": [], "left_out": [{"name": "n01", "reason": 1}]}',
-            "left_out[0].reason: is not a text",
+            "left_out[0].reason: is not a text, or a message of this version of envkit",
         ),
     ],
 )
@@ -52,6 +54,42 @@ def test_a_report_that_is_none(refused, then, tmp_path, content, said):
     if content is not None:
         path.write_text(content)
     assert refused("fleet", "diff", then, path).startswith(f"envkit: {path}: {said}")
+
+
+REASONS = "is not a text, or a message of this version of envkit"
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        {"code": "no.such"},
+        {"code": "cluster.too-few-samples", "samples": 3},
+        {"code": "cluster.too-few-samples", "samples": "3", "least": 6},
+        {"code": "cluster.too-few-samples", "samples": True, "least": 6},
+        {"code": "cluster.other-profiles", "profile": "x", "profiles": ["a", 2]},
+        {"code": "cluster.in-the-first", "reason": {"code": "cluster.no-sample", "arm": 7}},
+        {"code": "cluster.no-sample", "arm": "\ud800"},
+        ["cluster.no-folder"],
+    ],
+)
+def test_a_report_whose_reason_is_no_message(refused, then, tmp_path, document, reason):
+    path = tmp_path / "fleet.json"
+    document["left_out"] = [{"name": "n99", "reason": reason}]
+    path.write_text(json.dumps(document))
+    said = f"envkit: {path}: left_out[0].reason: {REASONS}"
+    assert refused("fleet", "diff", then, path).startswith(said)
+
+
+def test_reasons_are_read_as_they_were_written(then):
+    node(then, "few", samples=3)
+    node(then, "other", steps=5)
+    node(then, "broken").joinpath("record.jsonl").write_text("nonsense\n")
+    (then / "empty").mkdir()
+    found = findings.find(then, None, 0.02)
+    kept.write(then, [one.node for one in found.results], found.left_out)
+    _, left_out = kept.read(then / kept.FILE_NAME, None)
+    assert left_out == found.left_out
+    assert [type(one.reason) for one in left_out] == [UnusableRecord, NoRecord, TooFewSamples, MeasuredOtherwise]
 
 
 TIMES = "is not a list of times above 0, in seconds; give another report"
@@ -102,14 +140,14 @@ def test_records_that_are_newer_than_the_report_are_read(cli, then, tmp_path):
     assert cli("fleet", "diff", then, now).returncode == 0
     os.utime(record, (written + 60, written + 60))
     result = cli("fleet", "diff", then, now)
-    assert (result.returncode, result.stdout.split(" node")[0]) == (1, "1 of 8")
+    assert (result.returncode, result.stdout.split(" node")[0]) == (1, "SLOWER  1 of 8")
 
 
 def test_a_report_that_can_not_be_kept_is_printed_all_the_same(cli, then):
     (then / kept.FILE_NAME).symlink_to(then / "none/such")
     result = cli("fleet", "report", then)
     assert result.returncode == 0
-    assert result.stdout.startswith("no slow node")
+    assert result.stdout.startswith("NO SLOW NODE")
     assert result.stderr == (
         f"envkit: {then}/fleet.json: can't be written: No such file or directory; "
         "this report can't be held against later ones\n"

@@ -7,13 +7,15 @@ import os
 from pathlib import Path
 
 import pytest
+from envkit.bench.messages import UnusableRecord
 from envkit.bench.plan import WorkloadSpec
 from envkit.bench.record import FILE_NAME
-from envkit.cluster.fleet import reading
+from envkit.cluster.fleet import messages, reading
 from envkit.cluster.fleet.extract import read_node
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.cluster.fleet.parsing import shortened, whole
 from envkit.common.errors import InputError
+from envkit.rendering import text
 
 from tests import records
 from tests.cluster.fleet.nodes import REFERENCE_KERNEL_S, STEP_S, fleet, node, node_events
@@ -104,28 +106,31 @@ def test_a_record_that_a_kill_cut_short(tmp_path):
     assert len(found.step_s) == 9
     assert not found.finished
     path.write_bytes(lines[0][:500])
-    assert reason(path.parent).startswith(f"{FILE_NAME}: is not the record of a run: it has no whole line")
+    found = reason(path.parent)
+    assert (type(found), found.file) == (UnusableRecord, FILE_NAME)
+    assert text(found).startswith(f"{FILE_NAME}: is not the record of a run: it has no whole line")
 
 
 def test_a_damaged_line_is_named(tmp_path):
     path = node(tmp_path, "n1") / FILE_NAME
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:4], lines[4][:300] + b"\n", *lines[5:]]))
-    assert reason(path.parent) == f"{FILE_NAME}:5: damaged line; remove it to read the rest"
+    assert text(reason(path.parent)) == f"{FILE_NAME}:5: damaged line; remove it to read the rest"
 
 
 def test_a_worker_that_failed(tmp_path):
     events = node_events("n1", samples=2, ended="a worker failed")
     failure = {"block": 2, "arm": "mine", "worker_seconds": 1.0, "problem": "ended with exit status 3"}
     events.insert(-1, {"event": "failure", "time": 1.0, **failure, "stderr": "one\nout of luck\n"})
-    assert reason(records.write(tmp_path / "n1", events)) == "the worker ended with exit status 3: out of luck"
+    found = reason(records.write(tmp_path / "n1", events))
+    assert found == messages.NodeFailed("ended with exit status 3", "out of luck")
 
 
 def test_a_profile_that_was_not_in_effect(tmp_path):
     events = node_events("n1", ended="not in effect")
     events[-2]["evidence"]["openmp"]["runtime"] = "intel"
     records.judge(events)
-    wanted = "mine was not in effect: openmp.runtime: expected gnu, seen intel"
+    wanted = messages.ProfileNotInEffect("mine", "openmp.runtime", "gnu", "intel")
     assert reason(records.write(tmp_path / "n1", events)) == wanted
     # killed before it could say so
     assert reason(records.write(tmp_path / "n1", events[:-1])) == wanted
@@ -133,38 +138,36 @@ def test_a_profile_that_was_not_in_effect(tmp_path):
 
 def test_several_profiles(tmp_path):
     folder = node(tmp_path, "n1", profiles=("baseline", "mine", "other"))
-    assert reason(folder) == "measured several profiles (mine, other): choose one with --profile"
+    assert reason(folder) == messages.SeveralProfiles(("mine", "other"))
     assert kept(folder, "other").profile == "other"
-    assert reason(folder, "none") == "did not measure none, but baseline, mine, other"
+    assert reason(folder, "none") == messages.OtherProfiles("none", ("baseline", "mine", "other"))
     assert kept(node(tmp_path, "n2", profiles=("baseline", "mine"))).profile == "mine"
 
 
 def test_several_workloads(tmp_path):
     both = {name: WorkloadSpec(1, 3, "generated") for name in ("loader", "segmentation")}
-    assert reason(node(tmp_path, "n1", workloads=both)).startswith(
-        "measured several workloads, and nodes are compared by "
-    )
+    assert reason(node(tmp_path, "n1", workloads=both)) == messages.SeveralWorkloads()
 
 
 @pytest.mark.parametrize("time", [-5.0, 1e15, float("nan")])
 def test_a_time_that_is_none(tmp_path, time):
     events = node_events("n1")
     events[0]["time"] = time
-    assert "which is no time" in reason(records.write(tmp_path / "n1", events))
+    assert type(reason(records.write(tmp_path / "n1", events))) is messages.InvalidBeginning
 
 
 @pytest.mark.parametrize("step_s", [[0.0] * 3, [-1.0] * 3, [float("nan")] * 3])
 def test_a_sample_that_took_no_time(tmp_path, step_s):
     events = node_events("n1")
     events[4]["step_s"] = step_s
-    assert reason(records.write(tmp_path / "n1", events)) == "has a sample whose time is not above 0"
+    assert reason(records.write(tmp_path / "n1", events)) == messages.NoTime()
 
 
 def test_what_is_not_understood(tmp_path):
     events = node_events("n1")
     del events[0]["engines"]["local"]["inspection"]["fingerprint"]["cpu_model"]
     said = reason(records.write(tmp_path / "n1", events))
-    assert said.endswith("an event lacks 'cpu_model'; the record can't be used")
+    assert text(said).endswith("an event lacks 'cpu_model'; the record can't be used")
 
 
 # --- a folder of nodes ---
@@ -177,7 +180,7 @@ def test_all_nodes_in_order_and_those_without_a_record(tmp_path):
     (tmp_path / "notes.txt").write_text("x")
     nodes, left_out = reading.read(tmp_path, None)
     assert [one.name for one in nodes] == ["n00", "n01", "n02"]
-    assert left_out == [LeftOut("n01-empty", f"has no {FILE_NAME}: nothing was measured")]
+    assert left_out == [LeftOut("n01-empty", messages.NoRecord(FILE_NAME))]
 
 
 def test_several_processes_read_the_same_as_one(tmp_path, monkeypatch):
@@ -198,14 +201,17 @@ def test_the_folder_of_one_node(tmp_path, monkeypatch):
 
 
 def test_a_folder_without_records(tmp_path):
-    with pytest.raises(InputError, match="holds no records; give a folder with a folder for each node"):
+    with pytest.raises(InputError) as error:
         reading.read(tmp_path, None)
+    assert error.value.message == messages.NoRecords(str(tmp_path), FILE_NAME)
 
 
 def test_no_node_that_can_be_used(tmp_path):
     fleet(tmp_path, 2, profiles=("baseline", "a", "b"))
-    with pytest.raises(InputError, match=r"none of its 2 nodes can be used; n00: measured several profiles \(a, b\)"):
+    with pytest.raises(InputError) as error:
         reading.read(tmp_path, None)
+    first = messages.AtNode("n00", messages.SeveralProfiles(("a", "b")))
+    assert error.value.message == messages.NoUsableNode(str(tmp_path), 2, first)
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU: one process reads")

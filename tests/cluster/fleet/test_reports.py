@@ -6,7 +6,9 @@ import json
 
 import pytest
 from envkit.cluster.fleet import document, findings, page, prometheus, sentences
+from envkit.cluster.fleet import report_messages as messages
 from envkit.cluster.fleet.findings import NodeVerdict
+from envkit.rendering import text
 
 from tests.cluster.fleet.nodes import fleet, node
 from tests.records import BEGUN
@@ -29,7 +31,7 @@ def found(tmp_path):
     return findings.find(tmp_path, None, 0.02)
 
 
-def texts(rows):
+def told(rows):
     return {row.label: row.text for row in rows}
 
 
@@ -41,11 +43,12 @@ def test_verdicts(found):
 
 
 def test_in_words(found):
-    assert sentences.headline(found).text == "3 of 40 nodes are SLOW"
-    said = texts([*sentences.summary(found), *sentences.certainty(found)])
-    assert "1 node of this kind, 6 are needed to judge" in said["note"]
-    assert "1% at most are expected to be within what is allowed" in said["sure"]
-    assert "measure slow nodes again" in texts(sentences.advice(found))["next"]
+    assert sentences.headline(found).text == messages.SlowNodes(3, 40)
+    said = told([*sentences.summary(found), *sentences.certainty(found)])
+    assert (said["note"].nodes, said["note"].least) == (1, 6)
+    assert said["errors"] == messages.FalseAlarms(0.01, found.side)
+    assert "at most 1% are expected to be false alarms" in text(said["errors"])
+    assert told(sentences.advice(found))["next"] == messages.MeasureAgain()
 
 
 def test_the_reference_kernel_shows_whether_the_whole_machine_is_slow(found):
@@ -60,31 +63,29 @@ def test_clocks_that_are_apart_are_no_matter_and_are_named(tmp_path):
     node(tmp_path, "n09", began=0.0)
     found = findings.find(tmp_path, None, 0.02)
     assert (found.of(NodeVerdict.SLOW), found.left_out) == ([], [])
-    said = texts(sentences.certainty(found))["clocks"]
-    assert said.startswith("by their own clocks 2 nodes began at quite another time than most (n09 ")
-    assert "hours before the middle one)" in said
-    assert "Times of steps do not depend on it" in said
+    said = told(sentences.certainty(found))["clocks"]
+    assert (type(said), said.number, said.node) == (messages.ClocksApart, 2, "n09")
+    assert said.hours < -50
+    assert "times of steps do not depend on it" in text(said)
 
 
 def test_a_fleet_that_was_measured_over_a_week_has_no_clock_that_is_apart(tmp_path):
     for number in range(8):
         node(tmp_path, f"n{number}", began=BEGUN + 24 * number * HOUR_S)
-    assert "clocks" not in texts(sentences.certainty(findings.find(tmp_path, None, 0.02)))
+    assert "clocks" not in told(sentences.certainty(findings.find(tmp_path, None, 0.02)))
 
 
 def test_slow_because_of_a_neighbour(tmp_path):
     fleet(tmp_path, 10)
     node(tmp_path, "n03", 0.5, usage={"machine_swapped_bytes": 2**25})
     found = findings.find(tmp_path, None, 0.02)
-    assert texts(sentences.advice(found)) == {
-        "next": "n03: most samples were disturbed from outside (it swapped); measure again when nothing else runs there"
-    }
+    assert told(sentences.advice(found)) == {"next": messages.MostDisturbed(messages.Names(("n03",)), "it swapped")}
     assert sentences.slow_row(found.of(NodeVerdict.SLOW)[0])[-1] == "10 of 10"
 
 
-@pytest.mark.parametrize(("chance", "text"), [(0.0213, "0.02"), (3.2e-12, "3e-12"), (1.0, "1"), (0.999, "1")])
-def test_small_chances_can_be_read(chance, text):
-    assert sentences.chance_text(chance) == text
+@pytest.mark.parametrize(("chance", "shown"), [(0.0213, "0.02"), (3.2e-12, "3e-12"), (1.0, "1"), (0.999, "1")])
+def test_small_chances_can_be_read(chance, shown):
+    assert sentences.chance_text(chance) == shown
 
 
 def test_the_document_has_every_node_and_is_json(found):
@@ -101,9 +102,10 @@ def test_the_document_has_every_node_and_is_json(found):
     assert [(value["text"], value["nodes"], value["slow"], value["shared"]) for value in fact["values"]] == [
         ("madvise", 37, 0, False), ("never", 3, 3, True),
     ]  # fmt: skip
-    assert read["left_out"] == [
-        {"name": "broken", "reason": "record.jsonl:1: damaged line; remove it to read the rest"}
-    ]
+    (broken,) = read["left_out"]
+    reason = {name: broken["reason"][name] for name in ("code", "file", "line")}
+    assert broken["name"] == "broken"
+    assert reason == {"code": "bench.unusable-record", "file": "record.jsonl", "line": 1}
 
 
 def test_prometheus_is_what_its_format_allows(found):
@@ -127,7 +129,7 @@ def test_the_page_needs_nothing_else_and_says_it_all(found):
         "picture", "found", "spread", "certainty", "records", "nodes", "differences", "left-out",
     ]  # fmt: skip
     assert len(read.all("svg")) == 4
-    assert "3 of 40 nodes are SLOW" in read.section(None)
+    assert "SLOW 3 of 40 nodes" in " ".join(read.section(None).split())
     assert read.all("svg")[0]["aria-label"].startswith("Histogram of the nodes' times. ")
     for name in ("n03", "n07", "n11"):
         assert name in read.section("nodes")
@@ -141,5 +143,5 @@ def test_the_page_needs_nothing_else_and_says_it_all(found):
 def test_a_page_without_slow_nodes(tmp_path):
     read = Page(page.page(findings.find(fleet(tmp_path, 7), None, 0.02)))
     assert len(read.all("svg")) == 2
-    assert "None is slow." in read.section("nodes")
-    assert "Nothing that is recorded" in read.section("differences")
+    assert messages.NONE_SLOW in read.section("nodes")
+    assert messages.NO_DIFFERENCES in read.section("differences")

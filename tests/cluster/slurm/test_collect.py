@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from envkit.cluster.slurm import table
+from envkit.bench.messages import UnusableRecord
+from envkit.cluster.messages import OnNodes
+from envkit.cluster.slurm import messages, table
 from envkit.cluster.slurm.collect import collect, in_doubt, may_come, status
 from envkit.cluster.slurm.follow import LATE, Followed
 from envkit.cluster.slurm.node_status import Outcome
 from envkit.engines.slurm.client import Job
+from envkit.rendering import text
 
 from tests.cluster.slurm.conftest import JOB, settings
 from tests.records import run_events, write
@@ -58,23 +61,27 @@ def test_each_way_that_a_node_can_end(folder, left):
     assert problems["node1"] is None
     assert problems["node2"] == "the job's time limit was near"
     assert problems["node3"] == "no such thing"
-    assert problems["node5"].startswith(f"did not end by itself: its job {JOB} ended as FAILED (NonZeroExitCode); see ")
-    assert problems["node6"].startswith("did not begin: ")
+    log = str(folder / f"slurm-{JOB}.out")
+    ended = messages.JobEndedAs(JOB, "FAILED", log, "NonZeroExitCode")
+    assert problems["node4"] == messages.PartFailed(str(folder / "node4/log.txt"))
+    assert problems["node5"] == messages.DidNotEnd(ended)
+    assert problems["node6"] == messages.DidNotBegin(ended)
     assert [one.samples for one in results] == [14, 14, 0, 14, 14, 0]
 
 
 def test_a_dead_node_is_told_from_a_job_that_ended(folder, left):
     left("node2", None, None)
     (found,) = collect(folder, settings(), after(ENDED, "node2"), {"node2": "down (Not responding)"})
-    assert found.problem == "did not end by itself: Slurm says that the node is down (Not responding)"
+    assert found.problem == messages.DidNotEnd(messages.OutOfService("down (Not responding)"))
     (found,) = collect(folder, settings(), after(Job(JOB, "TIMEOUT"), "node2"))
-    assert found.problem == "did not end by itself: the job's time limit ended it"
+    assert found.problem == messages.DidNotEnd(messages.JobEnded(messages.MEANINGS["TIMEOUT"]))
 
 
 def test_not_in_effect_is_not_tried_again(folder, left):
     left("node1", 1, "not in effect")
     (found,) = collect(folder, settings(), after(ENDED, "node1"))
     assert (found.state, found.settled) == ("not in effect", True)
+    assert found.problem == messages.NotInEffect(("mine",))
 
 
 def test_a_target_that_was_not_reached_is_not_tried_again_and_is_no_success(folder, left):
@@ -84,7 +91,8 @@ def test_a_target_that_was_not_reached_is_not_tried_again_and_is_no_success(fold
     results = collect(folder, settings(), after(ENDED, "node1", "node2"))
     found = results[1]
     assert (found.state, found.settled) == ("target not reached", True)
-    assert found.problem.startswith("baseline never reached accuracy=0.99 in 3 epochs (best: ")
+    assert isinstance(found.problem, messages.TargetsNotReached)
+    assert text(found.problem).startswith("baseline never reached accuracy=0.99 in 3 epochs (best: ")
     assert (status(results, 2), status(results, 1)) == (1, 0)
 
 
@@ -93,7 +101,7 @@ def test_a_node_that_does_not_see_the_folder(folder, left):
     roll_call(folder, node1="nothing", node2="folder")
     results = collect(folder, settings(), after(ENDED))
     assert states(results) == {"node1": "measured", "node2": "refused"}
-    assert results[1].problem.startswith(f"{folder}: the results folder is not the same one there; give one")
+    assert results[1].problem == messages.NotShared(str(folder))
 
 
 def test_what_an_earlier_job_left_of_a_node_that_this_one_does_not_have(folder, left):
@@ -111,7 +119,7 @@ def test_a_node_of_the_job_with_an_earlier_jobs_outcome_did_not_begin(folder, le
     left("node1", 130, "interrupted", "Slurm told the job to end", job="16")
     roll_call(folder, node1="nothing")
     (found,) = collect(folder, settings(), after(ENDED, "node1"))
-    assert (found.state, found.problem[:14]) == ("lost", "did not begin:")
+    assert (found.state, type(found.problem)) == ("lost", messages.DidNotBegin)
 
 
 def test_nothing_came_back(folder):
@@ -120,7 +128,7 @@ def test_nothing_came_back(folder):
     assert states(results) == {"node1": "not shared", "node2": "not shared"}
     assert status(results, 2) == 2
     assert may_come(results, ended)  # a file system may be late
-    assert results[0].problem.startswith(f"its job {JOB} left nothing: {folder}: the results folder is not the same")
+    assert results[0].problem == messages.LeftNothing(JOB, messages.NotShared(str(folder)))
     cancelled = after(Job(JOB, "CANCELLED"), "node1")
     results = collect(folder, settings(), cancelled)
     assert (states(results), may_come(results, cancelled)) == ({"node1": "absent"}, False)
@@ -147,9 +155,9 @@ def test_each_node_of_a_fleet_has_a_job_of_its_own(folder, left):
     }  # fmt: skip
     assert [one.summary for one in results] == [None] * 5  # its report reads the records, one at a time
     problems = {one.name: one.problem for one in results}
-    assert problems["node2"] == "did not end by itself: the node died"
-    assert problems["node3"] == "not in effect: mine"
-    assert problems["node5"] == "did not begin: its job did not start in time (--start-within)"
+    assert problems["node2"] == messages.DidNotEnd(messages.JobEnded(messages.MEANINGS["NODE_FAIL"]))
+    assert problems["node3"] == messages.NotInEffect(("mine",))
+    assert problems["node5"] == messages.DidNotBegin(messages.JobEnded(messages.MEANINGS[LATE]))
     assert in_doubt(results) == {"node2", "node5"}
 
 
@@ -175,16 +183,33 @@ def test_a_damaged_record_is_one_nodes_trouble(folder, left):
     (folder / "node2/record.jsonl").write_text("not one\n")
     results = collect(folder, settings(), None)
     assert states(results) == {"node1": "measured", "node2": "failed"}
-    assert "damaged line" in results[1].problem
+    assert (type(results[1].problem), results[1].problem.line) == (UnusableRecord, 1)
 
 
 def test_the_same_trouble_on_many_nodes_is_one_line(folder, left):
     for number in range(1, 8):
         left(f"node{number}", 2, "none", "no such thing" if number < 7 else "something else")
-    assert table.problems(collect(folder, settings(), None)) == [
+    found = table.problems(collect(folder, settings(), None))
+    assert found == [
+        OnNodes(("node1", "node2", "node3", "node4"), "no such thing", 2),
+        OnNodes(("node7",), "something else"),
+    ]
+    assert [text(one) for one in found] == [
         "node1, node2, node3, node4 and 2 more: no such thing",
         "node7: something else",
     ]
+
+
+def test_a_worker_that_failed_is_told_with_what_it_printed_last(folder, left):
+    left("node1", 1, "none")
+    failure = {"block": 2, "arm": "mine", "worker_seconds": 1.0, "problem": "ended with exit status 3"}
+    events = run_events(ended="a worker failed")
+    events.insert(-1, {"event": "failure", "time": 1.0, **failure, "stderr": "one\nout of luck\n"})
+    write(folder / "node1", events)
+    (found,) = collect(folder, settings(), None)
+    problem = messages.WorkerFailed(3, "mine", "ended with exit status 3", "out of luck")
+    assert (found.state, found.problem) == ("failed", problem)
+    assert found.to_json()["problem"] == problem.to_json()
 
 
 def test_a_training_on_all_nodes_together_is_one_result(folder, left):
@@ -212,7 +237,7 @@ def test_a_node_of_a_fleet_that_was_given_no_job_is_named(folder, left):
     left("node1")
     results = collect(folder, settings(fleet=True), after(ENDED, "node1"), {"node2": "drained (planted)"})
     assert states(results) == {"node1": "measured", "node2": "absent"}
-    assert results[1].problem == "did not begin: Slurm says that the node is drained (planted)"
+    assert results[1].problem == messages.DidNotBegin(messages.OutOfService("drained (planted)"))
     assert status(results, 2) == 1
 
 

@@ -15,8 +15,10 @@ from envkit.bench.user_command import UserCommand
 from envkit.cli import slurm_node
 from envkit.cluster.slurm import node_status
 from envkit.cluster.slurm.collect import collect
+from envkit.cluster.slurm.messages import ClockApart
 from envkit.cluster.slurm.settings import FILE_NAME, Settings
 from envkit.engines.base import EngineOptions
+from envkit.rendering import text
 from envkit.worker.host import cpu_facts
 
 from tests.cluster.slurm.conftest import JOB, settings, specification
@@ -160,7 +162,7 @@ def test_a_submission_of_another_version_is_bad_input_too(submitted, on_node, fo
     submitted()
     path = folder / FILE_NAME
     path.write_text(path.read_text().replace('"margin"', '"no_such_key"'))
-    why = f"{path}: is not that of a submission (unknown key 'no_such_key'); submit again"
+    why = f"{path}: not the settings of a submission (unknown key 'no_such_key'); submit again"
     assert on_node("node1") == (2, f"envkit: node1: {why}\n")
 
 
@@ -183,7 +185,8 @@ def test_a_clock_that_is_apart(submitted, node, folder):
     )
     status, said = node("node2")
     assert status == 2
-    assert said.problem.startswith("its clock is 100 s behind that of node1")
+    assert said.problem == text(ClockApart("node1", -100.0))
+    assert said.problem.startswith("its clock differs from that of node1 by -100 s")
     assert not (folder / "node2" / record.FILE_NAME).exists()
     assert node("node1")[0] == 0
     submitted(force=True)
@@ -310,7 +313,7 @@ def test_a_node_of_several_whose_clock_is_apart(submitted, check, folder):
     (folder / f"roll-call-{JOB}").write_text("before node1 50\nanswer node2 160 nothing\nafter node1 60\n")
     status, said = check()
     assert status == 2
-    assert said.problem.startswith("its clock is 100 s ahead of that of node1")
+    assert said.problem == text(ClockApart("node1", 100.0))
 
 
 def test_a_run_of_all_nodes_goes_on_only_where_it_began(submitted, check, folder):

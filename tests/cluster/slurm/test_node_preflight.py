@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from envkit.cluster.slurm import node_preflight
+from envkit.cluster.slurm.messages import ClockApart, NotShared, ProjectMissing, PythonMissing
 from envkit.cluster.slurm.node_preflight import RollCall
 
 from tests.cluster.slurm.conftest import JOB, settings
@@ -61,33 +62,24 @@ def test_nothing_is_said_of_a_clock_before_all_have_answered(called):
 
 
 @pytest.mark.parametrize(
-    ("time", "said"),
-    [
-        ("4602.5", "its clock is 3,600 s ahead of that of node1, "),
-        ("997.0", "its clock is 4 s behind that of node1, "),
-        ("1004.4", None),
-        ("998.6", None),
-    ],
+    ("time", "apart"),
+    [("4602.5", 3600.0), ("997.0", -3.5), ("1004.4", None), ("998.6", None)],
 )
-def test_clocks_that_are_apart(called, time, said):
+def test_clocks_that_are_apart(called, time, apart):
     problem = called(LINES.replace("1001.25", time)).clock_problem("node2")
-    assert (problem or "").startswith(said or "")
-    assert (problem is None) == (said is None)
+    assert problem == (None if apart is None else ClockApart("node1", apart))
     assert called(LINES).clock_problem("node1") is None
 
 
 @pytest.mark.parametrize(
-    ("missing", "said"),
+    ("missing", "problem"),
     [
-        ("folder", "/shared/run: the results folder is not the same one there; give one that all nodes share"),
-        (
-            "python",
-            f"{settings().python}: is not there, or can't be run; put the project with its .venv on a file system",
-        ),
-        ("project", f"{settings().project}: the project's code is not there; put it on a file system that all nodes"),
+        ("folder", NotShared(str(FOLDER))),
+        ("python", PythonMissing(settings().python)),
+        ("project", ProjectMissing(settings().project)),
     ],
 )
-def test_what_is_missing_has_a_mend(called, missing, said):
+def test_what_is_missing_has_a_mend(called, missing, problem):
     found = called(LINES.replace("1001.25 nothing", f"1001.25 {missing}"))
-    assert found.problem("node2", settings(), FOLDER).startswith(said)
+    assert found.problem("node2", settings(), FOLDER) == problem
     assert found.problem("node1", settings(), FOLDER) is None

@@ -39,8 +39,9 @@ def test_two_nodes_search_together_confirm_and_write_the_profile_of_their_type(
     assert made.cpu == seen["fingerprint"]["cpu_model"]
     assert "on 2 nodes of" in made.reason
     said = " ".join(cli("tune", "--resume", folder).stdout.split())
-    assert "on 2 nodes: FASTER; nodes differ by" in said
-    assert "another node of the type lies within" in said
+    assert "on 2 nodes: faster; speedups of nodes differ by" in said
+    assert "(SD, at most " in said
+    assert "; another node of the type: " in said
 
 
 def test_a_candidate_that_another_node_has_tried_is_no_first_choice(submitted, stage, folder):

@@ -8,10 +8,15 @@ from pathlib import Path
 
 import pytest
 from envkit.cluster.slurm.script import grace_s, render
+from envkit.tuning.specification import TuningSpecification
 
-from tests.cluster.slurm.conftest import settings
+from tests.cluster.slurm.conftest import settings, specification
 
 FOLDER = Path("/shared/run")
+TUNING = TuningSpecification(specification("mine"), "/shared/space.yaml", 300.0, "same", False, 0, "/shared/tuned.yaml")
+KINDS: dict[str, dict[str, object]] = {
+    "each": {}, "joint": {"joint": True}, "fleet": {"fleet": True}, "tune": {"tuning": TUNING},
+}  # fmt: skip
 
 
 def options(text):
@@ -41,7 +46,7 @@ def test_nodes_that_go_on_and_nodes_that_are_done():
 def test_it_says_what_each_node_runs():
     text = render(settings(), FOLDER, "envkit-1", 2)
     assert "# Written by envkit, to measure baseline, mine on cnn, 6 blocks.\n" in text
-    assert "# Each node measures what submit.json says." in text
+    assert "# Nodes read in submit.json what to measure." in text
     assert "#   envkit submit --resume=/shared/run\n" in text
 
 
@@ -83,9 +88,17 @@ def test_a_fleet_is_a_job_of_one_node_each():
     assert not [option for option in asked if option.startswith(("--nodelist", "--exclude="))]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_bash_can_read_each_kind_and_all_values_are_filled_in(kind):
+    text = render(settings(**KINDS[kind]), FOLDER, "envkit-1", 2, ["node1", "node2"])
+    subprocess.run(["bash", "-n"], input=text, text=True, check=True)
+    assert "@{" not in text
+    assert text.endswith('\nexit "$status"\n')
+
+
 def test_a_training_on_all_nodes_together_has_one_runner_on_the_first():
     text = render(settings(joint=True), FOLDER, "envkit-1", 2)
-    assert "# The first node measures what submit.json says." in text
+    assert "# The runner, on the first node, which starts workers on all of them.\n" in text
     check, run = text.index("--check"), text.index("    on_first_node 'cd")
     assert check < run
     subprocess.run(["bash", "-n"], input=text, text=True, check=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.cluster.slurm.messages import InState, JobIs, JobsAre
 from envkit.cluster.slurm.node_status import Outcome
 from envkit.cluster.slurm.view import View, of_job, of_jobs
 from envkit.cluster.slurm.watch import Watch
 from envkit.engines.slurm.client import Job
+from envkit.rendering import text
 
 from tests.cluster.slurm.conftest import JOB
 from tests.records import run_events
@@ -61,18 +63,18 @@ def test_quiet_says_nothing(folder, place, capsys):
 
 
 def test_a_state_in_words():
-    assert of_job(Job(JOB, "NODE_FAIL", "node[1-2]")) == "job 17: node fail on node[1-2]"
+    assert of_job(Job(JOB, "NODE_FAIL", "node[1-2]")) == JobIs(JOB, "node fail", "node[1-2]")
 
 
 def test_the_jobs_of_a_fleet_in_numbers():
     tasks = [Job(str(number), "RUNNING", f"node{number}", "None") for number in (18, 19)]
     waiting = [Job(str(number), "PENDING", f"node{number}", "Resources") for number in (20, 21, 22)]
     held = Job("23", "PENDING", "node23", "ReqNodeNotAvail, UnavailableNodes:node23")
-    assert of_jobs([*tasks, *waiting, held]) == (
+    assert text(of_jobs([*tasks, *waiting, held])) == (
         "6 jobs: 2 running, 4 pending; most of those that wait: Resources (the nodes that it could use are busy)"
     )
-    assert of_jobs(tasks) == "2 jobs: 2 running"
-    assert of_jobs(tasks[:1]) == "job 18: running on node18"
+    assert of_jobs(tasks) == JobsAre(2, (InState(2, "running"),))
+    assert of_jobs(tasks[:1]) == JobIs("18", "running", "node18")
 
 
 def test_of_a_fleet_only_nodes_whose_job_has_begun_are_looked_at(folder, place):

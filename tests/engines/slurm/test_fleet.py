@@ -76,7 +76,7 @@ def test_a_fleet_is_measured_and_reported(cli, fleet, folder, tmp_path, drained)
     result = cli("fleet", "--resume", folder, "--html", html)
     assert result.returncode == 0, result
     text = " ".join(result.stdout.split())
-    assert text.startswith("not judged: fewer than 6 nodes of one kind can be compared")
+    assert text.startswith("NOT JUDGED fewer than 6 nodes of one kind can be compared")
     assert "mine, workload cnn: begun " in text
     rows = [line.split()[0] for line in result.stdout.splitlines() if line.startswith("node")]
     assert sorted(rows) == ["node", "node1", "node2"]

@@ -35,7 +35,7 @@ def test_each_node_measures_and_has_its_row(cli, simulated, folder):
     assert [(row[0], row[1], row[2], row[-2]) for row in rows] == [
         ("node1", "mine", "6", "faster"), ("node2", "mine", "6", "faster"),
     ]  # fmt: skip
-    assert "against baseline, on 2 nodes: FASTER; nodes differ by" in " ".join(result.stdout.split())
+    assert "on 2 nodes: faster; speedups of nodes differ by" in " ".join(result.stdout.split())
     for node in ("node1", "node2"):
         assert len(measured(folder, node)) == 12
         assert record.read(folder / node)[0]["environments"]["mine"]["variables"] == {"SIMULATED": "mine"}

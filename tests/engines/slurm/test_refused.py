@@ -93,7 +93,7 @@ def test_two_nodes_with_clocks_apart(cli, simulated, folder):
     (NODES / "node2/tasks").write_text(f"export LD_PRELOAD={library}\nexport FAKETIME=+1h\n")
     result = cli(*simulated("--nodes", 2))
     assert result.returncode == 2, result
-    assert last_lines(result)[0].startswith("node2: its clock is 3,")
-    assert " s ahead of that of node1, so their records don't fit together; set the clocks" in last_lines(result)[0]
+    assert last_lines(result)[0].startswith("node2: its clock differs from that of node1 by +3,")
+    assert " s, so their records don't fit together; set the clocks" in last_lines(result)[0]
     assert len(measured(folder, "node1")) == 12
     assert not (folder / "node2" / record.FILE_NAME).exists()

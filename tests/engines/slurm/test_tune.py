@@ -41,7 +41,7 @@ def test_a_node_that_is_killed_leaves_an_answer_and_the_same_command_goes_on(sta
     slurm(CLUSTER, "start-node", "node2")
     again = cli("tune", "--resume", folder)
     assert again.returncode == 0, again
-    assert "on 2 nodes: FASTER" in " ".join(again.stdout.split())
+    assert "on 2 nodes: faster" in " ".join(again.stdout.split())
 
 
 def test_a_script_of_the_user_s_own_is_tuned_for_on_both_nodes_under_apptainer(

@@ -34,7 +34,7 @@ def test_a_job_that_makes_room_for_another_is_requeued_and_goes_on(start, tune, 
     assert result.returncode == 0, result
     assert len(events(folder, "submitted")) == 1
     assert "Traceback" not in printed(folder)
-    assert "on 2 nodes: FASTER" in " ".join(result.stdout.split())
+    assert "on 2 nodes: faster" in " ".join(result.stdout.split())
     assert profile.load(str(tmp_path / "work-tuned.yaml")).env == {"GOMP_SPINCOUNT": "1000"}
     for node, before in earlier.items():
         assert trials(folder, node)[: len(before)] == before

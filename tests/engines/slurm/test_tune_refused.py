@@ -39,7 +39,7 @@ def another_cpu(tmp_path):
 def answered_by_one(result, folder, tmp_path):
     """What is said of the node that did not measure, where the other one has answered."""
     assert result.returncode == 2, result
-    assert "on 1 node: FASTER" in " ".join(result.stdout.split())
+    assert "on 1 node: faster" in " ".join(result.stdout.split())
     assert profile.load(str(tmp_path / "work-tuned.yaml")).env == {"GOMP_SPINCOUNT": "1000"}
     line, go_on = last_lines(result)
     assert go_on == f"1 of 2 nodes measured; go on with: envkit tune --resume {folder}"
@@ -71,7 +71,7 @@ def test_a_node_that_never_starts(cli, tune, folder):
     slurm(CLUSTER, "start-node", "node2")
     again = cli("tune", "--resume", folder)
     assert again.returncode == 0, again
-    assert "on 2 nodes: FASTER" in " ".join(again.stdout.split())
+    assert "on 2 nodes: faster" in " ".join(again.stdout.split())
 
 
 def test_what_sbatch_refuses_leaves_nothing(cli, tune, folder):

@@ -20,6 +20,7 @@ from envkit.cli.parser import Parser
 from envkit.common import atomic, extras
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import quoted
+from envkit.rendering import text
 from envkit.report import model, terminal
 
 if TYPE_CHECKING:
@@ -101,8 +102,8 @@ def _tell(results: Sequence[NodeResult]) -> None:
     """What kept nodes from measuring, on stderr."""
     from envkit.cluster.slurm import table
 
-    for line in table.problems(results):
-        print(f"envkit: {line}", file=sys.stderr)
+    for one in table.problems(results):
+        print(f"envkit: {text(one)}", file=sys.stderr)
 
 
 def _contents(arguments: argparse.Namespace, events: list[Event], summary: Summary) -> dict[Path, bytes]:

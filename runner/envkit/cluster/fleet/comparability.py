@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from envkit.cluster.fleet.messages import (
+    ChangedFact,
+    Facts,
+    MeasuredOtherwise,
+    OtherKind,
+    TooFewSamples,
+    TooFewSamplesYet,
+    UnlikeMost,
+)
 from envkit.cluster.fleet.node import LeftOut, Node
+from envkit.messages import Message
 
 # A trimmed mean with an error of its own takes so many; the same that a speedup takes.
 MIN_SAMPLES = 6
@@ -26,11 +36,9 @@ Changed = tuple[str, str, str]
 
 
 def groups(nodes: Sequence[Node], least: int = MIN_SAMPLES) -> tuple[list[list[Node]], list[LeftOut]]:
-    """The nodes of each kind that can be compared, the largest group first; and the nodes that can't, and why.
+    """Return the nodes of each kind that can be compared, the largest group first; and the nodes that can't, and why.
 
-    ``least`` is the fewest samples with which a node counts.
-
-    What most nodes of a kind measured is what the others of that kind must have measured too.
+    ``least`` is the fewest samples with which a node counts. All nodes of a kind must have measured what most have.
     """
     kinds: dict[str, list[Node]] = {}
     left_out = []
@@ -51,59 +59,55 @@ def groups(nodes: Sequence[Node], least: int = MIN_SAMPLES) -> tuple[list[list[N
     return found, left_out
 
 
-def why_not(then: Node, now: Node) -> str | None:
-    """Why a node can't be held against itself in an earlier report; None where it can."""
+def why_not(then: Node, now: Node) -> Message | None:
+    """Return why a node can't be compared with itself in an earlier report, or None if it can."""
     if then.kind != now.kind:
         facts = changed(then.facts, now.facts)
-        return f"its kind was {then.kind}, and is {now.kind}{facts and f': {in_words(facts)}'}"
+        return OtherKind(now.kind, then.kind, in_words(facts) if facts else None)
     measured = [one for one in changed(then.must_agree, now.must_agree) if not may_change(one[0])]
     for what, old, new in (("workload", then.workload, now.workload), ("profile", then.profile, now.profile)):
         if old != new and what not in [name for name, _, _ in measured]:
             measured.append((what, old, new))
-    texts = [f"its {name} was {_shown(old)}, and is {_shown(new)}" for name, old, new in measured]
-    return _first(texts) if texts else None
+    facts_now = [ChangedFact(name, _shown(new), _shown(old)) for name, old, new in measured]
+    return MeasuredOtherwise(_first(facts_now, MOST_REASONS)) if facts_now else None
 
 
 def may_change(what: str) -> bool:
-    """Whether times can be compared although this, of what was measured, is another now."""
+    """Return whether times can be compared although this fact has changed."""
     return what in MAY_CHANGE or what.startswith(VARIABLE)
 
 
 def changed(then: Mapping[str, str], now: Mapping[str, str]) -> list[Changed]:
-    """The facts that are others now."""
+    """Return the facts that have changed."""
     names = dict.fromkeys([*then, *now])
     both = [(name, then.get(name) or "none", now.get(name) or "none") for name in names]
     return [one for one in both if one[1] != one[2]]
 
 
-def in_words(facts: Sequence[Changed]) -> str:
-    """``kernel 6.12 (was 6.1), microcode 0x2c (was 0x2b)``, and how many more."""
-    shown = [f"{name} {now} (was {then})" for name, then, now in facts[:MOST_FACTS]]
-    more = [f"{len(facts) - MOST_FACTS} more"] if len(facts) > MOST_FACTS else []
-    return ", ".join([*shown, *more])
+def in_words(facts: Sequence[Changed]) -> Facts:
+    """Return the first facts, and how many more there are."""
+    return _first([ChangedFact(name, now, then) for name, then, now in facts], MOST_FACTS)
 
 
-def _too_few(node: Node, least: int) -> str:
-    count = len(node.step_s)
-    ended = "" if node.finished else ", its run has not ended"
-    return f"has {count} sample{'' if count == 1 else 's'} only{ended}; {least} are needed"
+def _too_few(node: Node, least: int) -> Message:
+    few = TooFewSamples if node.finished else TooFewSamplesYet
+    return few(len(node.step_s), least)
 
 
-def _difference(own: Mapping[str, str], usual: Mapping[str, str]) -> str:
-    """What was not the same, as a clause."""
+def _difference(own: Mapping[str, str], usual: Mapping[str, str]) -> Message:
+    """Return what a node measured otherwise than most."""
     names = [name for name in dict.fromkeys([*usual, *own]) if own.get(name) != usual.get(name)]
-    texts = [f"its {name} is {_shown(own.get(name))}, most have {_shown(usual.get(name))}" for name in names]
-    return _first(texts)
+    unlike = [UnlikeMost(name, _shown(own.get(name)), _shown(usual.get(name))) for name in names]
+    return MeasuredOtherwise(_first(unlike, MOST_REASONS))
 
 
-def _first(texts: Sequence[str]) -> str:
-    """The first few, and how many more."""
-    more = len(texts) - MOST_REASONS
-    return "; ".join(texts[:MOST_REASONS]) + (f"; and {more} more" if more > 0 else "")
+def _first(facts: Sequence[Message], most: int) -> Facts:
+    more = len(facts) - most
+    return Facts(tuple(facts[:most]), more if more > 0 else None)
 
 
 def _shown(value: str | None) -> str:
-    """Short enough for a line, as digests need not be shown whole."""
+    """Return a value that is short enough for a line. Digests are cut."""
     if not value:
         return "none"
     return value if len(value) <= SHOWN else f"{value[:SHOWN]}…"

@@ -17,10 +17,13 @@ from typing import Any
 from envkit.cluster.fleet import changes, comparability, slow
 from envkit.cluster.fleet.changes import RATE, Judged
 from envkit.cluster.fleet.comparability import Changed
+from envkit.cluster.fleet.diff_messages import NO_CHANGE_FOUND
+from envkit.cluster.fleet.messages import AtNode, InTheFirst, InTheSecond, NoCommonNode, NoNameInBoth
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.cluster.fleet.slow import Measured
 from envkit.common.errors import InputError
 from envkit.common.text_enum import TextEnum
+from envkit.messages import Message
 from envkit.stats.outlying import FEWEST
 
 
@@ -30,7 +33,7 @@ class ChangeVerdict(TextEnum):
     SLOWER = "slower"  # it lies out, and the whole interval is beyond the margin
     FASTER = "faster"
     NOT_CERTAIN = "not certain"  # the interval is beyond the margin, but healthy nodes may change by as much
-    SAME = "no change found"
+    SAME = NO_CHANGE_FOUND
     NOT_JUDGED = "not judged"  # too few nodes of its kind are in both
 
 
@@ -102,7 +105,7 @@ class Diff:
             "kinds": [{**asdict(kind), "changes": [one.to_json() for one in kind.changes]} for kind in self.kinds],
             "gone": self.gone,
             "new": self.new,
-            "left_out": [asdict(one) for one in self.left_out],
+            "left_out": [one.to_json() for one in self.left_out],
         }
 
 
@@ -110,12 +113,12 @@ Report = tuple[Sequence[Node], Sequence[LeftOut]]
 
 
 def diff(before: Report, after: Report, margin: float) -> Diff:
-    """Compare two reports, as ``kept.read`` returns them. Raises InputError where no node can be compared."""
+    """Compare two reports, as ``kept.read`` returns them. Raise InputError if no node can be compared."""
     (old_groups, old_out), (new_groups, new_out) = (comparability.groups(nodes) for nodes, _ in (before, after))
     old = {one.name: one for group in old_groups for one in group}
     new = {one.name: one for group in new_groups for one in group}
-    left_out = {one.name: f"in the first: {one.reason}" for one in (*before[1], *old_out)}
-    left_out |= {one.name: f"now: {one.reason}" for one in (*after[1], *new_out)}
+    left_out: dict[str, Message] = {one.name: InTheFirst(one.reason) for one in (*before[1], *old_out)}
+    left_out |= {one.name: InTheSecond(one.reason) for one in (*after[1], *new_out)}
     pairs: dict[str, list[tuple[Node, Node]]] = {}
     for name in sorted(old.keys() & new.keys()):
         if (why := comparability.why_not(old[name], new[name])) is None:
@@ -123,9 +126,7 @@ def diff(before: Report, after: Report, margin: float) -> Diff:
         else:
             left_out[name] = why
     if not pairs:
-        first = next(iter(left_out.items()), None)
-        why = f"; {first[0]}: {first[1]}" if first else "; they have no node of the same name"
-        raise InputError(f"no node can be compared in the two reports{why}")
+        raise InputError(NoCommonNode(AtNode(*next(iter(left_out.items())))) if left_out else NoNameInBoth())
     measured = [_measured(of_kind) for of_kind in pairs.values()]
     found = changes.judge([one for one, _ in measured], margin)
     then, now = (statistics.median(one.began for one in nodes) for nodes, _ in (before, after))

@@ -22,7 +22,7 @@ def document(fleet: Fleet) -> dict[str, Any]:
         "interval_miss_per_side": fleet.side,
         "nodes_by_verdict": {**sentences.verdict_counts(fleet), "left out": len(fleet.left_out)},
         "kinds": [_kind(kind) for kind in fleet.kinds],
-        "left_out": [asdict(one) for one in fleet.left_out],
+        "left_out": [one.to_json() for one in fleet.left_out],
     }
 
 

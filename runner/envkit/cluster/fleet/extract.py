@@ -10,17 +10,29 @@ from typing import Any
 
 from envkit.analysis.engine_facts import cpu_name, engine_facts, gpu_names
 from envkit.analysis.noise import KINDS, commonest
-from envkit.analysis.recorded_runs import reason
 from envkit.bench import record
 from envkit.bench.blocks import INITIAL_WEIGHTS, skipped_steps
 from envkit.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
+from envkit.bench.messages import UnusableRecord
 from envkit.bench.plan import Arm, Plan
 from envkit.bench.record import FILE_NAME, Event
 from envkit.checks.interference import disturbances
 from envkit.checks.sample_effect import checks_of
+from envkit.cluster.fleet.messages import (
+    InvalidBeginning,
+    NodeFailed,
+    NoSample,
+    NoTime,
+    OtherProfiles,
+    ProfileNotInEffect,
+    SeveralProfiles,
+    SeveralWorkloads,
+)
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.cluster.fleet.parsing import shortened, whole
 from envkit.common.errors import InputError
+from envkit.common.messages import OtherSchema, Unreadable
+from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.worker.modes import CUDA, FP32
 
@@ -30,42 +42,49 @@ LATEST = 2.0**37
 
 
 def name_of(folder: Path) -> str:
-    """By which a node is called: what is no UTF-8 could be in no report."""
+    """Return the name of a node: that of its folder, without bytes that are no UTF-8."""
     return folder.name.encode(errors="replace").decode()
 
 
 def read_node(folder: Path, profile: str | None = None) -> Node | LeftOut:
-    """What is kept of the record in ``folder``, or why it can't be used."""
+    """Return what is kept of the record in ``folder``, or why it can't be used."""
     try:
         events = record.read(folder, parse=shortened)
         with record.reading(folder):
             return _node(name_of(folder), events, profile)
     except InputError as error:
-        return LeftOut(name_of(folder), reason(error))
+        return LeftOut(name_of(folder), _without_folder(error.message))
     except OSError as error:
-        return LeftOut(name_of(folder), f"{FILE_NAME}: can't be read: {error.strerror}")
+        return LeftOut(name_of(folder), Unreadable(FILE_NAME, str(error.strerror)))
+
+
+def _without_folder(found: Message | str) -> Message | str:
+    """Return why a record can't be read. It is named without its folder, which the reader knows by the node's name."""
+    if isinstance(found, UnusableRecord | OtherSchema):
+        return found.replace(file=Path(found.file).name)
+    return found
 
 
 def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
     run = events[0]
     plan = Plan.from_json(run["plan"])
     if len(plan.workloads) > 1:
-        raise InputError("measured several workloads, and nodes are compared by one: measure that, with --workload")
+        raise InputError(SeveralWorkloads())
     arm = _arm(plan, profile)
     _require_success(events)
     samples = [event for event in events if event["event"] == "sample" and event["arm"] == arm.name]
     if not samples:
-        raise InputError(f"has no sample of {arm.name}")
+        raise InputError(NoSample(arm.name))
     environment = Environment.from_json(run["environments"][arm.name])
     kept = run["allowed_variables"]
     _require_effect(environment.profile, whole(samples[-1]))
     skipped = skipped_steps(events)
     step_s = tuple(statistics.fmean(event["step_s"][skipped:]) for event in samples)
     if not all(math.isfinite(second) and second > 0 for second in step_s):
-        raise InputError("has a sample whose time is not above 0")
+        raise InputError(NoTime())
     began = float(run["time"])
     if not 0 <= began < LATEST:
-        raise InputError(f"began at {began:g} seconds since 1970, which is no time")
+        raise InputError(InvalidBeginning(began))
     seen = run["engines"][arm.target]
     driver = (seen["inspection"].get("accelerator") or {}).get("driver")
     known = {**engine_facts(seen), "GPU driver": driver}
@@ -100,21 +119,20 @@ def _kind(plan: Plan, inspection: dict[str, Any]) -> str:
 
 
 def _arm(plan: Plan, profile: str | None) -> Arm:
-    """The arm that the fleet is judged by: the one of ``profile``, else what was compared, else what was alone."""
+    """Return the arm by which the fleet is judged: that of ``profile``, or the only one that was compared or alone."""
     subjects = plan.subjects
     if profile is None:
         if len(subjects) > 1:
-            names = ", ".join(arm.profile for arm in subjects)
-            raise InputError(f"measured several profiles ({names}): choose one with --profile")
+            raise InputError(SeveralProfiles(tuple(arm.profile for arm in subjects)))
         return subjects[0]
     found = next((arm for arm in plan.arms if arm.profile == profile), None)
     if found is None:
-        raise InputError(f"did not measure {profile}, but {', '.join(arm.profile for arm in plan.arms)}")
+        raise InputError(OtherProfiles(profile, tuple(arm.profile for arm in plan.arms)))
     return found
 
 
 def _last(events: Sequence[Event]) -> Event:
-    """How the run ended or went on last; the event that began it where it did neither."""
+    """Return the event in which the run ended or went on last, or else the one that began it."""
     return next((event for event in reversed(events) if event["event"] in ("end", "resume")), events[0])
 
 
@@ -124,11 +142,12 @@ def _require_success(events: Sequence[Event]) -> None:
     if reason == FAILED:
         failure = next(event for event in reversed(events) if event["event"] == "failure")
         printed = str(failure["stderr"]).strip().splitlines()
-        raise InputError(f"the worker {failure['problem']}{f': {printed[-1]}' if printed else ''}")
+        raise InputError(NodeFailed(failure["problem"], printed[-1] if printed else None))
     if reason == NOT_IN_EFFECT:
         run, sample = events[0], next(event for event in reversed(events) if event["event"] == "sample")
-        _require_effect(run["environments"][sample["arm"]]["profile"], whole(sample))
-        raise InputError("the profile was not in effect")
+        profile = run["environments"][sample["arm"]]["profile"]
+        _require_effect(profile, whole(sample))
+        raise InputError(ProfileNotInEffect(profile))
 
 
 def _require_effect(profile: str, sample: Event) -> None:
@@ -138,7 +157,7 @@ def _require_effect(profile: str, sample: Event) -> None:
     """
     missed = next((one for one in checks_of(sample) if not one.holds), None)
     if missed is not None:
-        raise InputError(f"{profile} was not in effect: {missed.key}: expected {missed.expected}, seen {missed.seen}")
+        raise InputError(ProfileNotInEffect(profile, missed.key, str(missed.expected), str(missed.seen)))
 
 
 def _must_agree(
@@ -149,29 +168,29 @@ def _must_agree(
     seen: dict[str, Any],
     digests: dict[str, str],
 ) -> dict[str, str]:
-    """What was measured, by names that a message can use."""
+    """Return what was measured, by names that a message can use."""
     found = {
         "profile": arm.profile,
         "workload": plan.workload_of(arm),
         "mode": plan.options.text() or FP32,
-        "number of steps": str(plan.training.steps),
-        "number of warm-up steps": str(plan.training.warmup_steps),
-        "number of epochs": str(plan.epochs),
+        "steps": str(plan.training.steps),
+        "warm-up steps": str(plan.training.warmup_steps),
+        "epochs": str(plan.epochs),
         "engine": arm.engine,
         "image digest": seen["engine"].get("digest") or "",
         "PyTorch": seen["inspection"]["packages"].get("torch") or "",
         "prefix": " ".join(environment.prefix),
     }
     if arm.instances:
-        found["number of trainings at once"] = str(arm.instances)
+        found["instances"] = str(arm.instances)
     if plan.distributed:
-        found |= {"number of ranks": str(plan.ranks_of(arm)), "scaling": plan.scaling}
+        found |= {"ranks": str(plan.ranks_of(arm)), "scaling": plan.scaling}
     found |= {f"variable {name}": value for name, value in sorted(environment.variables.items())}
     if kept:
-        found["variables kept from the caller"] = ", ".join(sorted(kept))
+        found["kept variables"] = ", ".join(sorted(kept))
     if plan.user_command is not None:  # what its folder holds may change as it runs
         return {**found, "command": " ".join(plan.user_command.argv)}
     for what, digest in sorted(digests.items()):
         if what != INITIAL_WEIGHTS:  # they follow from the code and PyTorch
-            found[f"digest of the {what.replace('_', ' ')}"] = f"{digest[:SHOWN_OF_DIGEST]}…"
+            found[f"{what.replace('_', ' ')} digest"] = f"{digest[:SHOWN_OF_DIGEST]}…"
     return found

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from envkit.cluster.fleet import comparability, differences, reading, slow
 from envkit.cluster.fleet.differences import Fact
+from envkit.cluster.fleet.messages import AtNode, NoUsableNode
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.cluster.fleet.slow import Judged, Spread
 from envkit.common.errors import InputError
@@ -94,13 +95,14 @@ class Fleet:
 def find(place: Path, profile: str | None, margin: float, asked: Sequence[str] = ()) -> Fleet:
     """Read the records in ``place`` and judge their nodes; see ``reading.read`` and ``slow.judge``.
 
-    ``asked`` are the nodes that it should have, where that is known. Raises InputError if no node has what it takes.
+    ``asked`` are the nodes that it should have, if that is known. Raise InputError if no node can be used.
     """
     nodes, unusable = reading.read(place, profile, asked)
     groups, not_alike = comparability.groups(nodes)
     left_out = sorted([*unusable, *not_alike], key=lambda one: one.name)
     if not groups:
-        raise InputError(f"{place}: no node can be used; {left_out[0].name}: {left_out[0].reason}")
+        first = AtNode(left_out[0].name, left_out[0].reason)
+        raise InputError(NoUsableNode(str(place), len(left_out), first))
     found, side = slow.judge([slow.measure([node.step_s for node in group]) for group in groups], margin)
     kinds = [_kind(group, judged) for group, judged in zip(groups, found, strict=True)]
     used = [node for group in groups for node in group]

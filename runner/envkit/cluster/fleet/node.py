@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from envkit.messages import Message
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,16 @@ class Node:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A node whose times can't be used, and why, in one line."""
+    """A node whose times can't be used, and why. The subject of ``reason`` is the node."""
 
     name: str
-    reason: str
+    reason: Message | str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as plain data."""
+        return {"name": self.name, "reason": plain(self.reason)}
+
+
+def plain(reason: Message | str) -> Any:
+    """Return a reason for a JSON document."""
+    return reason.to_json() if isinstance(reason, Message) else reason

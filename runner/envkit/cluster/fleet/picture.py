@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from envkit.cluster.fleet.findings import Fleet, NodeVerdict, Result
+from envkit.cluster.fleet.report_messages import LEGEND, MORE_TIME, BeyondTheEnds
+from envkit.rendering import text
 from envkit.report.pictures import NARROW, WIDE, style
 
 BINS_WIDE, BINS_NARROW = 80, 36
@@ -43,7 +45,7 @@ def _draw_spread(area: Any, fleet: Fleet, narrow: bool) -> None:
     low, high = (float(end) for end in numpy.quantile(everything, (OUTERMOST, 1 - OUTERMOST)))
     low, high = min(low, -allowed), max(high, 1.5 * allowed)
     edges = numpy.linspace(low, high, (BINS_NARROW if narrow else BINS_WIDE) + 1)
-    colours = {"color": [style.NEITHER, style.WORSE], "label": ["not called slow", "slow"]}
+    colours = {"color": [style.NEITHER, style.WORSE], "label": [LEGEND["others"], LEGEND["slow"]]}
     axes.hist([others, slow], bins=edges, stacked=True, linewidth=0, **colours)
     axes.set_xlim(low, high)
     axes.set_yscale("symlog", linthresh=10)  # three slow nodes are to be seen beside thousands
@@ -52,8 +54,7 @@ def _draw_spread(area: Any, fleet: Fleet, narrow: bool) -> None:
     for kind in fleet.kinds:
         axes.axvline(100 * kind.spread.allowance, color=style.SOFT, linewidth=1, linestyle=":")
     beyond = int(numpy.count_nonzero((everything < low) | (everything > high)))
-    more = f"; {beyond:,} {'node is' if beyond == 1 else 'nodes are'} beyond the ends" if beyond else ""
-    axes.set_xlabel(f"more time than the middle node, %{'' if narrow else more}")
+    axes.set_xlabel(MORE_TIME if narrow else text(BeyondTheEnds(MORE_TIME, beyond or None)))
     axes.set_ylabel("nodes")
     axes.grid(axis="y")
     style.legend(area, _handles(), narrow)
@@ -64,9 +65,9 @@ def _handles() -> list[Any]:
     from matplotlib.patches import Patch
 
     return [
-        Patch(color=style.NEITHER, label="not called slow"),
-        Patch(color=style.WORSE, label="slow"),
-        Line2D([], [], color=style.SOFT, linewidth=1, linestyle=":", label="what is allowed"),
+        Patch(color=style.NEITHER, label=LEGEND["others"]),
+        Patch(color=style.WORSE, label=LEGEND["slow"]),
+        Line2D([], [], color=style.SOFT, linewidth=1, linestyle=":", label=LEGEND["allowed"]),
     ]
 
 
@@ -94,4 +95,4 @@ def _draw_intervals(area: Any, slow: Sequence[Result], narrow: bool) -> None:
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x")
-    axes.set_xlabel("more time than the middle node, %")
+    axes.set_xlabel(MORE_TIME)

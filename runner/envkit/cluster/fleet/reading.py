@@ -18,8 +18,18 @@ from pathlib import Path
 
 from envkit.bench.record import FILE_NAME, is_submission
 from envkit.cluster.fleet.extract import name_of, read_node
+from envkit.cluster.fleet.messages import (
+    GIVE_NODES,
+    AtNode,
+    NoFolder,
+    NoRecord,
+    NoRecords,
+    NoUsableNode,
+    ReaderKilled,
+)
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.common.errors import InputError
+from envkit.common.messages import Unreadable
 
 # Below this many records, starting processes takes longer than reading.
 RECORDS_PER_PROCESS = 200
@@ -30,29 +40,29 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def read(place: Path, profile: str | None, asked: Sequence[str] = ()) -> tuple[list[Node], list[LeftOut]]:
-    """The nodes whose records are in the folders in ``place``, and those that can't be used, by name.
+    """Return the nodes whose records are in the folders in ``place``, and those that can't be used, by name.
 
-    ``profile`` is the one to look at, where nodes measured several. Nodes that were ``asked`` for and have no folder
-    can't be used either. Raises InputError if no node can be used.
+    ``profile`` is the one to look at if nodes measured several. Nodes that were ``asked`` for and have no folder can't
+    be used either. Raise InputError if no node can be used.
     """
     folders, missing = _folders(place)
-    left_out = [LeftOut(name_of(folder), f"has no {FILE_NAME}: nothing was measured") for folder in missing]
+    left_out = [LeftOut(name_of(folder), NoRecord(FILE_NAME)) for folder in missing]
     there = {name_of(folder) for folder in (*folders, *missing)}
-    left_out += [LeftOut(name, "has no folder: its job did not begin") for name in asked if name not in there]
+    left_out += [LeftOut(name, NoFolder()) for name in asked if name not in there]
     found = list(_all(folders, profile))
     nodes = [one for one in found if isinstance(one, Node)]
     left_out += [one for one in found if isinstance(one, LeftOut)]
     left_out.sort(key=lambda one: one.name)
     if not folders:
-        raise InputError(f"{place}: holds no records; give a folder with a folder for each node that has a {FILE_NAME}")
+        raise InputError(NoRecords(str(place), FILE_NAME))
     if not nodes:
-        first = left_out[0]
-        raise InputError(f"{place}: none of its {len(left_out)} nodes can be used; {first.name}: {first.reason}")
+        first = AtNode(left_out[0].name, left_out[0].reason)
+        raise InputError(NoUsableNode(str(place), len(left_out), first))
     return nodes, left_out
 
 
 def _folders(place: Path) -> tuple[list[Path], list[Path]]:
-    """The folders with a record, and those without, by name; ``place`` itself if it has that of a run."""
+    """Return the folders with a record, and those without, by name; or ``place`` if it has the record of a run."""
     try:
         if (place / FILE_NAME).exists() and not is_submission(place):
             return [place.resolve()], []  # for its name, even of "."
@@ -60,7 +70,7 @@ def _folders(place: Path) -> tuple[list[Path], list[Path]]:
             Path(entry.path) for entry in os.scandir(place) if entry.is_dir() and not entry.name.startswith(".")
         )
     except OSError as error:
-        raise InputError(f"{place}: can't be read: {error.strerror}; give a folder with a folder per node") from None
+        raise InputError(Unreadable(str(place), str(error.strerror), GIVE_NODES)) from None
     there = [(folder / FILE_NAME).exists() for folder in inner]
     found = [folder for folder, has_record in zip(inner, there, strict=True) if has_record]
     return found, [folder for folder, has_record in zip(inner, there, strict=True) if not has_record]
@@ -77,7 +87,7 @@ def _all(folders: Sequence[Path], profile: str | None) -> Iterator[Node | LeftOu
     try:
         yield from pool.map(partial(read_node, profile=profile), folders, chunksize=CHUNK)
     except BrokenProcessPool:
-        raise InputError("a process that was reading records was killed; is there enough memory?") from None
+        raise InputError(ReaderKilled()) from None
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from envkit.cluster.fleet import report_messages as messages
 from envkit.cluster.fleet import sentences
+from envkit.cluster.fleet.differences import ERROR_RATE as DIFFERENCE_RATE
 from envkit.cluster.fleet.differences import Fact
 from envkit.cluster.fleet.findings import Fleet, NodeVerdict, Result
+from envkit.cluster.fleet.messages import AtNode
 from envkit.common.plain_table import plain_table
 from envkit.rendering import text
 from envkit.report.terminal import STYLES, item, items
 
 # What a screen has room for; the page and the JSON document have all.
 MOST_NODES, MOST_UNLIKE, MOST_FACTS, MOST_VALUES, MOST_LEFT_OUT = 20, 6, 6, 4, 10
-ALL = "all of them: --html FILE or --json"
+ALL = ("--html FILE", "--json")
 
 
 def show(fleet: Fleet, out: Console) -> None:
@@ -42,27 +45,27 @@ def _nodes(results: Sequence[Result], out: Console) -> None:
         table.add_row(*map(Text, sentences.slow_row(one)))
     out.print(table)
     if len(results) > MOST_NODES:
-        out.print(Text(f"and {len(results) - MOST_NODES:,} more; {ALL}"))
+        out.print(Text(text(messages.MoreInJson(len(results) - MOST_NODES, ALL))))
     out.print()
 
 
 def _unusual(slow: Sequence[Result], out: Console) -> None:
-    """In what the slowest of the slow nodes differ from most."""
+    """Print in which facts the slowest of the slow nodes differ from most."""
     different = [one for one in slow if one.unusual]
     for one in different[:MOST_UNLIKE]:
-        item(out, "unlike", f"{one.node.name}: {sentences.unusual(one)}")
+        item(out, "unlike", AtNode(one.node.name, sentences.unusual(one)))
     if len(different) > MOST_UNLIKE:
-        item(out, "", f"and {len(different) - MOST_UNLIKE:,} more; {ALL}")
+        item(out, "", messages.MoreInJson(len(different) - MOST_UNLIKE, ALL))
     if different:
         out.print()
 
 
 def _differences(facts: Sequence[Fact], kind: str, slow: bool, out: Console) -> None:
-    """What nodes of a kind differ in: where some are slow in figures, else by name."""
+    """Print in which facts nodes of a kind differ: in figures if some are slow, or else by name."""
     if not facts:
         return
     if not slow:
-        item(out, "differs", f"{f'{kind}: ' if kind else ''}{', '.join(fact.name for fact in facts)}")
+        item(out, "differs", messages.DifferIn(tuple(fact.name for fact in facts), kind or None))
         return
     table = plain_table(sentences.DIFFERENCE_HEADER, right=sentences.DIFFERENCE_HEADER[2:], fold=True)
     table.title, table.title_justify = kind or None, "left"
@@ -71,9 +74,8 @@ def _differences(facts: Sequence[Fact], kind: str, slow: bool, out: Console) -> 
             table.add_row(*map(Text, cells), style=STYLES["bad"] if marked else "")
     out.print(table)
     if len(facts) > MOST_FACTS:
-        names = ", ".join(fact.name for fact in facts[MOST_FACTS:])
-        item(out, "also", f"nodes differ in {names}; {ALL}")
-    item(out, "note", sentences.NO_CAUSE)
+        item(out, "also", messages.AlsoDifferIn(tuple(fact.name for fact in facts[MOST_FACTS:]), ALL))
+    item(out, "note", messages.NoCause(DIFFERENCE_RATE))
     out.print()
 
 
@@ -81,8 +83,8 @@ def _left_out(fleet: Fleet, out: Console) -> None:
     if not fleet.left_out:
         return
     count = len(fleet.left_out)
-    item(out, "LEFT OUT", f"{sentences.nodes(count)} can't be compared:", STYLES["bad"], width=10)
+    item(out, "LEFT OUT", messages.CanNotBeCompared(count), STYLES["bad"], width=10)
     for one in fleet.left_out[:MOST_LEFT_OUT]:
-        item(out, "", f"{one.name}: {one.reason}")
+        item(out, "", AtNode(one.name, one.reason))
     if count > MOST_LEFT_OUT:
-        item(out, "", f"and {count - MOST_LEFT_OUT:,} more; {ALL}")
+        item(out, "", messages.MoreInJson(count - MOST_LEFT_OUT, ALL))

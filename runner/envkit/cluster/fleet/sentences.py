@@ -1,14 +1,16 @@
-"""What was found of a fleet, in sentences and cells: the terminal and the page print these."""
+"""What was found of a fleet, in rows of messages and in cells: the terminal and the page print these."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 
-from envkit.cluster.fleet.differences import ERROR_RATE as DIFFERENCE_RATE
+from envkit.cluster.fleet import report_messages as messages
 from envkit.cluster.fleet.differences import Fact, Value
 from envkit.cluster.fleet.findings import Fleet, Kind, NodeVerdict, Result
+from envkit.cluster.fleet.messages import Facts, UnlikeMost
 from envkit.cluster.fleet.slow import ERROR_RATE, MIN_NODES
+from envkit.messages import Message
 from envkit.report.parts import Row
 
 # Neighbouring samples as alike as this are worth a word.
@@ -17,86 +19,74 @@ MOST_NAMES = 5
 
 
 def headline(fleet: Fleet) -> Row:
-    """What was found, in one sentence."""
+    """Return the verdict on the fleet."""
     slow, judged = len(fleet.of(NodeVerdict.SLOW)), sum(len(kind.results) for kind in fleet.kinds if kind.judged)
     if judged == 0:
-        return Row("fleet", f"not judged: fewer than {MIN_NODES} nodes of one kind can be compared")
+        return Row("fleet", messages.NotJudged(MIN_NODES))
     if slow == 0:
-        return Row("fleet", f"no slow node: none of {nodes(judged)} is certain to be slow", "good")
-    return Row("fleet", f"{slow:,} of {nodes(judged)} {'is' if slow == 1 else 'are'} SLOW", "bad")
+        return Row("fleet", messages.NoSlowNode(judged), "good")
+    return Row("fleet", messages.SlowNodes(slow, judged), "bad")
 
 
 def summary(fleet: Fleet) -> list[Row]:
-    """How far the nodes of each kind differ, and what that rests on."""
-    rows = [Row("measured", f"{', '.join(fleet.profiles)}, workload {', '.join(fleet.workloads)}: {_when(fleet)}")]
+    """Return how far the nodes of each kind differ, and how many samples show it."""
+    rows = [Row("measured", _measured(fleet))]
     for kind in fleet.kinds:
-        spread = kind.spread
-        rows.append(Row("kind", f"{kind.name}: {nodes(spread.nodes)}, {_samples(kind.results)}"))
-        rows.append(Row("spread", _spread(kind)))
-        if spread.autocorrelation > NOTABLE_CORRELATION:
-            alike = f"a sample resembles the one before it (correlation {spread.autocorrelation:.2f})"
-            rows.append(Row("note", f"{alike}: intervals are wider"))
+        counts = [len(one.node.step_s) for one in kind.results]
+        fewest, most = min(counts), max(counts)
+        of_kind = messages.KindOfNodes(kind.name, kind.spread.nodes, fewest, most if most > fewest else None)
+        rows += [Row("kind", of_kind), Row("spread", _spread(kind))]
+        if kind.spread.autocorrelation > NOTABLE_CORRELATION:
+            rows.append(Row("note", messages.Autocorrelated(kind.spread.autocorrelation)))
     return rows
 
 
-def _spread(kind: Kind) -> str:
+def _measured(fleet: Fleet) -> Message:
+    times = [one.node.began for one in fleet.results]
+    first, last = (time.strftime("%Y-%m-%d %H:%M", time.gmtime(moment)) for moment in (min(times), max(times)))
+    later = last if last != first else None
+    return messages.Measured(tuple(fleet.profiles), tuple(fleet.workloads), first, later)
+
+
+def _spread(kind: Kind) -> Message:
     spread = kind.spread
-    middle = f"the middle node takes {spread.median_s * 1000:.2f} ms per step"
     if spread.nodes == 1:
-        return middle
-    ends = [percent(spread.quantiles[share]) for share in (0.25, 0.75, 0.0, 1.0)]
-    text = f"{middle}; half of all lie within {ends[0]} and {ends[1]}, the outermost at {ends[2]} and {ends[3]}"
-    if kind.judged:
-        text += f". Nodes themselves differ by {spread.between:.1%}, one node's figure is known to {spread.noise:.1%}"
-        text += " (standard deviations)"
-    return text
+        return messages.MiddleNode(spread.median_s * 1000)
+    ends = [spread.quantiles[share] - 1 for share in (0.25, 0.75, 0.0, 1.0)]
+    known = (spread.between, spread.noise) if kind.judged else ()
+    return messages.MiddleNode(spread.median_s * 1000, messages.Spread(*ends, *known))
 
 
 def certainty(fleet: Fleet) -> list[Row]:
-    """What a verdict means, and how often it is wrong."""
+    """Return what a verdict means, and how often it is wrong."""
     rows = []
     for kind in fleet.kinds:
         if not kind.judged:
-            few = f"{nodes(kind.spread.nodes)} of this kind, {MIN_NODES} are needed to judge"
-            rows.append(Row("note", f"{kind.name}: {few}"))
+            rows.append(Row("note", messages.TooFewOfKind(kind.name, kind.spread.nodes, MIN_NODES)))
             continue
-        of_kind = f" of {kind.name}" if len(fleet.kinds) > 1 else ""
-        why = "--margin" if kind.spread.by_margin else "so far healthy nodes of this fleet differ"
-        text = f"slow{of_kind} is more than {percent(1 + kind.spread.allowance)} ({why}) with the whole interval"
-        rows.append(Row("allowed", text))
+        allowed = messages.Allowed if kind.spread.by_margin else messages.AllowedAsHealthy
+        rows.append(Row("allowed", allowed(kind.spread.allowance, kind.name if len(fleet.kinds) > 1 else None)))
     if any(kind.judged for kind in fleet.kinds):
-        wrong = f"of the nodes called slow {ERROR_RATE:.0%} at most are expected to be within what is allowed"
-        rows.append(Row("sure", f"{wrong}; each side of an interval misses in {fleet.side:.2g} of cases"))
+        rows.append(Row("errors", messages.FalseAlarms(ERROR_RATE, fleet.side)))
     if uncertain := fleet.of(NodeVerdict.NOT_CERTAIN):
-        text = f"{nodes(len(uncertain))} may be slow, but their intervals reach into what is allowed"
-        rows.append(Row("maybe", f"{text}: {_names(uncertain)}; measure more samples there"))
+        rows.append(Row("maybe", messages.MaybeSlow(len(uncertain), _names(uncertain))))
     if unfinished := [one for one in fleet.results if not one.node.finished]:
-        text = f"{nodes(len(unfinished))} did not finish; what was measured counts: {_names(unfinished)}"
-        rows.append(Row("note", text))
+        rows.append(Row("note", messages.Unfinished(len(unfinished), _names(unfinished))))
     if apart := fleet.apart:
-        rows.append(Row("clocks", _clocks(apart, fleet.middle)))
+        hours = (apart[0].node.began - fleet.middle) / 3600
+        rows.append(Row("clocks", messages.ClocksApart(len(apart), apart[0].node.name, hours)))
     return rows
 
 
-def _clocks(apart: Sequence[Result], middle: float) -> str:
-    hours = (apart[0].node.began - middle) / 3600
-    far = f"{apart[0].node.name} {abs(hours):,.0f} hours {'after' if hours > 0 else 'before'} the middle one"
-    text = f"by their own clocks {nodes(len(apart))} began at quite another time than most ({far})"
-    return f"{text}: measured then, or the clock is wrong. Times of steps do not depend on it"
-
-
 def advice(fleet: Fleet) -> list[Row]:
+    """Return what to do about slow nodes."""
     slow = fleet.of(NodeVerdict.SLOW)
-    if not slow:
-        return []
     disturbed = [one for one in slow if 2 * one.node.samples_with_interference > len(one.node.step_s)]
     rows = []
     if disturbed:
-        text = f"{_names(disturbed)}: most samples were disturbed from outside ({disturbed[0].node.interference})"
-        rows.append(Row("next", f"{text}; measure again when nothing else runs there"))
+        rows.append(Row("next", messages.MostDisturbed(_names(disturbed), disturbed[0].node.interference)))
     if len(disturbed) < len(slow):
-        text = "measure slow nodes again before you act; one that stays slow needs a look at the machine"
-        rows.append(Row("next", text))
+        rows.append(Row("next", messages.MeasureAgain()))
     return rows
 
 
@@ -104,26 +94,25 @@ SLOW_HEADER = ("node", "more time", "interval", "reference kernel", "clock", "di
 
 
 def slow_row(one: Result) -> list[str]:
-    """The cells of a node under SLOW_HEADER."""
+    """Return the cells of a node under SLOW_HEADER."""
     disturbed = f"{one.node.samples_with_interference} of {len(one.node.step_s)}"
     shares = ["-" if value is None else percent(value) for value in (one.reference_kernel, one.clock)]
     return [one.node.name, percent(one.ratio), f"{percent(one.low)} to {percent(one.high)}", *shares, disturbed]
 
 
-def unusual(one: Result) -> str:
-    """In what the node differs from most of its kind."""
-    return "; ".join(f"{name} {own} (most: {usual})" for name, own, usual in one.unusual)
+def unusual(one: Result) -> Facts:
+    """Return the facts in which the node differs from most of its kind."""
+    return Facts(tuple(UnlikeMost(*fact) for fact in one.unusual))
 
 
 DIFFERENCE_HEADER = ("differs", "value", "nodes", "slow", "median", "by chance")
-NO_CAUSE = (
-    "'By chance' is how likely so many slow nodes with this value are if it has nothing to do with being slow, for all "
-    f"values together; below {DIFFERENCE_RATE:.0%} it is marked. Counts name no cause: nodes share many things"
-)
 
 
 def difference_rows(fact: Fact, most: int) -> list[tuple[list[str], bool]]:
-    """The cells of a fact's values under DIFFERENCE_HEADER, and whether to mark them; beyond ``most``, all as one."""
+    """Return the cells of a fact's values under DIFFERENCE_HEADER, and whether to mark them.
+
+    The values beyond ``most`` share one row.
+    """
     first = [value for value in fact.values if value.slow] + [value for value in fact.values if not value.slow]
     shown = sorted(first[:most], key=lambda value: (-value.nodes, value.text))
     rows = [(_cells(fact.name if number == 0 else "", value), value.shared) for number, value in enumerate(shown)]
@@ -149,28 +138,12 @@ def percent(ratio: float) -> str:
     return f"{(ratio - 1) * 100:+.1f}%"
 
 
-def nodes(count: int) -> str:
-    return f"{count:,} node{'' if count == 1 else 's'}"
-
-
 def verdict_counts(fleet: Fleet) -> dict[str, int]:
-    """How many nodes have which verdict."""
+    """Return how many nodes have which verdict."""
     return {str(verdict): len(fleet.of(verdict)) for verdict in NodeVerdict}
 
 
-def _samples(results: Sequence[Result]) -> str:
-    counts = [len(one.node.step_s) for one in results]
-    fewest, most = min(counts), max(counts)
-    return f"{most} samples each" if fewest == most else f"{fewest} to {most} samples each"
-
-
-def _names(results: Sequence[Result]) -> str:
-    names = [one.node.name for one in results[:MOST_NAMES]]
+def _names(results: Sequence[Result]) -> messages.Names:
+    """Return the names of the first few nodes, and how many more there are."""
     more = len(results) - MOST_NAMES
-    return ", ".join(names) + (f" and {more:,} more" if more > 0 else "")
-
-
-def _when(fleet: Fleet) -> str:
-    times = [one.node.began for one in fleet.results]
-    first, last = (time.strftime("%Y-%m-%d %H:%M", time.gmtime(moment)) for moment in (min(times), max(times)))
-    return f"begun {first} UTC" if first == last else f"begun from {first} to {last} UTC, by the nodes' own clocks"
+    return messages.Names(tuple(one.node.name for one in results[:MOST_NAMES]), more if more > 0 else None)

@@ -14,43 +14,49 @@ from envkit.bench.measure import NOT_IN_EFFECT
 from envkit.cluster import type_verdict
 from envkit.cluster.slurm import node_preflight, node_status
 from envkit.cluster.slurm.follow import LATE, Followed
+from envkit.cluster.slurm.messages import (
+    MEANINGS,
+    DidNotBegin,
+    DidNotConfirm,
+    DidNotEnd,
+    JobEnded,
+    JobEndedAs,
+    JobForgotten,
+    LeftNothing,
+    NotInEffect,
+    OutOfService,
+    PartFailed,
+    TargetsNotReached,
+    WorkerFailed,
+)
 from envkit.cluster.slurm.node_preflight import RollCall
 from envkit.cluster.slurm.node_status import Outcome
 from envkit.cluster.slurm.settings import TOGETHER, Settings
 from envkit.cluster.type_verdict import TypeVerdict
 from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.engines.slurm.client import UNKNOWN, Job
-from envkit.rendering import text_of
+from envkit.messages import Message
 from envkit.report import learning
+from envkit.stats.verdict import Verdict
 
 # How a node's part ended.
 DONE, REFUSED, WORKER_FAILED, STOPPED, LOST, ABSENT = "measured", "refused", "failed", "stopped", "lost", "absent"
-NOT_SHARED, NOT_REACHED = "not shared", "target not reached"
-# What a job's state means for a node that did not say how it ended.
-MEANINGS = {
-    "TIMEOUT": "the job's time limit ended it",
-    "NODE_FAIL": "the node died",
-    "CANCELLED": "the job was cancelled",
-    "PREEMPTED": "another job took its place",
-    "OUT_OF_MEMORY": "the job used more memory than it had",
-    "BOOT_FAIL": "the node did not come up",
-    "DEADLINE": "the job's deadline ended it",
-    LATE: "its job did not start in time (--start-within)",
-}
+NOT_SHARED, NOT_REACHED = "not shared", str(Verdict.NOT_REACHED)
 # The states of jobs that have run, and came to an end of their own.
 RAN = ("COMPLETED", "FAILED", "TIMEOUT")
 
 
 @dataclass(frozen=True)
 class NodeResult:
-    """``problem`` is one line, without the node's name; ``summary`` is there where anything was recorded.
+    """``problem`` is without the node's name, and a text if the node wrote it; ``summary`` is there where anything was
+    recorded.
 
     It is never there for a node of a fleet, whose report reads the records itself, and keeps less of them.
     """
 
     name: str
     state: str
-    problem: str | None = None
+    problem: Message | str | None = None
     summary: Summary | None = None
 
     @property
@@ -64,16 +70,17 @@ class NodeResult:
 
     def to_json(self) -> dict[str, Any]:
         summary = self.summary.to_json() if self.summary else None
-        return {"node": self.name, "state": self.state, "problem": self.problem, "summary": summary}
+        problem = self.problem.to_json() if isinstance(self.problem, Message) else self.problem
+        return {"node": self.name, "state": self.state, "problem": problem, "summary": summary}
 
 
 def collect(
     folder: Path, settings: Settings, followed: Followed | None, down: Mapping[str, str] | None = None
 ) -> list[NodeResult]:
-    """A result for each node that has a record in ``folder``, and for those of the jobs that were ``followed``.
+    """Return a result for each node that has a record in ``folder``, and for those of the jobs that were ``followed``.
 
-    ``down`` says what Slurm says of nodes that are out of service, which may have had no job. Without jobs it is all
-    nodes that have begun.
+    ``down`` has Slurm's words for nodes that are out of service, which may have had no job. Without jobs the result is
+    of all nodes that have begun.
     """
     rolls: dict[str, RollCall] = {}
     nodes: dict[str, Job] = {}
@@ -94,8 +101,7 @@ def collect(
     for name in sorted({*nodes, *seen, *(down or {})}, key=natural):
         own = nodes.get(name)
         if own and own.state in RAN and own.number not in heard_of:
-            problem = f"its job {own.number} left nothing: {node_preflight.not_shared(folder)}"
-            results.append(NodeResult(name, NOT_SHARED, problem))
+            results.append(NodeResult(name, NOT_SHARED, LeftNothing(own.number, node_preflight.not_shared(folder))))
         else:
             called = rolls.get(own.number) if own else None
             results.append(_result(folder, name, settings, own, called, (down or {}).get(name)))
@@ -129,7 +135,7 @@ def _result(
             with record.reading(run):
                 summary = summarise(events)
     except InputError as error:
-        return NodeResult(name, WORKER_FAILED, text_of(error))
+        return NodeResult(name, WORKER_FAILED, error.message)
     if ended is not None:
         return NodeResult(name, *_measured(settings, ended, summary), summary)
     found = node_status.read(place)
@@ -138,51 +144,52 @@ def _result(
     absent = called.problem(name, settings, folder) if called else None
     if absent:
         return NodeResult(name, REFUSED, absent, summary)
-    return NodeResult(name, LOST if begun else ABSENT, f"did not begin: {_why(folder, job, down)}", summary)
+    return NodeResult(name, LOST if begun else ABSENT, DidNotBegin(_why(folder, job, down)), summary)
 
 
-def _measured(settings: Settings, ended: str, summary: Summary | None) -> tuple[str, str | None]:
-    """What came of a run that has come to its end, and what is wrong with it, if anything is."""
+def _measured(settings: Settings, ended: str, summary: Summary | None) -> tuple[str, Message | None]:
+    """Return what came of a run that has come to its end, and what is wrong with it, if anything is."""
     missed = [one.arm for one in summary.not_in_effect] if summary else []
     if ended == NOT_IN_EFFECT or missed:
         compared = [arm.name for arm in settings.specification.arms[1:]]
-        return NOT_IN_EFFECT, f"not in effect: {', '.join(missed or compared)}"
+        return NOT_IN_EFFECT, NotInEffect(tuple(missed or compared))
     if summary is not None and summary.not_reached:
-        return NOT_REACHED, "; ".join(learning.never(summary, one) for one in summary.not_reached)
+        return NOT_REACHED, TargetsNotReached(tuple(learning.never(summary, one) for one in summary.not_reached))
     return DONE, None
 
 
 def _ended(
     folder: Path, place: Path, found: Outcome, summary: Summary | None, job: Job | None, down: str | None
-) -> tuple[str, str]:
-    """How the node's part ended that has not come to the end of its run, and why."""
+) -> tuple[str, Message | str]:
+    """Return how a node's part ended that has not come to the end of its run, and why."""
     if found.status is None:
-        so_far = "has searched and did not confirm" if found.searched else "did not end by itself"
-        return LOST, f"{so_far}: {_why(folder, job, down)}"
+        cause = _why(folder, job, down)
+        return LOST, DidNotConfirm(cause) if found.searched else DidNotEnd(cause)
     if found.status == FAILED:
         return WORKER_FAILED, _failure(summary, place)
     states = {BAD_INPUT: REFUSED, INTERRUPTED: STOPPED}
-    problem = found.problem or f"ended with exit status {found.status}; see {place / node_status.LOG}"
+    problem = found.problem or PartFailed(str(place / node_status.LOG), found.status)
     return states.get(found.status, WORKER_FAILED), problem
 
 
-def _failure(summary: Summary | None, place: Path) -> str:
+def _failure(summary: Summary | None, place: Path) -> Message:
     if summary is None or not summary.failures:
-        return f"failed; see {place / node_status.LOG}"
+        return PartFailed(str(place / node_status.LOG))
     last = summary.failures[-1]
-    said = (last["stderr"].strip().splitlines() or [""])[-1]
-    return f"block {last['block'] + 1}, {last['arm']}: the worker {last['problem']}{f': {said}' if said else ''}"
+    printed = last["stderr"].strip().splitlines()
+    return WorkerFailed(last["block"] + 1, last["arm"], last["problem"], printed[-1] if printed else None)
 
 
-def _why(folder: Path, job: Job | None, down: str | None) -> str:
+def _why(folder: Path, job: Job | None, down: str | None) -> Message:
+    """Return what Slurm knows of the end of a node's job."""
     if down:
-        return f"Slurm says that the node is {down}"
+        return OutOfService(down)
     if job is None or job.state == UNKNOWN:
-        return "its job has ended, and no more is known of it"
-    reason = f" ({job.reason})" if job.reason not in ("", "None") else ""
+        return JobForgotten()
+    reason = job.reason if job.reason not in ("", "None") else None
     if job.state in MEANINGS:
-        return f"{MEANINGS[job.state]}{reason}"
-    return f"its job {job.number} ended as {job.state}{reason}; see {folder / f'slurm-{job.number}.out'}"
+        return JobEnded(MEANINGS[job.state], reason)
+    return JobEndedAs(job.number, job.state, str(folder / f"slurm-{job.number}.out"), reason)
 
 
 def may_come(results: Sequence[NodeResult], followed: Followed) -> bool:

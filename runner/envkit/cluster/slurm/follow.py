@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from envkit.cluster.slurm.messages import CancellingLate, NotCancelled, SlurmSilent
 from envkit.cluster.slurm.settings import TOGETHER
 from envkit.cluster.slurm.view import View
 from envkit.cluster.slurm.watch import Watch
@@ -20,7 +21,6 @@ SHORTEST_S, LONGEST_S, SHARE = 1.0, 15.0, 0.1
 DOUBTFUL = ("PREEMPTED", "NODE_FAIL", "FAILED", "UNKNOWN")
 # The state of a fleet's job that was cancelled because it had not started in time. Slurm has none for it.
 LATE = "LATE"
-SILENCE = "Slurm does not answer now; the job goes on, and this waits"
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def follow(
             found = {job.number: job for job in client.jobs(numbers, fleet)}
         except NoAnswer:
             if not silent:
-                view.say(SILENCE)
+                view.say(SlurmSilent())
             silent = True
             sleep(LONGEST_S)
             continue
@@ -90,7 +90,7 @@ def follow(
             if waiting and not started:
                 raise NotStarted(next(iter(waiting.values())))
             if new := waiting.keys() - late.keys():
-                view.say(f"cancelling what has not started in time: {len(new):,} of the nodes")
+                view.say(CancellingLate(len(new)))
             late = {**waiting, **late}
             _give_up(waiting, view)
         sleep(min(LONGEST_S, max(SHORTEST_S, SHARE * passed_s)))
@@ -107,12 +107,14 @@ def _forgotten(job: Job) -> Job:
 
 
 def _give_up(waiting: dict[str, Job], view: View) -> None:
-    """Cancel these jobs: those that wait on after that are cancelled again."""
+    """Cancel these jobs. The caller cancels those again that go on waiting."""
     try:
         if waiting:
             client.cancel(",".join(waiting))
-    except (Refused, NoAnswer) as error:
-        view.say(f"that did not work, and is tried again: {error}")
+    except Refused as error:
+        view.say(NotCancelled(error.said))
+    except NoAnswer as error:
+        view.say(NotCancelled(error.message))
 
 
 def _explained(job: Job, late: dict[str, Job]) -> Job:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from envkit.cluster.slurm.messages import ClockApart, NotShared, ProjectMissing, PythonMissing
 from envkit.cluster.slurm.settings import Settings
+from envkit.messages import Message
 
 NAME = "roll-call"
 # Clocks that agree to so many seconds do no harm: records of two nodes can be laid side by side.
@@ -32,37 +34,28 @@ class RollCall:
             return 0.0
         return time - self.after if time > self.after else min(0.0, time - self.before)
 
-    def clock_problem(self, node: str) -> str | None:
+    def clock_problem(self, node: str) -> ClockApart | None:
+        """Return how far the node's clock is off, if that is more than is tolerated."""
         apart = self.clock(node)
-        if abs(apart) <= TOLERANCE_S:
-            return None
-        side = "ahead of" if apart > 0 else "behind"
-        return (
-            f"its clock is {abs(apart):,.0f} s {side} that of {self.host}, so their records don't fit together; "
-            "set the clocks (chronyc makestep, or the cluster's administrators), or measure all the same with --force"
-        )
+        return None if abs(apart) <= TOLERANCE_S else ClockApart(self.host, apart)
 
-    def problem(self, node: str, settings: Settings, folder: Path) -> str | None:
-        """What keeps the node from measuring, and how to fix it."""
+    def problem(self, node: str, settings: Settings, folder: Path) -> Message | None:
+        """Return what keeps the node from measuring."""
         missing = self.missing.get(node)
         if missing == "folder":
             return not_shared(folder)
-        problem = {
-            "python": f"{settings.python}: is not there, or can't be run; put the project with its .venv",
-            "project": f"{settings.project}: the project's code is not there; put it",
-        }.get(missing or "")
-        return f"{problem} on a file system that all nodes share, and submit from there" if problem else None
+        if missing == "python":
+            return PythonMissing(settings.python)
+        return ProjectMissing(settings.project) if missing == "project" else None
 
 
-def not_shared(folder: Path) -> str:
-    return (
-        f"{folder}: the results folder is not the same one there; give one that all nodes share with --output, "
-        "for example in your home"
-    )
+def not_shared(folder: Path) -> NotShared:
+    """Return that a node does not see the submission's ``folder``."""
+    return NotShared(str(folder))
 
 
 def read(folder: Path, job: str) -> RollCall | None:
-    """None where the job's roll was not called, as far as can be seen in ``folder``."""
+    """Return the roll call of a job, or None if ``folder`` has no file of it."""
     try:
         lines = (folder / f"{NAME}-{job}").read_text(errors="replace").splitlines()
     except OSError:

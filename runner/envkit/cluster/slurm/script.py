@@ -1,9 +1,11 @@
-"""The batch script: plain text, made of settings alone, so that it can be read before it is submitted."""
+"""The batch script: the files of ``batch/`` with settings filled in, so that it can be read before it is submitted."""
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 
 from envkit.cluster.slurm import node_preflight
@@ -16,115 +18,39 @@ NAME = "batch.sh"
 GRACE_S = 60
 SHORTEST_GRACE_S = 10
 
-HEAD = """\
-#!/bin/bash
-{options}\
-# Written by envkit, to measure {what}.
-# {each} node measures what {settings} says. A job that is requeued goes on where it was.
-# To go on with the submission, run
-#   {command}
-set -u
-# Either would have srun give its task these CPUs of a node, and no others.
-unset SLURM_CPUS_PER_TASK SRUN_CPUS_PER_TASK SLURM_THREADS_PER_CORE
-folder={folder}
-python={python}
-project={project}
-id={id}
-sha256={sha256}
-
-# One task on each of so many nodes, with all of its CPUs. A node that fails leaves the others alone.
-on_nodes() {{
-    srun --nodes="$1" --ntasks="$1" --ntasks-per-node=1 --cpu-bind=none --export=ALL \\
-        --wait=0 --kill-on-bad-exit=0 --no-kill "${{@:2}}"
-}}
-on_each_node() {{
-    on_nodes "$SLURM_JOB_NUM_NODES" bash -c "$@"
-}}
-# A node that has died is no longer among the job's: a step that asks for it would wait for ever, and the step in which
-# it died may still hold the others.
-on_nodes_left() {{
-    on_nodes "$(squeue --noheader --jobs "$SLURM_JOB_ID" --format %D)" --overlap bash -c "$@"
-}}
-# Steps that overlap have all that the job has: the runner's own has the first node, and its workers' have all of them.
-on_first_node() {{
-    on_nodes 1 --nodelist="$SLURMD_NODENAME" --overlap bash -c "$@"
-}}
-
-# Only the owner may read what the job prints, whatever the umask that Slurm gave the file.
-chmod go= "$folder/slurm-$SLURM_JOB_ID.out" 2>/dev/null
-"""
-# A node's clock is held against this node's, before and after: the answer came in between, however long it took.
-ROLL_CALL = """
-# The roll call: each node says what time it has, and what it does not find.
-(umask 077 && : >"$folder/{file}-$SLURM_JOB_ID")
-{{
-    echo "before $SLURMD_NODENAME $(date +%s.%N)"
-    on_each_node '
-        missing=nothing
-        if ! grep -qsF "$2" "$1/{settings}"; then missing=folder
-        elif [[ ! -x $3 ]]; then missing=python
-        elif [[ ! -r $4/envkit/cli/slurm_node.py ]]; then missing=project
-        fi
-        echo "answer $SLURMD_NODENAME $(date +%s.%N) $missing"
-    ' roll-call "$folder" "$id" "$python" "$project"
-    echo "after $SLURMD_NODENAME $(date +%s.%N)"
-}} >"$folder/{file}-$SLURM_JOB_ID" || exit 1
-"""
-EACH = """
-on_each_node 'cd "$1" && exec "$2" -m envkit.cli.slurm_node "$3" "$4" "$5"' node \\
-    "$project" "$python" "$folder" "$id" "$sha256"
-status=$?
-"""
-# All nodes say what they are before any begins to search, and have searched before any confirms.
-TUNING = """
-each='cd "$1" && exec "$2" -m envkit.cli.slurm_node "$3" "$4" "$5" $6'
-part() {{
-    on_nodes_left "$each" part "$project" "$python" "$folder" "$id" "$sha256" "$1"
-}}
-for stage in --kind --search --confirm; do
-    part "$stage"
-    status=$?
-    [[ $status -ne {interrupted} ]] || break
-done
-"""
-JOINT = """
-on_each_node 'cd "$1" && exec "$2" -m envkit.cli.slurm_node "$3" "$4" "$5" --check' check \\
-    "$project" "$python" "$folder" "$id" "$sha256"
-status=$?
-
-# The runner, which starts workers on all of them.
-if [[ $status -eq 0 ]]; then
-    on_first_node 'cd "$1" && exec "$2" -m envkit.cli.slurm_node "$3" "$4" "$5"' node \\
-        "$project" "$python" "$folder" "$id" "$sha256"
-    status=$?
-fi
-"""
-END = """
-# A job that another one takes the place of is given some time to end, and is not requeued if it has ended by then.
-if [[ $status -eq {interrupted} ]] && scontrol show job "$SLURM_JOB_ID" | grep -q 'PreemptTime=[0-9]'; then
-    scontrol requeue "$SLURM_JOB_ID"
-fi
-exit "$status"
-"""
+_PARTS = resources.files(__package__) / "batch"
+# What stands for a value in a part of the script: bash has its own use for dollars and braces.
+_VALUE = re.compile(r"@\{(\w+)\}")
 
 
 def render(
     settings: Settings, folder: Path, name: str, nodes: int, wanted: Sequence[str] = (), unwanted: Sequence[str] = ()
 ) -> str:
-    """A script for ``nodes`` nodes, those of ``wanted`` among them and none of ``unwanted``; a fleet's are all wanted.
+    """Return a script for ``nodes`` nodes: ``wanted`` are among them, and ``unwanted`` are not. A fleet wants all.
 
     ``name`` is the job's. What each option means: https://slurm.schedmd.com/sbatch.html
     """
-    command = shlex.join(["envkit", settings.by, f"--resume={folder}"]).replace("\n", "\n#   ")
-    head = HEAD.format(
-        options=_options(settings, folder, name, nodes, wanted, unwanted), what=_what(settings),
-        each="The first" if settings.joint else "Each", settings=FILE_NAME, command=command,
-        folder=shlex.quote(str(folder)), python=shlex.quote(settings.python), project=shlex.quote(settings.project),
-        id=settings.id, sha256=settings.sha256,
-    )  # fmt: skip
-    roll_call = ROLL_CALL.format(settings=FILE_NAME, file=node_preflight.NAME)
-    work = TUNING.format(interrupted=INTERRUPTED) if settings.tuning else JOINT if settings.joint else EACH
-    return head + roll_call + work + END.format(interrupted=INTERRUPTED)
+    values = {
+        "options": _options(settings, folder, name, nodes, wanted, unwanted),
+        "verb": "tune" if settings.tuning else "measure",
+        "what": _what(settings),
+        "settings": FILE_NAME,
+        "roll_call": node_preflight.NAME,
+        "command": shlex.join(["envkit", settings.by, f"--resume={folder}"]).replace("\n", "\n#   "),
+        "folder": shlex.quote(str(folder)),
+        "python": shlex.quote(settings.python),
+        "project": shlex.quote(settings.project),
+        "id": settings.id,
+        "sha256": settings.sha256,
+        "interrupted": str(INTERRUPTED),
+    }
+    work = "tuning" if settings.tuning else "joint" if settings.joint else "each"
+    return "".join(_part(part, values) for part in ("head", work, "end"))
+
+
+def _part(name: str, values: Mapping[str, str]) -> str:
+    """Return a part of the script with ``values`` filled in."""
+    return _VALUE.sub(lambda found: values[found[1]], (_PARTS / f"{name}.sh").read_text(encoding="utf-8"))
 
 
 def _options(
@@ -147,18 +73,18 @@ def _options(
         f"--signal=URG@{grace_s(settings.minutes)}",
         *(f"--{option}" for option in settings.options),
     ]
-    places = f"# Submitted for each of these nodes, with --nodelist: {','.join(wanted)}\n" if settings.fleet else ""
+    places = _part("fleet", {"nodes": ",".join(wanted)}) if settings.fleet else ""
     return "".join(f"#SBATCH {_quoted(line)}\n" for line in lines) + places
 
 
 def _what(settings: Settings) -> str:
-    """What is measured, for people who read the script."""
+    """Return what is measured, for people who read the script: ``baseline, mine on cnn, 6 blocks``."""
     asked = settings.specification
     if settings.tuning:
-        return f"what is best for {asked.workload or 'a command'}, for {settings.tuning.budget_s:g} s of each node"
+        return f"{asked.workload or 'a command'}, {settings.tuning.budget_s:g} s"
     profiles = settings.profiles or dict.fromkeys(arm.profile for arm in asked.arms)
-    length = f"{asked.blocks} blocks" if asked.blocks else f"for {asked.budget_s:g} s"
-    how_long = "full trainings" if asked.epochs else length
+    length = f"{asked.blocks} blocks" if asked.blocks else f"{asked.budget_s:g} s"
+    how_long = f"{asked.epochs} epochs" if asked.epochs else length
     return " ".join(f"{', '.join(profiles)} on {asked.workload}, {how_long}".split())
 
 
@@ -171,11 +97,11 @@ def _one_job(nodes: int, wanted: Sequence[str], unwanted: Sequence[str]) -> list
 
 
 def grace_s(minutes: int | None) -> int:
-    """How long before its time limit a job is told to end, in seconds: of a short limit a sixth."""
+    """Return how long before its time limit a job is told to end, in seconds: of a short limit a sixth."""
     return GRACE_S if minutes is None else max(SHORTEST_GRACE_S, min(GRACE_S, minutes * 10))
 
 
 def _quoted(option: str) -> str:
-    """An option as sbatch reads it from a script: quotes around what holds blanks, as a shell would have them."""
+    """Return an option as sbatch reads it from a script: with quotes around what holds blanks, as in a shell."""
     name, equals, value = option.partition("=")
     return f"{name}{equals}{shlex.quote(value)}" if equals else option

@@ -12,9 +12,10 @@ from typing import Any
 
 from envkit.bench.record import CONFIRMATION
 from envkit.bench.specification import Specification
+from envkit.cluster.slurm.messages import GIVE_SUBMISSION, InvalidSubmission
 from envkit.common import atomic
 from envkit.common.errors import InputError
-from envkit.common.messages import OtherSchema
+from envkit.common.messages import OtherSchema, Unreadable
 from envkit.tuning.specification import TuningSpecification
 
 FILE_NAME = "submit.json"
@@ -82,9 +83,9 @@ class Settings:
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Settings:
-        """Raises ValueError, TypeError or KeyError for what is none."""
+        """Parse a document. Raise ValueError, TypeError or KeyError if it is invalid."""
         if not re.fullmatch(r"[0-9a-f]{8}", str(document.get("id"))):  # a part of the job's name
-            raise ValueError(f"its id is {document.get('id')!r}")
+            raise ValueError(f"id={document.get('id')!r}")
         lists = {name: tuple(document[name]) for name in ("nodelist", "options", "profiles")}
         tuning = document["tuning"]
         return Settings(**{
@@ -108,9 +109,9 @@ class Settings:
                 raise InputError(OtherSchema(str(path), "submission", schema, SCHEMA))
             return Settings.from_json(document)
         except OSError as error:
-            raise InputError(f"{path}: can't be read: {error.strerror}; give the folder of a submission") from None
+            raise InputError(Unreadable(str(path), str(error.strerror), GIVE_SUBMISSION)) from None
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise InputError(f"{path}: is not that of a submission ({error}); submit again") from None
+            raise InputError(InvalidSubmission(str(path), str(error))) from None
 
     def command(self, folder: str, place: str) -> list[str]:
         """Return the command that a node's record names. The record is in ``place`` of the submission's ``folder``.

@@ -6,25 +6,27 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.text import Text
 
 from envkit.analysis import ranking
 from envkit.cluster import type_wording
+from envkit.cluster.messages import OnNodes
 from envkit.cluster.slurm.collect import WORKER_FAILED, NodeResult
+from envkit.cluster.slurm.messages import IntervalsOfNodes, ReportInFull, ReportOfEach
 from envkit.cluster.type_verdict import TypeVerdict
-from envkit.common.folders import quoted
+from envkit.cluster.type_wording import alike, report
+from envkit.common.folders import short
 from envkit.common.plain_table import plain_table
 from envkit.report import tables, terminal
 
 # So many nodes are named; of more there is the number.
 NAMED = 4
-COLUMNS = ("node", "profile", "samples", "speedup", "95% interval", "verdict", "ms/step")
+COLUMNS = ("node", "profile", "samples", "speedup", "95% CI", "difference", "ms/step")
 
 
 def show(results: Sequence[NodeResult], verdict: TypeVerdict | None, folder: Path, out: Console) -> None:
-    """Each node's own verdicts, as one node's interval says nothing of another's; then that of their type.
+    """Print the verdicts of each node, and that of their type. ``folder`` is the submission's.
 
-    ``folder`` is the submission's.
+    One node's interval says nothing about another node.
     """
     rows = [row for one in results for row in _rows(one)]
     if rows:
@@ -38,18 +40,17 @@ def show(results: Sequence[NodeResult], verdict: TypeVerdict | None, folder: Pat
         terminal.failures(summary, out, name)
     found = [one.summary.comparisons for one in results if one.summary]
     if sum(any(one.speedup for one in of_node) for of_node in found) > 1:
-        each = "each interval is for its own node and has its own error rate"
-        terminal.item(out, "sure", f"{each}: of 20 nodes without any difference one is expected to show one")
+        terminal.item(out, "errors", IntervalsOfNodes())
     if verdict is not None and len(verdict.nodes) > 1:
         terminal.items(out, type_wording.rows(verdict))
-    out.print(Text(f"record   {folder}"), soft_wrap=True)
-    in_full = f"envkit report {quoted(folder)}"
-    in_full = f"of each node: {in_full}/NODE" if len(results) > 1 else f"in full: {in_full}"
-    out.print(Text(f"         {in_full}"), soft_wrap=True)
+    place = short(folder)
+    in_full = ReportInFull(report(place)) if len(results) <= 1 else ReportOfEach(report(place / "NODE"))
+    terminal.item(out, "record", str(folder), whole=True)
+    terminal.item(out, "", in_full, whole=True)
 
 
 def _rows(one: NodeResult) -> list[tuple[list[str], str]]:
-    """A row for each profile, in the order of the node's own report; what they are compared with has none."""
+    """Return a row for each profile, in the order of the node's own report. The reference has none."""
     summary = one.summary
     if summary is None or not summary.samples:
         return []
@@ -65,16 +66,15 @@ def _rows(one: NodeResult) -> list[tuple[list[str], str]]:
     return rows
 
 
-def problems(results: Sequence[NodeResult]) -> list[str]:
-    """One line for each kind of trouble, with the nodes that have it."""
-    alike: dict[str, list[str]] = {}
-    for one in results:
-        if one.problem:
-            alike.setdefault(one.problem, []).append(one.name)
-    return [f"{named(names)}: {problem}" for problem, names in alike.items()]
+def problems(results: Sequence[NodeResult]) -> list[OnNodes]:
+    """Return each problem once, with the nodes that have it."""
+    return [
+        OnNodes(tuple(names[:NAMED]), problem, len(names) - NAMED if len(names) > NAMED else None)
+        for problem, names in alike({one.name: one.problem for one in results if one.problem}).items()
+    ]
 
 
 def named(names: Sequence[str]) -> str:
-    """The first few, and how many more there are."""
+    """Return the first few names, and how many more there are."""
     more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
     return f"{', '.join(names[:NAMED])}{more}"

@@ -10,10 +10,13 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from envkit.cluster.slurm.messages import InState, JobIs, JobsAre, JobWaits
 from envkit.cluster.slurm.watch import Sight
 from envkit.common.live_view import LiveView, minutes
 from envkit.common.plain_table import plain_table
 from envkit.engines.slurm.client import Job
+from envkit.messages import Message
+from envkit.rendering import text
 
 # So many nodes fit on a screen; of more there are numbers.
 MOST_NODES = 20
@@ -28,7 +31,7 @@ class View(LiveView):
     def show(self, jobs: Sequence[Job], nodes: Mapping[str, Sight]) -> None:
         if self.quiet:
             return
-        line = of_jobs(jobs)
+        line = text(of_jobs(jobs))
         if self.live:
             self.live.update(Group(Text(line), *_table(nodes)), refresh=True)
             return
@@ -43,30 +46,31 @@ class View(LiveView):
                 self._said.add(said)
                 print(said, file=sys.stderr, flush=True)
 
-    def say(self, text: str) -> None:
-        """A line that stays."""
+    def say(self, message: Message | str) -> None:
+        """Print a line that stays."""
         if self.live:
-            self.live.console.print(Text(text))
+            self.live.console.print(Text(text(message)))
         elif not self.quiet:
-            print(text, file=sys.stderr, flush=True)
+            print(text(message), file=sys.stderr, flush=True)
 
 
-def of_jobs(jobs: Sequence[Job]) -> str:
-    """A job, or how many of a fleet's are in which state."""
+def of_jobs(jobs: Sequence[Job]) -> Message:
+    """Return how a job goes, or how many jobs of a fleet are in which state."""
     if len(jobs) == 1:
         return of_job(jobs[0])
-    states = Counter(job.state.lower().replace("_", " ") for job in jobs)
-    counts = ", ".join(f"{count:,} {state}" for state, count in states.items())
+    states = Counter(_state(job) for job in jobs)
     reasons = Counter(job.why for job in jobs if job.waits).most_common(1)
-    waits = f"; most of those that wait: {reasons[0][0]}" if reasons else ""
-    return f"{len(jobs):,} jobs: {counts}{waits}"
+    counts = tuple(InState(count, state) for state, count in states.items())
+    return JobsAre(len(jobs), counts, reasons[0][0] if reasons else None)
 
 
-def of_job(job: Job) -> str:
-    if job.waits:
-        return f"job {job.number} waits: {job.why}"
-    on = f" on {job.nodes}" if job.nodes else ""
-    return f"job {job.number}: {job.state.lower().replace('_', ' ')}{on}"
+def of_job(job: Job) -> Message:
+    """Return why a job waits, or its state."""
+    return JobWaits(job.number, job.why) if job.waits else JobIs(job.number, _state(job), job.nodes)
+
+
+def _state(job: Job) -> str:
+    return job.state.lower().replace("_", " ")
 
 
 def of_node(name: str, sight: Sight) -> str:

@@ -1,0 +1,1 @@
+# Submitted for each of these nodes, with --nodelist: @{nodes}
