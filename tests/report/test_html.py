@@ -168,7 +168,7 @@ def test_every_arm_is_in_the_table(page):
          {"speedups": "Failed: block 7, mine: the worker ended with exit status 3 Oh <no> & so on",
           "summary": "envkit bench --resume"}),
         (events_of(blocks=0), {None: "a verdict needs 6", "step-times": "No picture: no sample was measured"}),
-        (events_of(blocks=3), {"speedups": "No picture: no profile has an interval", "step-times": "distributions"}),
+        (events_of(blocks=3), {"speedups": "No picture: no profile has a confidence interval", "step-times": "distributions"}),
         (events_of(blocks=1, plan={"epochs": 1}),
          {None: "no confidence interval", "speedups": "No picture: one run each", "course": "No picture: one sample",
           "summary": "--blocks 8"}),

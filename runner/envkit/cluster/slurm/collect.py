@@ -20,7 +20,7 @@ from envkit.cluster.slurm.settings import TOGETHER, Settings
 from envkit.cluster.type_verdict import TypeVerdict
 from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.engines.slurm.client import UNKNOWN, Job
-from envkit.rendering import text_of
+from envkit.rendering import text, text_of
 from envkit.report import learning
 
 # How a node's part ended.
@@ -148,7 +148,7 @@ def _measured(settings: Settings, ended: str, summary: Summary | None) -> tuple[
         compared = [arm.name for arm in settings.specification.arms[1:]]
         return NOT_IN_EFFECT, f"not in effect: {', '.join(missed or compared)}"
     if summary is not None and summary.not_reached:
-        return NOT_REACHED, "; ".join(learning.never(summary, one) for one in summary.not_reached)
+        return NOT_REACHED, "; ".join(text(learning.never(summary, one)) for one in summary.not_reached)
     return DONE, None
 
 

@@ -49,9 +49,10 @@ class NotSteady(Message):
 class SpeedupDrifted(Message):
     code = "report.speedup-drifted"
     severity = WARNING
-    template = "the speedup drifted to {ratio:ratio}x of its start during the run, and is an average"
+    template = "the speedup[ of {arm}] drifted to {ratio:ratio}x of its start during the run, and is an average"
 
     ratio: float
+    arm: str | None = None
 
 
 class HeldBackByQuota(Message):
