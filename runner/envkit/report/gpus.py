@@ -7,7 +7,7 @@ from typing import Any
 from envkit.analysis.gpu_readings import GpuReadings
 from envkit.analysis.summary import Summary
 from envkit.messages import Message
-from envkit.report.messages import context as messages
+from envkit.report.messages import gpus as messages
 from envkit.report.parts import Row
 
 
