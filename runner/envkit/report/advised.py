@@ -15,6 +15,7 @@ from envkit.checks.doctor.finding import Finding
 from envkit.common.messages import About
 from envkit.messages import Message
 from envkit.profiles import profile
+from envkit.rendering import text
 from envkit.report import cautions, verdict
 from envkit.report.messages import advised as messages
 from envkit.report.messages import headings
@@ -56,7 +57,9 @@ class Advice:
         return {
             "try_first": self.best.profile if self.best else None,
             "symptoms": self.symptoms.to_json(),
-            "reasons": [{"code": one.code, "seen": one.seen(self.symptoms), "why": one.why} for one in self.reasons],
+            "reasons": [
+                {"code": one.code, "seen": text(one.seen(self.symptoms)), "why": text(one.why)} for one in self.reasons
+            ],
             "expected": [asdict(one) for one in self.expected],
             "unmeasured": list(self.unmeasured),
             "left_out": dict(self.left_out),
@@ -173,7 +176,7 @@ def _range(one: Expected) -> str:
 def _because(one: Expected, symptoms: Symptoms) -> str:
     if one.is_worth_trying:
         return _held(one.profile, symptoms) or headings.GAINED
-    return reasons.why_not(one.profile, symptoms) or headings.NOT_GAINED
+    return text(reasons.why_not(one.profile, symptoms) or headings.NOT_GAINED)
 
 
 def _held(profile: str, symptoms: Symptoms) -> str:

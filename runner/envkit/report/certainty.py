@@ -1,4 +1,4 @@
-"""How sure a result is: blocks, error rate, noise floor, interference, drift and warm-up."""
+"""The statistics behind the verdicts: blocks, error rate, noise floor, interference, drift and warm-up."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _drift(summary: Summary) -> list[Row]:
 
 
 def _no_warm_up(summary: Summary) -> Message:
-    """Return why nobody knows when samples are steady."""
+    """Return why the warm-up was not measured."""
     own = summary.plan.user_command
     if own is None:
         return messages.SampleTooShort("steps")
@@ -134,7 +134,7 @@ def _several_left_out(summary: Summary) -> Message:
 
 
 def design(summary: Summary) -> Message:
-    """Return when interim analyses were planned, and by which rule the run could end there."""
+    """Return the planned interim analyses and their stopping rule."""
     fixed = summary.design
     if fixed is None:
         return messages.NoInterimAnalyses()

@@ -1,4 +1,4 @@
-"""What workers observed of the settings of each arm."""
+"""Settings of each arm, as its workers observed them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _of_arm(one: Measured) -> list[Row]:
         found.append(Row("settings", messages.ArmNotInEffect(one.arm, missed(one.checks)), "bad"))
     elif number:
         found.append(Row("settings", messages.ArmVerified(one.arm, number, len(one.checks))))
-    found += [Row("", messages.KeyNotVerified(one.arm, check.key, str(check.seen))) for check in one.unverified]
+    found += [Row("", messages.KeyNotVerified(one.arm, check.key, shown(check.seen))) for check in one.unverified]
     return [*found, *([Row("", About(one.arm, one.not_observed))] if one.not_observed else [])]
 
 

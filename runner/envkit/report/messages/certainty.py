@@ -1,4 +1,4 @@
-"""Messages of details on how sure a result is, and on what was observed of the settings. Times are in seconds."""
+"""Messages on the statistics of a result and on the settings that workers observed. Times are in seconds."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class NoiseFloor(Message):
 
 
 class OwnNoiseFloor(NoiseFloor):
-    """That of a calibration."""
+    """The noise floor that a calibration measures itself."""
 
     code = "report.own-noise-floor"
     template = (
@@ -192,7 +192,7 @@ class SteadyAtOnce(Message):
 
 
 class StepsLeftOut(Message):
-    """Of several workloads: each, or the range."""
+    """Steps left out of each of several workloads, or their range."""
 
     code = "report.steps-left-out"
     severity = NOTE
@@ -310,7 +310,7 @@ class KeyNotVerified(Message):
 
     arm: str
     key: str
-    reason: str
+    reason: Message | str
 
 
 class SettingsOfArm(Message):

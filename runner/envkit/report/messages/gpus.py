@@ -1,4 +1,4 @@
-"""Messages on the GPUs that were trained on, and on what NCCL chose there. Sizes are in bytes."""
+"""Messages on the GPUs of a training and the choices of NCCL. Sizes are in bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NoGpuReadings(Message):
 
 
 class Clock(Message):
-    """The lowest and the highest; the latter only if it is another one."""
+    """The lowest clock rate, and the highest unless it is the same."""
 
     code = "report.clock"
     severity = NOTE
@@ -34,7 +34,7 @@ class Clock(Message):
 
 
 class Temperature(Message):
-    """The same, in degrees Celsius."""
+    """The lowest temperature, and the highest unless it is the same."""
 
     code = "report.temperature"
     severity = NOTE

@@ -1,4 +1,4 @@
-"""Messages of pictures: why there is none, axes, and legends."""
+"""Messages of pictures: reasons for a missing one, axes and legends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from envkit.messages import Message, Severity
 NOTE = Severity.NOTE
 
 
-# --- why there is none ---
+# --- reasons for a missing picture ---
 
 
 class NoPicture(Message):
@@ -163,7 +163,7 @@ class WithinNoise(Message):
     floor: float
 
 
-# --- what is read out instead of a picture ---
+# --- texts that are read out instead of a picture ---
 
 
 class Alternative(Message):

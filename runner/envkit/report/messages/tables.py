@@ -18,7 +18,7 @@ class Clauses(Message):
 
 
 class Mark(Message):
-    """What a mark in a column means."""
+    """The meaning of a mark in a column."""
 
     code = "report.mark"
     severity = NOTE
@@ -50,7 +50,7 @@ class AgainstOther(Message):
 
 
 class AblationColumns(Message):
-    """What the columns of an ablation are; ``library`` names rows whose speedup alone is over a library."""
+    """The columns of an ablation; ``library`` names rows whose speedup alone is over a library."""
 
     code = "report.ablation-columns"
     severity = NOTE
