@@ -11,7 +11,7 @@ from envkit.bench import record
 from envkit.bench.record import Event
 from envkit.common.errors import InputError
 from envkit.rendering import text
-from envkit.report import ablation, advice, lines, pictures, reproduce, tables, verdict, wording
+from envkit.report import ablation, advice, certainty, lines, pictures, reproduce, tables, verdict
 
 from benchmarks import page, recorded, script
 
@@ -34,7 +34,7 @@ def main() -> int:
         with record.reading(one):
             parts += _of_run(events, summary, arguments.page.stem)
     every = [event for events, _ in runs.values() for event in events]
-    where = wording.machine(runs[folder][1])
+    where = lines.machine(runs[folder][1])
     page.write(arguments.page, [page.heading("What of a profile makes it faster?", QUESTION, every, where), *parts])
     for name, summary in drawn.items():
         picture = arguments.page.with_name(f"{arguments.page.stem}-{name}")
@@ -45,13 +45,13 @@ def main() -> int:
 def _of_run(events: Sequence[Event], summary: Summary, stem: str) -> list[str]:
     name = summary.plan.whole.name
     settings, took = ablation.table(summary), tables.all_arms(summary)
-    said = [*ablation.notes(summary), *lines.rows(summary), *wording.certainty(summary), *advice.rows(summary)]
+    said = [*ablation.notes(summary), *lines.rows(summary), *certainty.rows(summary), *advice.rows(summary)]
     return [
         f"## {name}",
         f"**{text(verdict.headline(summary).text)}**",
         f"The run: `{reproduce.started_with(events)}`",
         page.table(settings.header, settings.rows),
-        settings.note,
+        text(settings.note),
         recorded.shown(f"{stem}-{name}", PICTURE.format(name)),
         page.table(tables.header(summary, wide=True), took, numbers_from=1),
         recorded.items(said),

@@ -25,7 +25,7 @@ from envkit.cli.measuring import Invocation
 from envkit.cli.measuring_options import BUDGET_S
 from envkit.common.errors import MEASURED, InputError
 from envkit.engines.base import PROJECT, EngineOptions
-from envkit.report import terminal, wording
+from envkit.report import certainty, lines, terminal
 from rich.table import Table
 from rich.text import Text
 
@@ -151,7 +151,7 @@ class Row:
         return "equal" if not losses.largest_difference else f"within {losses.largest_difference:.1e}"
 
 
-HEADER = ("what changes", "book", "ratio", "accuracy", "here", "ratio", f"{wording.CONFIDENCE} interval", "accuracy",
+HEADER = ("what changes", "book", "ratio", "accuracy", "here", "ratio", f"{certainty.CONFIDENCE} interval", "accuracy",
           "ms/step", "losses")  # fmt: skip
 
 
@@ -189,7 +189,7 @@ def _tell(folder: Path, path: Path) -> None:
     for label, text in notes:
         terminal.item(out, label, text)
     samples = [event for event in events if event["event"] == "sample"]
-    heading = page.heading("The book's table on this machine", QUESTION, samples, wording.machine(summary))
+    heading = page.heading("The book's table on this machine", QUESTION, samples, lines.machine(summary))
     how = HOW.format(engine=summary.plan.reference.engine, record=_shown(folder))
     synthetic = "**SYNTHETIC DATA: this is not Fashion-MNIST, and the accuracies mean nothing.**"
     table_text = page.table(HEADER, [row.cells() for row in rows], numbers_from=1)
@@ -215,8 +215,8 @@ def _notes(summary: Summary, rows: Sequence[Row]) -> list[tuple[str, str]]:
     elif any(row.comparison and not row.comparison.speedup for row in rows):
         notes.append(("sure", "too few blocks for intervals that hold together: give more --blocks"))
     else:
-        notes.append(("sure", f"the {len(plan.compared)} intervals hold together in {wording.CONFIDENCE} of such runs. "
-                              "ms/step is the middle half of all steps"))  # fmt: skip
+        notes.append(("sure", f"the {len(plan.compared)} intervals hold together in {certainty.CONFIDENCE} of such "
+                              "runs. ms/step is the middle half of all steps"))  # fmt: skip
     if not any(math.isnan(row.ratio) for row in rows):
         order = [row.measured.arm for row in sorted(rows, key=lambda row: -row.ratio)]
         books = sorted(BOOK, key=lambda one: one.seconds)

@@ -21,7 +21,8 @@ from envkit.cli import main as envkit
 from envkit.cli import measuring
 from envkit.cli.arguments import count
 from envkit.common.errors import FAILED, MEASURED, InputError
-from envkit.report import learning, pictures, wording
+from envkit.report import certainty, learning, lines, observed, pictures
+from envkit.report.messages.headings import READING_EPOCHS
 from envkit.report.parts import Row
 from envkit.report.verdict import headline
 
@@ -64,10 +65,10 @@ def _measure(folder: Path, arguments: argparse.Namespace) -> int:
 
 def _page(events: Sequence[Event], summary: Summary, path: Path) -> list[str]:
     verdict = Row("verdict", headline(summary).text)
-    said = [verdict, *learning.rows(summary), *wording.certainty(summary), *wording.evidence(summary), _host(summary)]
+    said = [verdict, *learning.rows(summary), *certainty.rows(summary), *observed.rows(summary), _host(summary)]
     tables = (learning.table(one) for one in summary.learning)
     return [
-        page.heading("How much sooner is a training done?", QUESTION, events, wording.machine(summary)),
+        page.heading("How much sooner is a training done?", QUESTION, events, lines.machine(summary)),
         "**SYNTHETIC DATA: this is not Fashion-MNIST, and the accuracies mean nothing.**" if summary.synthetic else "",
         f"The run: `{_command(summary)}`; data: {recorded.data(summary)}",
         "## The time to result",
@@ -75,7 +76,7 @@ def _page(events: Sequence[Event], summary: Summary, path: Path) -> list[str]:
         recorded.items(said),
         recorded.shown(path.stem, PICTURE),
         "## Epoch by epoch",
-        learning.READING,
+        READING_EPOCHS,
         *(f"{one.arm}:\n\n{page.table(table.header, table.rows, numbers_from=0)}"
           for one, table in zip(summary.learning, tables, strict=True)),
     ]  # fmt: skip

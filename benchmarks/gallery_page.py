@@ -11,9 +11,10 @@ from envkit.analysis.summary import Comparison
 from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.rendering import ratio as form_ratio
 from envkit.rendering import text
-from envkit.report import lines, wording
+from envkit.report import certainty, lines
+from envkit.report.certainty import CONFIDENCE
 from envkit.report.judgement import losses_differ
-from envkit.report.wording import CONFIDENCE
+from envkit.report.parts import together
 
 from benchmarks import gallery_heatmap, interleaved, page, recorded
 from benchmarks.gallery_runs import BLOCKS, LOSS_METRIC, METRIC, PROFILES, PYTHON, WARMUP_LINES, Model, Run, ratio
@@ -56,7 +57,7 @@ def parts(
 
 def _opening(runs: Sequence[Run], profiles: Sequence[str]) -> list[str]:
     every = [event for run in runs for event in run.events]
-    machines = wording.together({run.model.name: _machine(run) for run in runs})
+    machines = together({run.model.name: _machine(run) for run in runs})
     where = [text if len(machines) == 1 else f"{text} ({names})" for names, text in machines.items()]
     blocks = runs[0].summary.plan.stopping.blocks
     one = f"{PYTHON} benchmarks/gallery/NAME.py --steps N"
@@ -208,7 +209,7 @@ def _quiet(runs: Sequence[Run]) -> list[str]:
         found = f"{len(hit)} of {total} blocks were disturbed from outside (most often: {often})."
     else:
         found = f"none of {total} blocks was disturbed from outside, as far as can be seen."
-    told = [f"{run.model.title}: {'; '.join(text(row.text) for row in wording.interference(run.summary))}"
+    told = [f"{run.model.title}: {'; '.join(text(row.text) for row in certainty.interference(run.summary))}"
             for run in runs if run.summary.interference]  # fmt: skip
     return [
         f"By the rule of `envkit bench`, {found} A block has a process of each profile and of the baseline.",

@@ -10,7 +10,8 @@ from envkit.analysis.summary import Summary
 from envkit.bench import record
 from envkit.bench.record import Event
 from envkit.profiles import profile
-from envkit.report import advice, cautions, lines, pictures, reproduce, tables, wording
+from envkit.rendering import text
+from envkit.report import advice, cautions, certainty, lines, observed, pictures, reproduce, tables
 
 from benchmarks import page, recorded, script
 
@@ -31,14 +32,14 @@ def _page(events: Sequence[Event], summary: Summary) -> list[str]:
     rows = {row[0]: row[1:] for row in tables.all_arms(summary)}
     effort, (marks, _) = tables.header(summary, wide=True)[1:], cautions.legend(summary)
     found = [[*cells[:4], marks.get(cells[0], ""), *rows[cells[0]]] for cells in tables.ranked(summary)]
-    said = [*lines.rows(summary), *wording.certainty(summary), *wording.evidence(summary), *advice.rows(summary)]
+    said = [*lines.rows(summary), *certainty.rows(summary), *observed.rows(summary), *advice.rows(summary)]
     return [
-        page.heading("Which profile is the fastest here?", QUESTION, events, wording.machine(summary)),
+        page.heading("Which profile is the fastest here?", QUESTION, events, lines.machine(summary)),
         "**SYNTHETIC DATA: this is not Fashion-MNIST.**" if summary.synthetic else "",
         f"The run: `{reproduce.started_with(events)}`; data: {recorded.data(summary)}",
         "## The ranking",
         page.table(["profile", "speedup", "95% CI", "difference", "cautions", *effort], found, numbers_from=5),
-        tables.legend_text(summary),
+        text(tables.legend(summary)),
         recorded.items(said),
         "## What they are",
         page.table(("profile", "what it does", "known to help", "known to hurt"), _about(summary)),

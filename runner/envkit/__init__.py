@@ -4,9 +4,9 @@ __version__ = "0.1.0"
 
 
 def check(profile: str) -> bool:
-    """Say whether a profile is in effect in this process, and return that: for a cell of a notebook.
+    """Print whether a profile is in effect in this process, and return that: for a cell of a notebook.
 
-    ``profile`` is a profile's name, or a YAML file. Imports torch where nobody has done so yet. Of other packages it
+    ``profile`` is a profile's name, or a YAML file. Imports torch if nothing has done so yet. Of other packages it
     needs only PyYAML, so that it works in any Python that finds this one.
     """
     # by name, and not before it is called: the worker imports this package in Pythons that have nothing else of the kit
@@ -18,7 +18,8 @@ def check(profile: str) -> bool:
         return bool(importlib.import_module("envkit.checks.this_process").check(profile))
     except ModuleNotFoundError as error:
         package = {"yaml": "pyyaml"}.get(str(error.name), error.name)
-        print(f"envkit: {sys.executable} has no package '{package}': install it there, or use a kernel that has it")
+        missing = importlib.import_module("envkit.common.messages").NotInThisPython(sys.executable, package)
+        print(f"envkit: {importlib.import_module('envkit.rendering').text(missing)}")
         return False
 
 

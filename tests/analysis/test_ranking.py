@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from envkit.analysis import ranking
 from envkit.analysis.summary import summarise
-from envkit.report import tables, wording
+from envkit.report import tables, verdict
 
 from tests.reports import events_of, printed
 from tests.simulation import STEADY, times
@@ -62,4 +62,4 @@ def test_only_the_best_has_an_advice():
 def test_all_tables_have_the_same_order(show):
     summary = summarise(run())
     assert [row[0] for row in show(summary)] == ["mine", "second", "third", "baseline", "worst"]
-    assert [row.label for row in wording.verdicts(summary) if row.label] == ["mine", "second", "third", "worst"]
+    assert [row.label for row in verdict.rows(summary) if row.label] == ["mine", "second", "third", "worst"]

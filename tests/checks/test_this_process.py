@@ -134,7 +134,7 @@ def bare(tmp_path):
 
 
 def test_a_python_that_lacks_a_package(bare):
-    said = f"envkit: {sys.executable} has no package '{{}}': install it there, or use a kernel that has it"
+    said = f"envkit: {sys.executable} has no package '{{}}'; install it there, or use a kernel that has it"
     assert bare() == [said.format("torch"), "False"]
     assert bare("torch") == [said.format("pyyaml"), "False"]
 

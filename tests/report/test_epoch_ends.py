@@ -6,6 +6,7 @@ import pytest
 from envkit.analysis.summary import summarise
 from envkit.bench.plan import Plan, WorkloadSpec
 from envkit.report import epoch_ends, grid, html, markdown
+from envkit.report.messages.loaders import EpochsOf
 from envkit.report.messages.verdicts import NothingMeasured
 from envkit.report.pictures import png
 from envkit.report.verdict import headline
@@ -76,7 +77,7 @@ def test_of_several_loaders_each_has_a_table_and_the_least_is_named_in_full():
     more = {Settings(loader.Settings(1, 80, 4), "fork", persistent): 0.1 for persistent in (False, True)}
     first, second = epoch_ends.groups(epoch_ends.cells(summarise(events(CELLS | more))))
     assert [len(first.cells), len(second.cells)] == [4, 2]
-    assert second.title == "epochs of 2 batches of 80, 1 worker, prefetch_factor 4"
+    assert second.title == EpochsOf(steps=2, batch=80, workers=1, prefetch=4, memory=None)
     found = headline(summarise(events(CELLS | more))).text
     assert (found.of, found.setting, found.epoch_s) == (6, "fork, new workers", pytest.approx(0.3))
 
@@ -91,7 +92,7 @@ def test_pages_have_it_too(recorded):
     assert row in markdown.document(*given)
     page = html.page(*given)
     assert "envkit report: 4 loader settings under baseline" in page
-    assert page.count("How long the first step of an epoch takes") == 1
+    assert page.count("The time until the first step of an epoch is done") == 1
     assert page.count("<svg viewBox") == 2 * page.count("<figure")
 
 

@@ -8,6 +8,7 @@ import pytest
 from envkit.analysis.summary import summarise
 from envkit.bench.plan import Arm, Plan, WorkloadSpec
 from envkit.report import grid, html, markdown
+from envkit.report.messages.loaders import NoWorkers, Prefetching
 from envkit.report.pictures import png
 from envkit.worker.workloads.loader import Settings
 
@@ -53,7 +54,7 @@ def test_cells_are_medians_with_what_was_least_and_most():
 
 def test_a_table_for_each_number_of_batches_made_ahead():
     few, many = grid.variants(grid.cells(summarise(events())))
-    assert (few.title, many.title) == ("prefetch_factor 2", "prefetch_factor 8")
+    assert (few.title, many.title) == (Prefetching(2, None), Prefetching(8, None))
     assert (few.workers, few.batches, many.workers) == ([0, 2, 4], [16, 64], [0, 2])
     # without workers nothing is made ahead: those cells are in both
     assert few.cells[0, 16] == many.cells[0, 16]
@@ -107,7 +108,7 @@ def test_scripts_get_all_cells():
 def test_workers_alone_have_one_table():
     cells = {settings: seconds for settings, seconds in CELLS.items() if not settings.workers}
     (only,) = grid.variants(grid.cells(summarise(events(cells))))
-    assert only.title == "no workers"
+    assert only.title == NoWorkers(None)
 
 
 def test_other_reports_have_the_grid_too(recorded):

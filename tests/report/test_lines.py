@@ -10,11 +10,12 @@ import pytest
 from envkit.analysis.losses import Losses
 from envkit.analysis.summary import summarise
 from envkit.bench.plan import UserCommand
-from envkit.report import cautions, lines, terminal, wording
+from envkit.report import cautions, certainty, lines, terminal
 from envkit.report.judgement import noise_floor
 from envkit.report.messages import cautions as warned
+from envkit.report.messages import certainty as sure
 from envkit.report.messages import lines as said
-from envkit.report.wording import together
+from envkit.report.parts import together
 from rich.console import Console
 
 from tests.report.kinds import MAPPED, MKL, with_environment
@@ -258,8 +259,8 @@ def test_a_calibration_has_its_own_noise_floor():
 def test_warm_up():
     events = events_of()
     next(event for event in events if event["event"] == "lengths")["warm_up"] = {"baseline": 3, "mine": 0}
-    texts = {row.label: row.text for row in wording.certainty(summarise(events))}
-    assert texts["warm-up"] == "steady after 3 steps; the first 1 of each sample are left out"
+    found = {row.label: row.text for row in certainty.rows(summarise(events))}
+    assert found["warm-up"] == sure.SteadyAfter(3, left_out=1)
 
 
 def test_what_shares_a_reason_is_told_together():

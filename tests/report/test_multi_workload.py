@@ -8,7 +8,7 @@ import pytest
 from envkit.analysis.summary import summarise
 from envkit.bench.measure import FAILED
 from envkit.bench.plan import Plan, WorkloadSpec
-from envkit.report import advice, html, markdown, multi_workload, wording
+from envkit.report import advice, certainty, html, markdown, multi_workload
 from envkit.report.exports.rows import results
 from envkit.report.messages import advice as messages
 from envkit.report.messages.verdicts import TooFewBlocks
@@ -212,7 +212,7 @@ def test_the_baseline_alone_has_a_table_of_what_was_trained():
     found[0]["plan"]["arms"] = [arm for arm in found[0]["plan"]["arms"] if arm["name"] in alone]
     kept = [event for event in found if event.get("arm") in (None, *alone)]
     assert "32 sentences" in details(kept)
-    assert wording.certainty(summarise(kept)) is not None
+    assert certainty.rows(summarise(kept)) is not None
 
 
 def test_the_history_has_its_profiles_once(cli, tmp_path):

@@ -8,6 +8,7 @@ import struct
 import pytest
 from envkit.analysis.summary import summarise
 from envkit.report import pictures
+from envkit.report.messages import pictures as messages
 from envkit.report.pictures import DISTRIBUTIONS, FOREST, TIME_COURSE, style
 
 from tests.report.planted import NOT_IN_EFFECT, disturbed, failed
@@ -67,7 +68,8 @@ def test_speedups_and_their_intervals_are_where_the_axis_says(narrow):
 def test_speedups_are_labelled_with_names_and_figures():
     events = events_of(others={"same": {}})
     shown = words(drawn(FOREST, events))
-    for word in ("mine", "same", "baseline's time / the profile's time", "95% interval", "±2%", "← slower", "faster →"):
+    axis = ("baseline's time / the profile's time", "← slower", "faster →")
+    for word in ("mine", "same", "95% confidence interval", "±2%", *axis):
         assert word in shown
     assert not [word for word in ("noise floor", "without disturbed blocks") if word in shown]
     found = summarise(events).comparisons[0].speedup
@@ -162,11 +164,10 @@ def test_a_long_pause_or_a_clock_set_back_takes_no_room_from_the_course(seconds)
 @pytest.mark.parametrize(
     ("events", "reasons"),
     [
-        (events_of(blocks=0), ["no profile has an interval (see what was found)", *["no sample was measured"] * 2]),
-        (events_of(blocks=3), ["no profile has an interval (see what was found)", None, None]),
-        (failed(events_of()), ["no profile has an interval (see what was found)", None, None]),
-        (events_of(blocks=1, plan={"epochs": 1}),
-         ["one run each gives a ratio, but no interval", None, "one sample of each shows no course"]),
+        (events_of(blocks=0), [messages.NoInterval(), *[messages.NoSample()] * 2]),
+        (events_of(blocks=3), [messages.NoInterval(), None, None]),
+        (failed(events_of()), [messages.NoInterval(), None, None]),
+        (events_of(blocks=1, plan={"epochs": 1}), [messages.NoIntervalOfOneRun(), None, messages.NoCourse()]),
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_not_drawn_and_why(events, reasons):
@@ -256,7 +257,7 @@ def test_a_png_says_what_is_left_out(monkeypatch):
     figures = []
     monkeypatch.setattr(style, "to_png", lambda figure, dpi: figures.append(figure))
     pictures.png(summarise(events_of(blocks=3)))
-    assert "left out: no profile has an interval" in words(figures[0])
+    assert "left out: no profile has a confidence interval" in words(figures[0])
     assert "slowest" in words(figures[0])
 
 
@@ -319,4 +320,4 @@ def test_learning_curves_are_drawn_where_there_are_some(monkeypatch):
     pictures.png(summarise(trained()))
     pictures.png(summarise(events_of()))
     assert ["Learning curves" in words(figure) for figure in figures] == [True, False]
-    assert pictures.LEARNING_CURVES.missing(summarise(events_of())) == "no training was tested after its epochs"
+    assert pictures.LEARNING_CURVES.missing(summarise(events_of())) == messages.NoTests()

@@ -378,3 +378,13 @@ class MissingPackage(Message):
     template = "the package '{package}', which envkit needs, is missing: install envkit again"
 
     package: str
+
+
+class NotInThisPython(Message):
+    """A Python in which ``envkit.check`` runs lacks a package."""
+
+    code = "common.not-in-this-python"
+    template = "{python} has no package '{package}'; install it there, or use a kernel that has it"
+
+    python: str
+    package: str

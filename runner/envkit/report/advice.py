@@ -183,7 +183,7 @@ def _of_image(summary: Summary, one: Comparison) -> Message | None:
     arm = summary.plan.arm(one.arm)
     reference = summary.plan.reference_of(arm)
     if one.verdict == Verdict.NOT_IN_EFFECT:
-        return messages.FindOutWhy(f"envkit doctor {_there(summary, arm)}")
+        return messages.FindOutWhy(_doctor(summary, arm))
     if learns_otherwise(summary, one):
         return messages.ExplainLosses(arm.name)
     if calmer := too_much_interference(one):
@@ -202,7 +202,7 @@ def _on_several_workloads(summary: Summary) -> list[Message]:
     for one in summary.comparisons:
         arm = summary.plan.arm(one.arm)
         if one.verdict == Verdict.NOT_IN_EFFECT:
-            found.append(messages.FindOutWhy(f"envkit doctor {_there(summary, arm)}"))
+            found.append(messages.FindOutWhy(_doctor(summary, arm)))
         elif learns_otherwise(summary, one):
             wrong.add(arm.profile)
             found.append(messages.ExplainLosses(arm.name))
@@ -219,8 +219,8 @@ def _on_several_workloads(summary: Summary) -> list[Message]:
         found.append(messages.UseEverywhere(best[0], _exec(summary, of_profile[best[0]])))
     elif fast:
         arm = of_profile[fast[0]]
-        device = f" --device {CUDA}" if gpus(summary.plan, arm.engine) else ""
-        found.append(messages.MeasureOwn(f"envkit bench {_there(summary, arm)}{device} -- python train.py"))
+        device = f"--device {CUDA}" if gpus(summary.plan, arm.engine) else ""
+        found.append(messages.MeasureOwn(_envkit("bench", _there(summary, arm), device, "--", "python train.py")))
     unknown = [
         (one.arm, one.speedup, one.deviation)
         for one in summary.comparisons
@@ -270,7 +270,7 @@ def _use(summary: Summary, arm: Arm) -> Message:
 
 
 def _without_speedup(summary: Summary, comparison: Comparison, arm: Arm) -> Message | None:
-    doctor = f"envkit doctor {_there(summary, arm)}"
+    doctor = _doctor(summary, arm)
     if comparison.verdict == Verdict.NOT_IN_EFFECT:
         return _preload(summary) or messages.FindOutWhy(doctor)
     if comparison.verdict == Verdict.NOT_ENDED and summary.not_in_effect:
@@ -340,7 +340,16 @@ def _exec(summary: Summary, arm: Arm, command: str | None = None) -> str:
     given = "".join(f" {word}" for word in map(shlex.quote, options))
     own = shlex.join(plan.user_command.argv) if plan.user_command else "python train.py"
     there = f"{_there(summary, arm)}{given}{gpus(plan, arm.engine)}"
-    return f"{from_folder(plan)}envkit exec {there} -- {command or own}"
+    return f"{from_folder(plan)}{_envkit('exec', there, '--', command or own)}"
+
+
+def _doctor(summary: Summary, arm: Arm) -> str:
+    return _envkit("doctor", _there(summary, arm))
+
+
+def _envkit(*words: str) -> str:
+    """Return a command line of the kit; empty words are left out."""
+    return " ".join(("envkit", *filter(None, words)))
 
 
 def from_folder(plan: Plan) -> str:

@@ -1,4 +1,4 @@
-"""What `envkit advise` says: what the time goes to, what is worth trying and why, and what is not."""
+"""What ``envkit advise`` says: where the time goes, what is worth trying and why, and what is not."""
 
 from __future__ import annotations
 
@@ -9,26 +9,21 @@ from typing import Any
 from envkit.advice import expected, reasons
 from envkit.advice.expected import Expected
 from envkit.advice.reasons import Reason
-from envkit.advice.symptoms import CONVOLUTION, MATRIX, MOVING, OTHER, OUTSIDE, RECURRENT, Symptoms
+from envkit.advice.symptoms import Symptoms
 from envkit.analysis.summary import Summary
 from envkit.checks.doctor.finding import Finding
+from envkit.common.messages import About
+from envkit.messages import Message
 from envkit.profiles import profile
-from envkit.report import cautions, wording
-from envkit.report.parts import Part, Row, Rows, Table
+from envkit.rendering import text
+from envkit.report import cautions, verdict
+from envkit.report.messages import advised as messages
+from envkit.report.messages import headings
+from envkit.report.parts import Part, Row, Rows, Table, together
 from envkit.stats.verdict import Verdict
 
-KINDS = {
-    MATRIX: "matrix products",
-    RECURRENT: "recurrent layers",
-    CONVOLUTION: "convolutions",
-    MOVING: "copying and filling memory",
-    OTHER: "other operators",
-    OUTSIDE: "outside of operators",
-}
 # Below this share of the usable CPUs, a training waits for something.
 BUSY = 0.6
-FEW = "where the script chooses that itself (torch.set_num_threads), no profile changes it"
-NOTHING = "No profile is expected to make this faster."
 
 
 @dataclass(frozen=True)
@@ -62,7 +57,9 @@ class Advice:
         return {
             "try_first": self.best.profile if self.best else None,
             "symptoms": self.symptoms.to_json(),
-            "reasons": [{"code": one.code, "seen": one.seen(self.symptoms), "why": one.why} for one in self.reasons],
+            "reasons": [
+                {"code": one.code, "seen": text(one.seen(self.symptoms)), "why": text(one.why)} for one in self.reasons
+            ],
             "expected": [asdict(one) for one in self.expected],
             "unmeasured": list(self.unmeasured),
             "left_out": dict(self.left_out),
@@ -70,109 +67,106 @@ class Advice:
         }
 
 
-def headline(advice: Advice) -> str:
-    """The answer, in a line."""
+def headline(advice: Advice) -> Message:
+    """Return the answer."""
     best = advice.best
     if best is None:
-        return NOTHING if advice.expected else "No profile that is known from other trainings applies here."
-    return f"Try {best.profile} first: {best.gain:.2f}x baseline speed is expected ({_range(best)})."
+        return messages.NothingHelps() if advice.expected else messages.NothingKnown()
+    return messages.TryFirst(best.profile, best.gain, best.low, best.high)
 
 
 def rows(advice: Advice) -> list[Row]:
-    """What was seen, and why it matters."""
+    """Return what was seen, and why it matters."""
     symptoms = advice.symptoms
     best = [] if advice.best is None else cautions.of_profile(profile.load(advice.best.profile))
     seen = [*(Row("caution", one) for one in best), Row("watched", _watched(advice))]
     if symptoms.operators is not None:
         parts = sorted(symptoms.operators.items(), key=lambda one: -one[1])
-        seen.append(Row("time", ", ".join(f"{share:.0%} {KINDS[name]}" for name, share in parts if share >= 0.005)))
+        shares = (messages.Share(share, headings.OPERATOR_KINDS[name]) for name, share in parts if share >= 0.005)
+        seen.append(Row("time", messages.Operators(tuple(shares))))
     held = advice.reasons
-    seen += [Row("why", f"{reason.seen(symptoms)}: {reason.why} ({reason.code})") for reason in held]
+    seen += [Row("why", messages.ReasonHolds(reason.seen(symptoms), reason.why, reason.code)) for reason in held]
     if symptoms.threads is not None and symptoms.threads < advice.usable_cpus and not symptoms.helper_cpus:
-        seen.append(Row("note", f"it computes with {symptoms.threads} of {advice.usable_cpus} possible threads: {FEW}"))
+        seen.append(Row("note", messages.FewThreads(symptoms.threads, advice.usable_cpus)))
     if symptoms.cpus < BUSY * advice.usable_cpus and reasons.CROWDED_CPUS not in held:
         seen.append(Row("note", _idle(symptoms)))
     seen += [
-        Row(one.severity, f"{one.seen}: {one.why}; {one.fix}", "bad" if one.severity == "stop" else "plain")
-        for one in advice.findings
+        Row(one.severity, messages.FindingWithFix(one.seen, one.why, one.fix), _weight(one)) for one in advice.findings
     ]
     return seen
 
 
+def _weight(finding: Finding) -> str:
+    return "bad" if finding.severity == "stop" else "plain"
+
+
 def table(advice: Advice) -> Table:
-    """Each profile with what is expected of it, and what it would take away; those not worth trying last."""
+    """Return each profile with its expected gain and the reasons for it; those not worth trying last."""
     found = [[one.profile, f"{one.gain:.2f}", _range(one), _because(one, advice.symptoms)] for one in advice.expected]
     weights = ["plain" if one.is_worth_trying else "soft" for one in advice.expected]
     worth = [*weights, "soft"].index("soft")
-    found[worth:worth] = [[name, "-", "not measured yet", _held(name, advice.symptoms)] for name in advice.unmeasured]
+    found[worth:worth] = [
+        [name, "-", headings.NOT_MEASURED, _held(name, advice.symptoms)] for name in advice.unmeasured
+    ]
     weights[worth:worth] = ["plain"] * len(advice.unmeasured)
-    return Table(("profile", "expected", "7 of 10 lie within", "because"), found, (1,), weights)
+    return Table(headings.EXPECTED, found, (1,), weights)
 
 
 def closing(advice: Advice) -> list[Row]:
-    """Where the ranges come from, what was left out, and what to do next."""
+    """Return where the ranges come from, what was left out, and what to do next."""
     fitted = expected.fitted()
-    told = f"from {len(fitted.trainings)} trainings that were measured on {fitted.machine}"
-    other = "" if fitted.machine == advice.machine else "; on another machine, as this, only the order is of use"
-    found = [Row("ranges", f"{told}{other}")]
+    ranges = messages.Ranges if fitted.machine == advice.machine else messages.RangesOfOther
+    found = [Row("ranges", ranges(len(fitted.trainings), fitted.machine))]
     if advice.unmeasured:
-        names = ", ".join(advice.unmeasured)
-        found.append(Row("unmeasured", f"{names}: these trainings were not run under it; envkit matrix measures it"))
-    found += [Row("left out", f"{names}: {why}") for names, why in wording.together(advice.left_out).items()]
+        found.append(Row("unmeasured", messages.Unmeasured(tuple(advice.unmeasured))))
+    found += [Row("left out", About(names, why)) for names, why in together(advice.left_out).items()]
     if advice.best is not None and advice.proving is not None:
-        found.append(Row("next", f"prove it: {advice.proving}", whole=True))
+        found.append(Row("next", messages.ProveIt(advice.proving), whole=True))
     return found
 
 
 def parts(advice: Advice) -> list[Part]:
-    """All of it, below the headline."""
+    """Return all of it, below the headline."""
     found = table(advice)
     return [Rows(rows(advice), bold=True), *([found] if found.rows else []), Rows(closing(advice))]
 
 
 def machine(inspection: Mapping[str, Any]) -> str:
-    """What tells whether ranges that were fitted elsewhere hold here: processors, and how many can be used."""
+    """Return what decides whether ranges that were fitted elsewhere hold here: processors and usable CPUs."""
     return f"{inspection['fingerprint']['cpu_model']}, {inspection['facts']['usable_cpus']} usable CPUs"
 
 
-def proof(best: Expected, summary: Summary) -> str:
-    """How what was measured compares with what was expected."""
-    found = next((one.speedup for one in summary.comparisons if one.arm == best.profile), None)
-    was_expected = f"{best.gain:.2f}x ({_range(best)}) was expected"
-    if found is None:
-        return f"Not proved: {was_expected}, and nothing was found out."
-    measured = f"{found.ratio:.2f}x ({found.low:.2f} to {found.high:.2f}) was measured, and {was_expected}"
-    load = next(one.load for one in summary.comparisons if one.arm == best.profile)
-    if load is not None:
-        return f"Not proved: {load.words}, {measured}. Measure again without that load."
+def proof(best: Expected, summary: Summary) -> Message:
+    """Return how the speedup that was measured compares with what was expected."""
+    one = next((one for one in summary.comparisons if one.arm == best.profile), None)
+    was_expected = messages.Range(best.gain, best.low, best.high)
+    if one is None or one.speedup is None:
+        return messages.Unproved(best.profile, was_expected)
+    found = one.speedup
+    measured = messages.Range(found.ratio, found.low, found.high)
+    if (load := verdict.beside(one.load)) is not None:
+        return messages.UnprovedUnderLoad(best.profile, was_expected, measured, load)
     if found.verdict != Verdict.FASTER:
-        return f"Not proved: {measured}."
+        return messages.Unproved(best.profile, was_expected, measured)
     if best.low <= found.ratio <= best.high:
-        return f"Proved, as expected: {measured}."
-    return f"Proved, and {'more' if found.ratio > best.high else 'less'} than expected: {measured}."
+        return messages.Proved(best.profile, was_expected, measured)
+    kind = messages.MoreThanExpected if found.ratio > best.high else messages.LessThanExpected
+    return kind(best.profile, was_expected, measured)
 
 
-def _watched(advice: Advice) -> str:
+def _watched(advice: Advice) -> Message:
     symptoms = advice.symptoms
-    busy = f"{symptoms.cpus + symptoms.helper_cpus:.1f} of {advice.usable_cpus} CPUs busy"
+    busy = (symptoms.cpus + symptoms.helper_cpus, advice.usable_cpus)
     if symptoms.steps is None or symptoms.step_s is None:
-        return f"{symptoms.seconds:.0f} s from outside; {busy}"
-    return f"{symptoms.steps} steps of {_time(symptoms.step_s)} in {symptoms.seconds:.1f} s; {busy}"
+        return messages.WatchedFromOutside(symptoms.seconds, *busy)
+    return messages.Watched(symptoms.steps, 1000 * symptoms.step_s, symptoms.seconds, *busy)
 
 
-def _time(seconds: float) -> str:
-    return f"{seconds:.2f} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
-
-
-def _idle(symptoms: Symptoms) -> str:
-    """Why a process does not use the CPUs, as far as can be told."""
+def _idle(symptoms: Symptoms) -> Message:
+    """Return why a process does not use the CPUs, as far as that is known."""
     if symptoms.helper_cpus > symptoms.cpus:
-        return (
-            f"it keeps {symptoms.cpus:.1f} CPUs busy itself and processes beside it {symptoms.helper_cpus:.1f}: it "
-            "waits for its input, or for other ranks, and no profile changes that (envkit loader-grid)"
-        )
-    idle = f"it keeps {symptoms.cpus:.1f} CPUs busy and waits else, for input or for one thread"
-    return f"{idle}: no profile changes that, and more DataLoader workers may"
+        return messages.IdleBesideHelpers(symptoms.cpus, symptoms.helper_cpus)
+    return messages.Idle(symptoms.cpus)
 
 
 def _range(one: Expected) -> str:
@@ -181,8 +175,8 @@ def _range(one: Expected) -> str:
 
 def _because(one: Expected, symptoms: Symptoms) -> str:
     if one.is_worth_trying:
-        return _held(one.profile, symptoms) or "trainings like this gained by it"
-    return reasons.why_not(one.profile, symptoms) or "trainings like this did not gain by it"
+        return _held(one.profile, symptoms) or headings.GAINED
+    return text(reasons.why_not(one.profile, symptoms) or headings.NOT_GAINED)
 
 
 def _held(profile: str, symptoms: Symptoms) -> str:

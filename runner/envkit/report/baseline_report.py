@@ -14,6 +14,7 @@ from envkit.common.plain_table import plain_table
 from envkit.messages import Message
 from envkit.rendering import exact_percent, ratio, text
 from envkit.report.messages import baselines as messages
+from envkit.report.messages import headings
 from envkit.report.parts import Row
 from envkit.report.terminal import item, items
 
@@ -66,8 +67,7 @@ def _table(found: Changes, reference: str, out: Console) -> None:
         then, now = (f"{seconds * 1000:.2f}" for seconds in (change.old_step_s, change.new_step_s))
         table.add_row(change.arm, then, now, f"{ratio(change.measured.ratio)}x", *cells)
     out.print(table)
-    out.print(Text("speed now over speed then; normalised: at an equal reference kernel" if found.machine else
-                   "speed now over speed then", "dim"))  # fmt: skip
+    out.print(Text(headings.THEN_AND_NOW_NORMALISED if found.machine else headings.THEN_AND_NOW, "dim"))
 
 
 def _interval(factor: Factor) -> str:

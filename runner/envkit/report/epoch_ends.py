@@ -9,12 +9,14 @@ from typing import Any
 
 from envkit.analysis.sample_times import Sample
 from envkit.analysis.summary import Summary
-from envkit.report.grid import of_workers
+from envkit.messages import Message
+from envkit.report.grid import memory
+from envkit.report.messages import headings
+from envkit.report.messages import loaders as messages
 from envkit.worker.workloads import loader
 from envkit.worker.workloads.loader_epochs import Settings, settings_of
 
-HEADER = ("start", "persistent", "s to begin", "least to most", "ms/batch", "s/epoch")
-NUMBERS = range(2, len(HEADER))
+NUMBERS = range(2, len(headings.EPOCH_ENDS))
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,14 @@ class Cell:
         return self.begin_s + (self.settings.epoch_steps - 1) * self.step_s
 
     @property
-    def named(self) -> str:
-        return f"{self.settings.start}, {'persistent' if self.settings.persistent else 'new'} workers"
+    def kind(self) -> str:
+        """Whether its workers are persistent, or new in each epoch."""
+        return "persistent" if self.settings.persistent else "new"
+
+    @property
+    def named(self) -> Message:
+        """Its settings in words."""
+        return messages.StartMethod(self.settings.start, self.kind)
 
 
 @dataclass(frozen=True)
@@ -45,11 +53,10 @@ class Group:
     cells: list[Cell]
 
     @property
-    def title(self) -> str:
+    def title(self) -> Message:
+        """What all its cells have in common."""
         given, steps = self.base, self.cells[0].settings.epoch_steps
-        pinned = ", pinned memory" if given.pin else ""
-        ahead = f"{of_workers(given.workers)}, prefetch_factor {given.prefetch}{pinned}"
-        return f"epochs of {steps} batches of {given.batch}, {ahead}"
+        return messages.EpochsOf(steps, given.batch, given.workers, given.prefetch, memory(given.pin))
 
 
 def cells(summary: Summary) -> list[Cell]:
@@ -88,37 +95,26 @@ def rows(group: Group) -> list[list[str]]:
     ]  # fmt: skip
 
 
-def saved(group: Group) -> str:
-    """What workers that stay save at the end of an epoch, for each start method with which both were measured.
+def saved(group: Group) -> Message | None:
+    """Return what persistent workers save at the end of an epoch, for each start method that was measured with both.
 
-    A difference counts where each sample of the one took less than any of the other.
+    A difference counts if each sample of the one took less than any of the other.
     """
     new = {one.settings.start: one for one in group.cells if not one.settings.persistent}
     kept = {one.settings.start: one for one in group.cells if one.settings.persistent}
-    texts = ", ".join(f"{start} {_less(new[start], kept[start])}" for start in kept if start in new)
-    return f"persistent workers save at the end of each epoch: {texts}" if texts else ""
+    savings = tuple(_saving(start, new[start], kept[start]) for start in kept if start in new)
+    return messages.PersistentSave(savings) if savings else None
 
 
-def _less(new: Cell, kept: Cell) -> str:
+def _saving(start: str, new: Cell, kept: Cell) -> Message:
     if kept.most_s < new.least_s:
-        return f"{new.begin_s - kept.begin_s:.2f} s"
-    return "nothing" if kept.least_s > new.most_s else "nothing that was found"
+        return messages.Saves(start, new.begin_s - kept.begin_s)
+    return messages.SavesNothing(start) if kept.least_s > new.most_s else messages.NoSavingFound(start)
 
 
 def by_image(one: Cell) -> float:
     """Seconds for an image, of all that an epoch takes."""
     return one.epoch_s / (one.settings.epoch_steps * one.settings.base.batch)
-
-
-def least(summary: Summary) -> str | None:
-    """The cell that takes least for an image, in words; None where there is none."""
-    measured = cells(summary)
-    one = min(measured, key=by_image, default=None)
-    if one is None:
-        return None
-    which = f" ({Group(one.settings.base, [one]).title})" if len(groups(measured)) > 1 else ""
-    samples = f"{one.samples} sample{'' if one.samples == 1 else 's'}"
-    return f"{one.named}{which}: {one.epoch_s:.2f} s per epoch, in {samples}"
 
 
 def to_json(summary: Summary) -> list[dict[str, Any]]:

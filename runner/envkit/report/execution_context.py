@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from envkit.analysis.engine_facts import cpu_name
 from envkit.analysis.summary import Summary
 from envkit.bench.plan import Arm, Plan
 from envkit.bench.user_command import TRACKERS_OFF, UserCommand
-from envkit.report import images, scaling, wording
+from envkit.common.messages import About
+from envkit.messages import Message
+from envkit.report import certainty, images, scaling
+from envkit.report.images import SHOWN_OF_DIGEST
+from envkit.report.messages import context as messages
+from envkit.report.messages.certainty import Numbered
+from envkit.report.messages.headings import DEFAULT_MODES
 from envkit.report.parts import Row
 from envkit.worker.user_command.metric import parse
 
@@ -16,87 +23,96 @@ ABSENT = "-"
 
 
 def rows(summary: Summary) -> list[Row]:
-    """Profiles, machine, images, workload, data and design."""
+    """Return profiles, machine, images, workload, data and design."""
     plan = summary.plan
     profiles = {arm.profile: summary.environments[arm.name].title for arm in plan.subjects}
-    found = [Row("profile", f"{name}: {title}") for name, title in profiles.items()]
+    found = [Row("profile", About(name, title)) for name, title in profiles.items()]
     found += [*_machine(summary), *_engines(summary)]
-    if plan.user_command is not None:
-        command = wording.what_was_run(summary).removeprefix("command ")
-        found.append(Row("command", f"{command}, in {plan.user_command.folder}"))
-        found.append(Row("metric", f"{_metric(plan, plan.user_command)}; each sample a fresh process"))
-        found.append(Row("folder", _folder(plan.user_command)))
-        off = [name for name in TRACKERS_OFF if name not in summary.allowed_variables]
-        if off:
-            found.append(Row("trackers", f"off by {', '.join(off)}; --keep-env NAME keeps yours"))
-        if plan.user_command.loss_metric is not None:
-            found.append(Row("losses", plan.user_command.loss_metric))
-    else:
-        found += [Row("workload", f"{name}, {length}, each sample a fresh process") for name, length in _lengths(plan)]
-        found.append(Row("modes", plan.options.text() or "fp32, not compiled, usual memory layout"))
+    found += _of_command(summary, plan.user_command) if plan.user_command else _of_workloads(plan)
     if plan.distributed:
-        ranks = ", ".join(f"{arm.name} {plan.ranks_of(arm)}" for arm in plan.distributed)
-        text = f"{ranks}; each on its part of the CPUs, and all share each batch"
-        found.append(Row("ranks", "; ".join(filter(None, (text, scaling.steps(plan))))))
+        ranks = tuple(Numbered(arm.name, plan.ranks_of(arm)) for arm in plan.distributed)
+        found.append(Row("ranks", messages.SharedBatches(ranks, scaling.steps(plan))))
     if plan.at_once:
-        names = ", ".join(arm.name for arm in plan.at_once)
-        found.append(Row("instances", f"{names}; each on its part of the CPUs, and each trains all batches"))
-    return [*found, Row("data", summary.data_source), Row("design", wording.design(summary))]
+        found.append(Row("instances", messages.AllBatches(tuple(arm.name for arm in plan.at_once))))
+    return [*found, Row("data", summary.data_source), Row("design", certainty.design(summary))]
+
+
+def _of_command(summary: Summary, own: UserCommand) -> list[Row]:
+    found = [
+        Row("command", messages.CommandInFolder(tuple(own.argv), _other_name(summary.plan, own), own.folder)),
+        Row("metric", messages.FreshProcesses(_metric(summary.plan, own))),
+        Row("folder", messages.InPlace() if own.in_place else messages.FreshCopy(tuple(own.links))),
+    ]
+    off = tuple(name for name in TRACKERS_OFF if name not in summary.allowed_variables)
+    found += [Row("trackers", messages.TrackersOff(off))] if off else []
+    return [*found, *([Row("losses", own.loss_metric)] if own.loss_metric is not None else [])]
+
+
+def _of_workloads(plan: Plan) -> list[Row]:
+    """Return what is trained and for how long: one row, or one for each workload if they differ in that."""
+    lengths: list[Message] = [
+        messages.TrainedSteps(name, one.steps, one.warmup_steps) for name, one in plan.workloads.items()
+    ]
+    if plan.epochs:
+        lengths = [messages.TrainedEpochs(tuple(plan.workloads), plan.epochs, plan.until)]
+    return [*(Row("workload", one) for one in lengths), Row("modes", plan.options.text() or DEFAULT_MODES)]
+
+
+def what_was_run(summary: Summary) -> Message:
+    """Return the workload and its modes, or the user's own command."""
+    own = summary.plan.user_command
+    if own is None:
+        return messages.Workload(trained(summary.plan))
+    return messages.OwnCommand(tuple(own.argv), _other_name(summary.plan, own))
+
+
+def _other_name(plan: Plan, own: UserCommand) -> str | None:
+    """Return the name of a user's command if it is not the command's own beginning."""
+    return None if shlex.join(own.argv).startswith(plan.workload.rstrip("…")) else plan.workload
+
+
+def trained(plan: Plan) -> str:
+    """Return ``cnn``, or ``cnn, translation (bf16-autocast)``: what is trained and in which modes."""
+    names, modes = plan.workloads, plan.how
+    what = ", ".join(names) if len(names) <= certainty.MOST_WORKLOADS else f"{plan.workload}, {len(names)} settings"
+    return f"{what} ({modes})" if modes else what
 
 
 def _machine(summary: Summary) -> list[Row]:
     host = summary.inspection(summary.plan.reference)
     facts, machine = host["facts"], host["fingerprint"]
-    quota = f", quota {facts['cpu_quota']:g} CPUs" if facts["cpu_quota"] else ""
-    kind = machine["hypervisor"] or ("bare metal" if machine["architecture"] == "x86_64" else "")  # others don't tell
-    cpus = f"{facts['usable_cpus']} usable CPUs on {facts['physical_cores']} cores"
-    memory = f"{(machine['memory_bytes'] or 0) / 2**30:.1f} GiB"
+    # other architectures don't tell whether they are virtual
+    kind = machine["hypervisor"] or ("bare metal" if machine["architecture"] == "x86_64" else None)
+    cpus = (facts["usable_cpus"], facts["physical_cores"], facts["cpu_quota"] or None)
     return [
-        Row("machine", f"{cpu_name(machine)}, {cpus}{quota}{', ' if kind else ''}{kind}"),
-        Row("system", f"{machine['distribution']}, Linux {machine['kernel']}, {machine['libc']}"),
-        Row("memory", f"{memory}, transparent huge pages {machine['thp_enabled']}"),
+        Row("machine", messages.Machine(cpu_name(machine), *cpus, kind)),
+        Row("system", messages.OperatingSystem(machine["distribution"], machine["kernel"], machine["libc"])),
+        Row("memory", messages.Memory(machine["memory_bytes"] or 0, machine["thp_enabled"])),
     ]
 
 
 def _engines(summary: Summary) -> list[Row]:
-    found = []
-    for seen in summary.engines.values():
-        inside, engine = seen["inspection"], seen["engine"]
-        versions = f"Python {inside['python']['version']}, torch {inside['packages']['torch']}"
-        digest = f" ({engine['digest'][:19]}…)" if "digest" in engine else ""
-        found.append(Row("engine", f"{engine['name']} {engine['version']}: {engine['image']}{digest}, {versions}"))
+    found = [Row("engine", _engine(**seen)) for seen in summary.engines.values()]
     options = [f"--{name.replace('_', '-')} {value}" for name, value in summary.plan.engine_options.items()]
     return [*found, *([Row("options", ", ".join(options))] if options else [])]
 
 
-def _lengths(plan: Plan) -> list[tuple[str, str]]:
-    """What is trained, and for how long: one line, or one for each workload where they differ in that."""
-    if plan.epochs:
-        until = f" at most, until {plan.until}" if plan.until else ""
-        return [(", ".join(plan.workloads), f"{plan.epochs} epochs{until}")]
-    return [(name, f"{one.steps} steps after {one.warmup_steps} to warm up") for name, one in plan.workloads.items()]
+def _engine(engine: dict[str, Any], inspection: dict[str, Any], **_: Any) -> Message:
+    digest = engine["digest"][:SHOWN_OF_DIGEST] if "digest" in engine else None
+    versions = (inspection["python"]["version"], inspection["packages"]["torch"])
+    return messages.Engine(engine["name"], engine["version"], engine["image"], digest, *versions)
 
 
-def _folder(own: UserCommand) -> str:
-    """Where each start takes place."""
-    if own.in_place:
-        return "itself (--in-place): each start finds what earlier ones wrote"
-    links = f", {', '.join(own.links)} linked" if own.links else ""
-    return f"a fresh copy for each start{links}"
-
-
-def _metric(plan: Plan, own: UserCommand) -> str:
-    """How the steps of a user's own command are told apart."""
+def _metric(plan: Plan, own: UserCommand) -> Message:
+    """Return how the steps of a user's own command are told apart."""
     if own.is_paced:
-        trained = plan.training
-        return f"{trained.steps} steps of its optimizer, after {trained.warmup_steps}, by the machine's pace"
+        return messages.PacedSteps(plan.training.steps, plan.training.warmup_steps)
     if own.optimizer_steps is not None:
-        return f"{own.optimizer_steps} steps of its optimizer, after {own.warmup_lines}"
+        return messages.OptimizerSteps(own.optimizer_steps, own.warmup_lines)
     if own.metric is None:
-        return "none: the whole command is one step"
-    unit = "" if parse(own.metric, own.unit).is_clock else f", {own.unit}"
-    left_out = f", without the first {own.warmup_lines} readings" if own.warmup_lines else ""
-    return f"{own.metric}{unit}{left_out}"
+        return messages.WholeCommand()
+    unit = None if parse(own.metric, own.unit).is_clock else own.unit
+    return messages.Readings(own.metric, unit, own.warmup_lines or None)
 
 
 def sides(summary: Summary, arm: Arm) -> list[tuple[str, str, str]]:

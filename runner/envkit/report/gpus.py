@@ -6,65 +6,56 @@ from typing import Any
 
 from envkit.analysis.gpu_readings import GpuReadings
 from envkit.analysis.summary import Summary
+from envkit.messages import Message
+from envkit.report.messages import gpus as messages
 from envkit.report.parts import Row
-
-MIB = 2**20
 
 
 def rows(summary: Summary) -> list[Row]:
-    """For each arm clocks, heat, power and idle time of its GPU, and NCCL's choices where its log was asked for."""
+    """Return for each arm clocks, heat, power and idle time of its GPU, and NCCL's choices if its log was read."""
     return [row for one in summary.gpus for row in _rows(one)]
 
 
 def _rows(one: GpuReadings) -> list[Row]:
     found = []
     if one.samples:
-        found.append(Row("gpu", f"{one.arm}: {', '.join(_state(one)) or 'NVML tells nothing of it'}"))
-        for reason, samples in one.held_back.items():
-            found.append(Row("", f"Its clocks were held back ({reason}) around {samples} of {one.samples} samples."))
-        if work := _work(one):
-            found.append(Row("", work))
+        readings = tuple(_readings(one)) or (messages.NoGpuReadings(),)
+        found.append(Row("gpu", messages.GpuState(one.arm, readings)))
+        held_back = one.held_back.items()
+        found += [Row("", messages.HeldBack(reason, samples, one.samples)) for reason, samples in held_back]
+        if one.idle_share is not None:
+            found.append(Row("", messages.IdleGpu(one.idle_share, one.kernels_per_step or None)))
     if one.nccl is not None:
-        found.append(Row("nccl", f"{one.arm}: {'; '.join(choices(one.nccl))}"))
-        found += [Row("", f"NCCL warns: {warning}") for warning in one.nccl["warnings"]]
+        found.append(Row("nccl", messages.NcclState(one.arm, tuple(choices(one.nccl)))))
+        found += [Row("", messages.NcclWarning(warning)) for warning in one.nccl["warnings"]]
     return found
 
 
-def _state(one: GpuReadings) -> list[str]:
-    said = []
+def _readings(one: GpuReadings) -> list[Message]:
+    found: list[Message] = []
     if one.sm_mhz:
-        said.append(f"{_between(one.sm_mhz)} MHz")
+        found.append(messages.Clock(*_ends(one.sm_mhz)))
     if one.temperature_c:
-        said.append(f"{_between(one.temperature_c)} °C")
+        found.append(messages.Temperature(*_ends(one.temperature_c)))
     if one.power_w is not None:
-        said.append(f"{one.power_w:.0f} W while steps were timed")
+        found.append(messages.Power(one.power_w))
     if one.allocated_bytes is not None:
-        said.append(f"{one.allocated_bytes / MIB:,.0f} MiB in tensors at most")
-    return said
+        found.append(messages.InTensors(one.allocated_bytes))
+    return found
 
 
-def _between(ends: tuple[int, int]) -> str:
+def _ends(ends: tuple[int, int]) -> tuple[int, int | None]:
     least, most = ends
-    return str(least) if least == most else f"{least} to {most}"
+    return least, None if least == most else most
 
 
-def _work(one: GpuReadings) -> str | None:
-    """How much of the time it had something to do; None where the profiler saw nothing run there."""
-    if one.idle_share is None:
-        return None
-    kernels = f" between {one.kernels_per_step:,.0f} kernels and copies" if one.kernels_per_step else ""
-    return f"Nothing ran on it for {one.idle_share:.1%} of a step{kernels}, under the profiler."
-
-
-def choices(log: dict[str, Any]) -> list[str]:
-    """``NCCL 2.28.3, 2 ranks``, ``8 channels``, …: what a log says, and nothing of what it does not."""
-    ranks = f", {log['ranks']} ranks" if log["ranks"] else ""
-    said = [f"NCCL {log['version'] or 'of an unknown version'}{ranks}"]
-    made = [f"{log[name]} {name}" for name in ("rings", "trees", "channels") if log[name]]
-    said += [", ".join(made)] if made else []
-    said += [f"between ranks {log['transports']}"] if log["transports"] else []
-    said += [f"network {log['network']}"] if log["network"] else []
+def choices(log: dict[str, Any]) -> list[Message]:
+    """Return NCCL's version, ranks, channels and so on, as far as its log has them."""
+    found: list[Message] = [messages.NcclVersion(log["version"] or None, log["ranks"] or None)]
+    made = tuple(messages.Count(log[name], name) for name in ("rings", "trees", "channels") if log[name])
+    found += [messages.NcclTopology(made)] if made else []
+    found += [messages.NcclTransports(log["transports"])] if log["transports"] else []
+    found += [messages.NcclNetwork(log["network"])] if log["network"] else []
     for one in log["choices"]:
-        calls = f"{one['calls']} time{'s' * (one['calls'] != 1)}"
-        said.append(f"{one['collective']} by {one['algorithm']}, protocol {one['protocol']}, {calls}")
-    return said
+        found.append(messages.NcclCollective(one["collective"], one["algorithm"], one["protocol"], one["calls"]))
+    return found

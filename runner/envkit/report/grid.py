@@ -9,11 +9,13 @@ from typing import Any
 
 from envkit.analysis.summary import Summary
 from envkit.bench.plan import Plan
+from envkit.messages import Message
+from envkit.report.messages import loaders as messages
 from envkit.worker.workloads import loader_epochs
 from envkit.worker.workloads.loader import Settings, settings_of
 
 IMAGES = 1000
-UNIT = f"s per {IMAGES:,} images"
+UNIT = messages.PerImages(IMAGES)
 # Of the plot, in characters: rows, and columns of each size of a batch.
 HEIGHT, WIDTH = 12, 10
 MARKERS = "o+x*#@%&"
@@ -30,12 +32,11 @@ class Cell:
     most: float
 
     @property
-    def named(self) -> str:
+    def named(self) -> Message:
         """Its settings in words."""
-        settings = self.settings
-        ahead = f", prefetch_factor {settings.prefetch}" if settings.workers else ""
-        pinned = ", pinned memory" if settings.pin else ""
-        return f"{of_workers(settings.workers)}, batches of {settings.batch}{ahead}{pinned}"
+        one = self.settings
+        prefetch = one.prefetch if one.workers else None
+        return messages.LoaderSetting(one.workers, one.batch, prefetch, memory(one.pin))
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,10 @@ class Variant:
     cells: dict[tuple[int, int], Cell]  # by the number of workers and the size of a batch
 
     @property
-    def title(self) -> str:
-        ahead = f"prefetch_factor {self.prefetch}" if self.prefetch else "no workers"
-        return f"{ahead}{', pinned memory' if self.pin else ''}"
+    def title(self) -> Message:
+        """What all its cells have in common."""
+        pinned = memory(self.pin)
+        return messages.Prefetching(self.prefetch, pinned) if self.prefetch else messages.NoWorkers(pinned)
 
     @property
     def workers(self) -> list[int]:
@@ -61,6 +63,11 @@ class Variant:
     @property
     def batches(self) -> list[int]:
         return sorted({batch for _, batch in self.cells})
+
+
+def memory(pin: bool) -> str | None:
+    """Return the kind of memory that batches are copied to, if it is not the usual one."""
+    return "pinned" if pin else None
 
 
 def is_grid(plan: Plan) -> bool:
@@ -94,16 +101,8 @@ def variants(measured: Sequence[Cell]) -> list[Variant]:
 
 
 def of_workers(number: int) -> str:
+    """Return ``1 worker`` or ``2 workers``."""
     return f"{number} worker{'' if number == 1 else 's'}"
-
-
-def least(summary: Summary) -> str | None:
-    """The cell that took least, in words; None where there is none."""
-    one = min(cells(summary), key=lambda cell: cell.seconds, default=None)
-    if one is None:
-        return None
-    samples = f"{one.samples} sample{'' if one.samples == 1 else 's'}"
-    return f"{one.named}: {one.seconds:.2f} {UNIT} ({one.least:.2f} to {one.most:.2f} in {samples})"
 
 
 def header(variant: Variant) -> list[str]:

@@ -29,6 +29,6 @@ def _shown(one: Difference, text: str | None) -> str:
 
 
 def rest(found: list[Difference]) -> str | None:
-    """What the short report leaves out, in a sentence; None where it has all."""
+    """Return what the short report leaves out, in a sentence; None if it has all."""
     more = len(found) - SHOWN
     return f"and {more} more, which --details shows" if more > 0 else None

@@ -9,13 +9,11 @@ from dataclasses import replace
 from envkit.analysis.learning_curves import Epoch, LearningCurve
 from envkit.analysis.summary import Summary
 from envkit.bench import quality
+from envkit.messages import Message
+from envkit.report.messages import headings
 from envkit.report.messages import trainings as messages
 from envkit.report.parts import Fold, Note, Part, Row, Table
 
-READING = (
-    "training: the time of all steps so far, without tests; loss: the mean over the epoch's batches; testing: how long "
-    "the test after it took."
-)
 # So many epochs of an arm have a row in a short report.
 FEW_EPOCHS = 10
 
@@ -35,39 +33,34 @@ def _reached(summary: Summary, one: LearningCurve) -> Row:
     return Row("Target", messages.TargetReached(one.arm, target, reached.seconds, reached.epochs or 0, tests_s))
 
 
-def never(summary: Summary, one: LearningCurve) -> str:
-    """That a training has not reached the target, and how near it came."""
+def never(summary: Summary, one: LearningCurve) -> Message:
+    """Return that a training has not reached the target, and how near it came."""
     best = one.to_target.best if one.to_target else None
-    near = "" if best is None else f" (best: {best:.4g})"
-    who = f"{one.arm} never" if one.samples == 1 else f"not each of {one.samples} trainings of {one.arm}"
-    return f"{who} reached {summary.plan.until} in {_epochs(summary.plan.epochs)}{near}"
-
-
-def _epochs(number: int) -> str:
-    return f"{number} epoch{'' if number == 1 else 's'}"
+    several = one.samples if one.samples > 1 else None
+    return messages.NeverReached(one.arm, str(summary.plan.until), summary.plan.epochs, several, best)
 
 
 def tables(summary: Summary, all_epochs: bool) -> list[Part]:
-    """One for each arm; with ``all_epochs`` of them in it, or else a few."""
+    """Return a table for each arm, with ``all_epochs`` of them in it, or else a few."""
     if not summary.learning:
         return []
     folds = [Fold(_title(one), [table(one, None if all_epochs else FEW_EPOCHS)]) for one in summary.learning]
-    return [Note(READING), *folds]
+    return [Note(headings.READING_EPOCHS), *folds]
 
 
-def _title(one: LearningCurve) -> str:
-    return f"{one.arm}, epoch by epoch{f', medians of {one.samples} trainings' if one.samples > 1 else ''}"
+def _title(one: LearningCurve) -> Message:
+    return messages.EpochByEpoch(one.arm, one.samples if one.samples > 1 else None)
 
 
 def table(one: LearningCurve, most: int | None = None) -> Table:
-    """A row for each epoch, or for ``most`` of them and the last; that in which the target was reached stands out."""
+    """Return a row for each epoch, or for ``most`` of them and the last. The one that reached the target stands out."""
     names = list(one.epochs[0].quality)
     header = ("epoch", "training", "loss", *names, "testing")
     every = 1 if most is None else math.ceil(len(one.epochs) / most)
     shown = [epoch for epoch in one.epochs if epoch.number % every == 0 or epoch.number in (1, len(one.epochs))]
     at = one.to_target.epochs if one.to_target else None
     weights = ["good" if epoch.number == at else "plain" for epoch in shown]
-    note = "" if every == 1 else f"Every {every} epochs; --details has all."
+    note = "" if every == 1 else messages.SomeEpochs(every)
     return Table(header, [_cells(epoch, names) for epoch in shown], range(len(header)), weights, note)
 
 

@@ -13,9 +13,11 @@ from envkit.analysis.noise import interference_with
 from envkit.analysis.summary import Comparison, Measured, Summary
 from envkit.bench.calibration import is_calibration
 from envkit.messages import Message
-from envkit.report import ablation, grid, judgement, tables, wording
+from envkit.rendering import text
+from envkit.report import ablation, execution_context, grid, judgement, tables
 from envkit.report.cautions import finite
 from envkit.report.messages import lines as messages
+from envkit.report.messages.headings import QUANTITIES
 from envkit.report.parts import Row
 from envkit.stats.verdict import Verdict
 
@@ -103,7 +105,7 @@ def losses(summary: Summary) -> list[Message]:
     if others:
         names = some_of([arm.name for arm in others], len(plan.compared))
         workloads = tuple(dict.fromkeys(plan.workload_of(arm) for arm in others))
-        quantity = "whole trainings" if plan.epochs else "times per image"
+        quantity = QUANTITIES["trainings" if plan.epochs else "images"]
         found.append(messages.LossesOfOtherTraining(names, workloads, quantity))
     if found or not any(one.speedup for one in compared):
         return found
@@ -235,7 +237,7 @@ def system(summary: Summary) -> Message:
     """Return the machine, the engines and what was trained."""
     host = summary.inspection(summary.plan.reference)
     facts, seen = host["facts"], host["fingerprint"]
-    training = wording.what_was_run(summary)
+    training = execution_context.what_was_run(summary)
     if summary.plan.user_command:  # it may run in another Python, with another torch
         engines = tuple(name for name in summary.engines if name != "local")
         return messages.System(seen["cpu_model"], facts["usable_cpus"], None, engines or ("local",), training)
@@ -245,8 +247,13 @@ def system(summary: Summary) -> Message:
     return messages.System(seen["cpu_model"], facts["usable_cpus"], gpu, engines, training)
 
 
+def machine(summary: Summary) -> str:
+    """Return the same as text."""
+    return text(system(summary))
+
+
 def _engine(name: str, version: str) -> str:
-    return f"torch {version}" if name == "local" else f"{name} with torch {version}"
+    return text(messages.Torch(version, None if name == "local" else name))
 
 
 def some_of(arms: Sequence[str], everyone: int, few: int = 3) -> str:

@@ -35,12 +35,12 @@ def _part(part: Part) -> str:
     if isinstance(part, Rows):
         return _items(part.rows)
     if isinstance(part, Table):
-        return "\n\n".join(filter(None, (_table(part), escaped(part.note))))
+        return "\n\n".join(filter(None, (_table(part), escaped(text(part.note)))))
     if isinstance(part, Fold):
-        return "\n\n".join([f"{escaped(part.title)}:", *map(_part, part.parts)])
+        return "\n\n".join([f"{escaped(text(part.title))}:", *map(_part, part.parts)])
     if isinstance(part, Listing):
         return "\n".join(f"    {line}" for line in part.lines)
-    return _weighed(part.text, part.weight) if isinstance(part, Note) else ""
+    return _weighed(text(part.text), part.weight) if isinstance(part, Note) else ""
 
 
 def _items(rows: Sequence[Row]) -> str:

@@ -11,12 +11,14 @@ from envkit.analysis import ranking
 from envkit.analysis.summary import Measured, Summary
 from envkit.bench import quality
 from envkit.bench.record import Event
+from envkit.common.messages import About
 from envkit.messages import Message
 from envkit.rendering import text
 from envkit.report import (
     ablation,
     advice,
     cautions,
+    certainty,
     epoch_ends,
     execution_context,
     gpus,
@@ -26,32 +28,21 @@ from envkit.report import (
     learning,
     lines,
     multi_workload,
+    observed,
     reproduce,
     scaling,
     tables,
     verdict,
-    wording,
 )
-from envkit.report.messages import lines as messages
+from envkit.report.messages import certainty as messages
+from envkit.report.messages import context, headings, loaders, trainings
+from envkit.report.messages import pictures as of_pictures
 from envkit.report.parts import Drawing, Fold, Listing, Note, Part, Report, Row, Rows, Section, Table
 
 # The section that stands beside the verdict, and is the first if it is there.
 CAUTIONS = "cautions"
 # With more profiles than this, what there is of each is folded up; and so are more disturbed blocks.
 UNFOLDED, UNFOLDED_BLOCKS = 3, 8
-READING = {
-    "forest": "Each square is a speedup, and the line through it its interval: where that leaves out 1, a difference "
-    "is found. Green is faster, orange slower, blue neither.",
-    "distributions": "How often a step takes how long: all timed steps of all samples. The axis leaves out the slowest "
-    "and fastest 0.5%; the slowest step is given in figures.",
-    "learning-curves": "A point for each epoch, at the time of all steps so far, without tests: its training loss, and "
-    "what the test after it found.",
-    "grid": "One line for each number of workers: the median of its samples, with the least and the most of any.",
-    "epoch-ends": "How long the first step of an epoch takes, with what comes before it: the median of the samples, "
-    "with the least and the most of any.",
-    "time-course": "One point for each sample, at the time when it began. Equal distances are equal percentages "
-    "everywhere.",
-}
 
 
 @dataclass(frozen=True)
@@ -95,10 +86,10 @@ def headline(summary: Summary) -> dict[str, Any]:
     return {**found.to_json(), "text": text(found)}
 
 
-def _section(name: str, title: str, *parts: Part | None) -> Section | None:
-    """A section of the ``parts`` that have something in them, or None."""
+def _section(name: str, *parts: Part | None, untitled: bool = False) -> Section | None:
+    """Return a section of the ``parts`` that have something in them, or None."""
     kept = [part for part in parts if part and not (isinstance(part, Rows | Table) and not part.rows)]
-    return Section(name, title, kept) if kept else None
+    return Section(name, "" if untitled else headings.SECTIONS.get(name, ""), kept) if kept else None
 
 
 # --- the short report ---
@@ -106,7 +97,7 @@ def _section(name: str, title: str, *parts: Part | None) -> Section | None:
 
 def _cautions(run: Run) -> Section | None:
     """Make the section of cautions, which stand beside the verdict."""
-    return _section(CAUTIONS, "", Rows(cautions.rows(run.summary)))
+    return _section(CAUTIONS, Rows(cautions.rows(run.summary)))
 
 
 def _found(run: Run) -> Section | None:
@@ -114,7 +105,7 @@ def _found(run: Run) -> Section | None:
     summary = run.summary
     rows = failures(summary)
     if run.page:
-        rows = [replace(row, output=row.output or "It printed nothing.") for row in rows]
+        rows = [replace(row, output=row.output or headings.PRINTED_NOTHING) for row in rows]
     failed = Rows(rows, bold=True)
     if grid.is_grid(summary.plan):
         picture = "epoch-ends" if epoch_ends.cells(summary) else "grid"
@@ -125,7 +116,7 @@ def _found(run: Run) -> Section | None:
         settings = ablation.table(summary) if summary.plan.ablated else None
         own = _wide(summary) if run.wide else None if settings else _narrow(summary)
         parts = [_drawing(run, "forest"), settings, own, failed]
-    return _section("speedups", "Speedups" if run.wide else "", *parts)
+    return _section("speedups", *parts, untitled=not run.wide)
 
 
 def _narrow(summary: Summary) -> Table:
@@ -138,16 +129,14 @@ def _wide(summary: Summary) -> Table:
     book = [[*row, *blanks] for row in tables.book(summary)]
     weights = [*(ranking.weight(summary, row[0]) for row in rows), *("soft" for _ in book)]
     header = tables.wide_header(summary)
-    meanings = tables.legend_text(summary)
-    note = "; ".join(filter(None, (tables.note(summary), meanings)))
-    return Table(header, [*rows, *(row[: len(header)] for row in book)], range(1, len(header) - 1), weights, note)
+    cells, numbers = [*rows, *(row[: len(header)] for row in book)], range(1, len(header) - 1)
+    return Table(header, cells, numbers, weights, tables.note(summary))
 
 
 def failures(summary: Summary, node: str = "") -> list[Row]:
     """Return which workers failed, and what they printed; ``node`` is where, if there are several."""
-    where = f"{node}: " if node else ""
     return [
-        Row("Failed", f"{where}block {one['block'] + 1}, {one['arm']}: the worker {one['problem']}", "bad",
+        Row("Failed", messages.WorkerFailure(one["block"] + 1, one["arm"], one["problem"], node or None), "bad",
             output=one["stderr"].strip())
         for one in summary.failures
     ]  # fmt: skip
@@ -160,7 +149,7 @@ def _grid(run: Run) -> list[Part]:
         header = grid.header(variant)
         table = Table(header, grid.rows(variant), range(len(header)))
         plot = [Listing(grid.chart(variant))] if run.full and not run.wide else []
-        found.append(Fold(f"{grid.UNIT}, {variant.title}", [table, *plot]))
+        found.append(Fold(loaders.TableOfLoaders(grid.UNIT, variant.title), [table, *plot]))
     return found
 
 
@@ -168,7 +157,9 @@ def _epoch_ends(run: Run) -> list[Part]:
     """Make a table for each DataLoader whose workers were started and kept in several ways."""
     found: list[Part] = []
     for group in epoch_ends.groups(epoch_ends.cells(run.summary)):
-        table = Table(epoch_ends.HEADER, epoch_ends.rows(group), epoch_ends.NUMBERS, note=epoch_ends.saved(group))
+        table = Table(
+            headings.EPOCH_ENDS, epoch_ends.rows(group), epoch_ends.NUMBERS, note=epoch_ends.saved(group) or ""
+        )
         found.append(Fold(group.title, [table]))
     return found
 
@@ -183,7 +174,7 @@ def _images(run: Run) -> Section | None:
               note=images.rest(found[arm.name]) or "" if most else "")
         for arm in run.summary.plan.compared if arm.name in found
     ]  # fmt: skip
-    return _section("images", "", *tables_of_each)
+    return _section("images", *tables_of_each)
 
 
 def _lines(run: Run) -> Section | None:
@@ -192,18 +183,17 @@ def _lines(run: Run) -> Section | None:
     rows = [*lines.rows(summary), *learning.rows(summary)]
     rows += instances.rows(summary) if summary.plan.at_once else scaling.rows(summary)
     rows += [*advice.rows(summary, run.folder), *_place(run)]
-    return _section("summary", "", Rows(rows))
+    return _section("summary", Rows(rows))
 
 
 def _place(run: Run) -> list[Row]:
     """Return where it was measured, and how to see more of it."""
     rows = [Row("System", lines.system(run.summary))]
     if not run.wide:
-        more = messages.DetailsCommand(("envkit", "report", run.folder, "--details"))
-        return [*rows, Row("Details", more, whole=True)]
+        return [*rows, Row("Details", reproduce.details(run.folder), whole=True)]
     if not run.full:
         rows.append(Row("Command", reproduce.started_with(run.events), whole=True))
-        rows.append(Row("Record", f"SHA-256 {reproduce.digest(Path(run.folder))}"))
+        rows.append(Row("Record", context.FileDigest(reproduce.digest(Path(run.folder)))))
     return rows
 
 
@@ -215,23 +205,23 @@ def _took(run: Run) -> Section | None:
     summary = run.summary
     other = cautions.tabled(summary) or summary.plan.ablated or summary.not_in_effect
     took = tables.took(summary) if other and not run.wide else None
-    return _section("took", "Times", took, _trained(summary))
+    return _section("took", took, _trained(summary))
 
 
 def _trained(summary: Summary) -> Part | None:
     """Return what was trained on each of several workloads."""
     if not summary.plan.across:
         return None
-    return Table(multi_workload.TRAINED, multi_workload.trained(summary), (2, 3, 4))
+    return Table(headings.TRAINED, multi_workload.trained(summary), (2, 3, 4))
 
 
 def _certainty(run: Run) -> Section | None:
     """Make the section of statistics, evidence and GPUs."""
     summary = run.summary
-    rows = [*wording.certainty(summary), *wording.evidence(summary), *gpus.rows(summary), *_learnt(summary)]
+    rows = [*certainty.rows(summary), *observed.rows(summary), *gpus.rows(summary), *_learnt(summary)]
     rows += ablation.notes(summary)
-    nothing = Note("Nothing was compared in enough blocks.") if run.page and not rows else None
-    return _section("certainty", "Statistics", Rows(rows), nothing)
+    nothing = Note(messages.TooFewForStatistics()) if run.page and not rows else None
+    return _section("certainty", Rows(rows), nothing)
 
 
 def _learnt(summary: Summary) -> list[Row]:
@@ -241,7 +231,7 @@ def _learnt(summary: Summary) -> list[Row]:
     if one is None or not one.quality or one.final_loss is None or plan.epochs or len(plan.workloads) > 1:
         return []
     steps = plan.training.warmup_steps + plan.training.steps
-    return [Row("accuracy", f"{one.arm} after {steps} steps: loss {one.final_loss:.3f}, {quality.shown(one.quality)}")]
+    return [Row("accuracy", trainings.Accuracy(one.arm, steps, one.final_loss, quality.shown(one.quality)))]
 
 
 def _learning(run: Run) -> Section | None:
@@ -249,9 +239,7 @@ def _learning(run: Run) -> Section | None:
     summary = run.summary
     if not summary.learning:
         return None
-    return _section(
-        "learning", "Learning curves", _drawing(run, "learning-curves"), *learning.tables(summary, all_epochs=True)
-    )
+    return _section("learning", _drawing(run, "learning-curves"), *learning.tables(summary, all_epochs=True))
 
 
 def _findings(run: Run) -> Section | None:
@@ -259,89 +247,90 @@ def _findings(run: Run) -> Section | None:
     rows = []
     for one in run.summary.findings if run.wide else ranking.findings(run.summary):
         rows.append(Row(one["severity"], one["seen"], "plain" if one["severity"] == "note" else "bad"))
-        rows += [Row("", one["why"]), Row("", f"Fix: {one['fix']}", whole=True)]
-    nothing = None if rows else Note("No finding.")
-    return _section("findings", "Findings", Rows(rows, bold=run.page), nothing)
+        rows += [Row("", one["why"]), Row("", About("Fix", one["fix"]), whole=True)]
+    nothing = None if rows else Note(messages.NoFinding())
+    return _section("findings", Rows(rows, bold=run.page), nothing)
 
 
 def _step_times(run: Run) -> Section | None:
-    return _section("step-times", "Step times", _drawing(run, "distributions"))
+    return _section("step-times", _drawing(run, "distributions"))
 
 
 def _course(run: Run) -> Section | None:
-    """The course of the run, with what disturbed it."""
+    """Make the section of the course of the run, with what disturbed it."""
     interference = sorted(run.summary.interference.items()) if run.page else []
-    table = Table(("block", "sample and reason"), [[str(block + 1), "; ".join(what)] for block, what in interference])
-    title = "What was disturbed from outside, and by what"
-    listed = Fold(title, [table], open=len(interference) <= UNFOLDED_BLOCKS) if interference else None
-    return _section("course", "Course of the run", _drawing(run, "time-course"), listed)
+    table = Table(headings.DISTURBED, [[str(block + 1), "; ".join(what)] for block, what in interference])
+    few = len(interference) <= UNFOLDED_BLOCKS
+    listed = Fold(headings.DISTURBANCES, [table], open=few) if interference else None
+    return _section("course", _drawing(run, "time-course"), listed)
 
 
 def _evidence(run: Run) -> Section | None:
-    """What each arm expects, and what its workers saw."""
+    """Make the section of the settings of each arm, as expected and as its workers observed them."""
     measured = run.summary.measured
-    said = (
-        "What each profile promises, and what its workers observed of themselves. Of several samples the one that is "
-        "least in effect is shown." if measured else "No sample was measured, so nothing was observed."
-    )  # fmt: skip
-    observed = [_observed(run, one) for one in measured]
-    return _section("evidence", "Evidence: what the workers ran with", Note(said), *observed)
+    first = messages.HowToReadEvidence() if measured else messages.NothingObserved()
+    return _section("evidence", Note(first), *(_observed(run, one) for one in measured))
 
 
 def _observed(run: Run, one: Measured) -> Part:
     variables = [f"{name}={value}" for name, value in run.summary.environments[one.arm].variables.items()]
     if not one.checks and not variables:
-        return Note(f"{one.arm}: sets nothing and promises nothing.", "plain")
+        return Note(messages.SetsNothing(one.arm), "plain")
     if not one.checks:
-        return Fold(f"{one.arm}: promises nothing", [Listing(variables)])
+        return Fold(messages.ExpectsNothing(one.arm), [Listing(variables)])
     rows, weights = [], []
     for check in one.checks:
         said = ("ok" if check.holds else "NOT MET") if check.verified else "not verified"
-        rows.append([check.key, wording.shown(check.expected), wording.shown(check.seen), said])
+        rows.append([check.key, observed.shown(check.expected), observed.shown(check.seen), said])
         weights.append("plain" if check.holds or not check.verified else "bad")
     state = "NOT IN EFFECT" if not one.in_effect else "not verified" if one.unverified else "in effect"
     weight = {"in effect": "good", "NOT IN EFFECT": "bad"}.get(state, "plain")
     header = ("check", "expected", "seen", "met") if run.wide else ("", "expected", "seen", "")
     table = Table(header, rows, weights=weights)
     unfolded = len(run.summary.plan.compared) <= UNFOLDED or not one.in_effect
-    return Fold(f"{one.arm}: {state}", [table, *([Listing(variables)] if variables else [])], unfolded, weight)
+    return Fold(
+        messages.SettingsOfArm(one.arm, state), [table, *([Listing(variables)] if variables else [])], unfolded, weight
+    )
 
 
 def _differences(run: Run) -> Section | None:
-    """In what the environments differ."""
+    """Make the section of differences between the environments."""
     plan, folds = run.summary.plan, []
     for arm in plan.compared:
         reference, rows = plan.reference_of(arm).name, execution_context.sides(run.summary, arm)
         weights = ["soft" if there == here else "plain" for _, there, here in rows]
         table = Table(("setting", reference, arm.name), rows, weights=weights)
-        folds.append(Fold(f"{arm.name} beside {reference}", [table], len(plan.compared) <= UNFOLDED))
-    nothing = None if folds else Note("There is only one environment: nothing was compared.")
-    return _section("differences", "Differences between the environments", *folds, nothing)
+        folds.append(Fold(context.BesideReference(arm.name, reference), [table], len(plan.compared) <= UNFOLDED))
+    nothing = None if folds else Note(messages.OneEnvironment())
+    return _section("differences", *folds, nothing)
 
 
 def _reproduce(run: Run) -> Section | None:
     context = execution_context.rows(run.summary)
     again = reproduce.rows(Path(run.folder), run.events, run.summary) if run.page else [reproduce.ended(run.summary)]
-    commands = [Listing([text], name if run.page else "") for name, text in run.summary.commands.items()]
-    by_hand = Fold("by hand  (one sample each)", commands, open=False)
-    return _section("reproduce", "How to reproduce it", Rows([*context, *again]), by_hand)
+    commands = [Listing([command], name if run.page else "") for name, command in run.summary.commands.items()]
+    by_hand = Fold(headings.BY_HAND, commands, open=False)
+    return _section("reproduce", Rows([*context, *again]), by_hand)
 
 
 def _drawing(run: Run, name: str) -> Drawing | None:
-    """A picture, for the page."""
+    """Return a picture for the page; None for a terminal."""
     if not run.page:
         return None
     from envkit.report import pictures  # which takes long to import
 
     summary, picture = run.summary, pictures.named(name)
-    words = "The figures are in the table 'Speedups, and what each took'."
-    if picture is pictures.FOREST:
-        words = "; ".join(f"{row.label}: {text(row.text)}" for row in wording.verdicts(summary))
-    elif picture in (pictures.GRID, pictures.EPOCH_ENDS):
-        words = text(verdict.headline(summary).text)
-    elif picture is pictures.LEARNING_CURVES:
-        words = "; ".join(text(row.text) for row in learning.rows(summary)) or "The figures are in the tables below."
-    return Drawing(name, picture.title, READING[name], picture.missing(summary), f"{picture.title}. {words}")
+    alternative = of_pictures.Alternative(picture.title, _results(summary, name) or (of_pictures.FiguresInTables(),))
+    return Drawing(name, picture.title, headings.READING[name], picture.missing(summary), text(alternative))
+
+
+def _results(summary: Summary, name: str) -> tuple[Message | str, ...]:
+    """Return the results that a picture shows, for those who have them read out."""
+    if name == "forest":
+        return tuple(About(row.label, row.text) for row in verdict.rows(summary))
+    if name in ("grid", "epoch-ends"):
+        return (verdict.headline(summary).text,)
+    return tuple(row.text for row in learning.rows(summary)) if name == "learning-curves" else ()
 
 
 # The sections of the short report in their order, then those that --details and the page add.

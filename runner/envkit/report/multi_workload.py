@@ -8,11 +8,9 @@ from envkit.bench import quality
 from envkit.bench.plan import Arm
 from envkit.stats.verdict import Verdict
 
-TRAINED = ("workload", "a step", "ms", "/s", "loss", "what was learnt")
-
 
 def trained(summary: Summary) -> list[list[str]]:
-    """For each workload what a step of the reference is and takes, and how well it has learnt, by TRAINED."""
+    """Return a row for each workload, by ``headings.TRAINED``: a step of the reference, and what it has learnt."""
     measured = {one.arm: one for one in summary.measured}
     found = []
     for arm in summary.plan.references:

@@ -1,8 +1,11 @@
-"""What reports are made of: plain data that ``envkit.report.model`` fills in and renderers lay out."""
+"""What reports are made of: plain data that ``envkit.report.model`` fills in and renderers lay out.
+
+Texts are messages, or plain names and figures; renderers give both to ``envkit.rendering.text``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from envkit.messages import Message
@@ -13,7 +16,7 @@ class Row:
     """A labelled sentence."""
 
     label: str
-    text: Message | str  # which renderers give to envkit.rendering.text
+    text: Message | str
     weight: str = "plain"  # or good, or bad
     whole: bool = False  # it has something to copy in it, and is not to be broken into lines
     output: str = ""  # what a program printed
@@ -35,7 +38,7 @@ class Table:
     rows: Sequence[Sequence[str]]
     numbers: Collection[int] = ()  # the columns that stand on the right
     weights: Sequence[str] = ()  # one for each row: those of a Row, and soft for what matters less
-    note: str = ""
+    note: Message | str = ""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Drawing:
     name: str  # in envkit.report.pictures
     title: str
     reading: str  # how to read it
-    missing: str | None  # why there is none
+    missing: Message | str | None  # why there is none
     words: str  # for those who have it read out to them
 
 
@@ -61,7 +64,7 @@ class Drawing:
 class Note:
     """A paragraph."""
 
-    text: str
+    text: Message | str
     weight: str = "soft"
 
 
@@ -69,7 +72,7 @@ class Note:
 class Fold:
     """Parts under a title of their own, which a page folds up unless they are ``open``."""
 
-    title: str
+    title: Message | str
     parts: Sequence[Part]
     open: bool = True
     weight: str = "plain"
@@ -93,5 +96,13 @@ class Report:
     """All that a renderer lays out."""
 
     headline: Row  # the verdict
-    title: str  # what was compared with what
+    title: Message | str  # what was compared with what
     sections: Sequence[Section]
+
+
+def together(reasons: Mapping[str, str]) -> dict[str, str]:
+    """Return one entry for each reason: the things that share it, joined by commas, and the reason."""
+    things: dict[str, list[str]] = {}
+    for thing, reason in reasons.items():
+        things.setdefault(reason, []).append(thing)
+    return {", ".join(alike): reason for reason, alike in things.items()}

@@ -11,16 +11,18 @@ from pathlib import Path
 from envkit.analysis.summary import Summary
 from envkit.bench.blocks import first_event
 from envkit.bench.record import FILE_NAME, Event
+from envkit.report.messages import context as messages
+from envkit.report.messages.lines import DetailsCommand
 from envkit.report.parts import Row
 
 
 def digest(folder: Path) -> str:
-    """SHA-256 of the record in ``folder``, as ``sha256sum`` prints it."""
+    """Return the SHA-256 of the record in ``folder``, as ``sha256sum`` prints it."""
     return hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest()
 
 
 def started_with(events: Sequence[Event]) -> str:
-    """The command that began the run, as one types it."""
+    """Return the command that began the run, as one types it."""
     began, *arguments = events[0]["command"]
     script = Path(began)
     own = ["python", "-m", f"benchmarks.{script.stem}"] if script.parent.name == "benchmarks" else ["envkit"]
@@ -28,24 +30,29 @@ def started_with(events: Sequence[Event]) -> str:
 
 
 def ended(summary: Summary) -> Row:
-    return Row("ended", summary.ended or "not yet, or killed: continue with --resume")
+    """Return why the run ended."""
+    return Row("ended", summary.ended or messages.NotYetEnded())
 
 
 def rows(folder: Path, events: Sequence[Event], summary: Summary) -> list[Row]:
-    """Commands, seed, versions and digests; the engines' versions are in ``envkit.report.execution_context``."""
+    """Return commands, seed, versions and digests; the engines' versions are in ``envkit.report.execution_context``."""
     run = events[0]
-    again = shlex.quote(str(folder))
     found = [
         Row("measured", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(run["time"]))),
         ended(summary),
         Row("command", started_with(events)),
-        Row("seed", f"{summary.plan.seed}: with --seed {summary.plan.seed} the blocks run in the same order"),
-        Row("kit version", f"{run['kit_version']} (record schema {run['schema']})"),
+        Row("seed", messages.Seed(summary.plan.seed)),
+        Row("kit version", messages.KitVersion(run["kit_version"], run["schema"])),
     ]
     if (first := first_event(events, "sample")) is not None:
-        found += [Row(name.replace("_", " "), f"SHA-256 {value}") for name, value in first["digests"].items()]
+        found += [Row(name.replace("_", " "), messages.FileDigest(value)) for name, value in first["digests"].items()]
     return [
         *found,
-        Row("record", f"{folder / FILE_NAME}, SHA-256 {digest(folder)}"),
-        Row("terminal", f"envkit report {again} --details"),
+        Row("record", messages.FileDigest(digest(folder), str(folder / FILE_NAME))),
+        Row("terminal", details(str(folder))),
     ]
+
+
+def details(folder: str) -> DetailsCommand:
+    """Return the command that prints all of a report."""
+    return DetailsCommand(("envkit", "report", folder, "--details"))

@@ -9,6 +9,7 @@ from envkit.analysis.scaling import Scaled
 from envkit.analysis.summary import Summary
 from envkit.bench.plan import WEAK, Plan
 from envkit.messages import Message
+from envkit.rendering import text
 from envkit.report.messages import trainings as messages
 from envkit.report.parts import Row
 from envkit.worker.workloads.all_reduce import bus_factor
@@ -24,12 +25,11 @@ def rows(summary: Summary) -> list[Row]:
     return [row if row.label != before else replace(row, label="") for row, before in zip(found, labels, strict=False)]
 
 
-def steps(plan: Plan) -> str:
-    """What a step is where those of some arms are larger than others', for a line; empty where all have one batch."""
+def steps(plan: Plan) -> messages.StepsAtOnce | messages.StepsOfRanks | None:
+    """Return what a step is if steps of some arms are larger than those of others; None if all have one batch."""
     if plan.at_once:
-        return "several at once: a step is one of each, and a speedup is per item"
-    ranks = plan.ranks * plan.nodes
-    return f"{WEAK}: {ranks} ranks, {ranks} times the batch" if plan.weak else ""
+        return messages.StepsAtOnce()
+    return messages.StepsOfRanks(plan.ranks * plan.nodes) if plan.weak else None
 
 
 def _rows(summary: Summary, one: Scaled) -> list[Row]:
@@ -37,9 +37,9 @@ def _rows(summary: Summary, one: Scaled) -> list[Row]:
     found.append(("Transfer", _exchanged(one)))
     order = [label_and for label_and in found if label_and[1] is not None]
     return [
-        Row("Losses" if isinstance(text, LOSSES) else label, text,
-            "bad" if isinstance(text, messages.RanksLossesDiffer) else "plain")
-        for label, text in order if text is not None
+        Row("Losses" if isinstance(one, LOSSES) else label, one,
+            "bad" if isinstance(one, messages.RanksLossesDiffer) else "plain")
+        for label, one in order if one is not None
     ]  # fmt: skip
 
 
@@ -81,8 +81,8 @@ def _ratios(summary: Summary, one: Scaled) -> Message | None:
 
 def share(plan: Plan, whole: bool = False) -> str:
     """Return what all ranks are compared with: one process on the CPUs of one rank, or on all."""
-    where = f" on 1/{plan.ranks} of the CPUs" if plan.ranks > 1 and not whole else ""
-    return f"1 {plan.reference.profile} process{where}"
+    parts = plan.ranks if plan.ranks > 1 and not whole else None
+    return text(messages.OneProcess(plan.reference.profile, parts))
 
 
 def _unit(summary: Summary, one: Scaled) -> str:

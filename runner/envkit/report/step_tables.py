@@ -12,14 +12,15 @@ from envkit.analysis import operator_times, phase_times
 from envkit.analysis.operator_times import Figure, Profiled
 from envkit.analysis.phase_times import PhaseTimes
 from envkit.common.plain_table import plain_table
+from envkit.report.messages import headings
 
 WIDEST_NUMBER = 9
 
 
 def operators(sides: Sequence[Profiled], top: int, out: Console) -> None:
-    """Milliseconds per step in each operator itself, on the thread that trains."""
+    """Print milliseconds per step in each operator itself, on the thread that trains."""
     reference, other = sides[0], sides[1] if len(sides) > 1 else None
-    table = _table("ms per step", ("calls", *_of_sides(sides)), ("ratio", "change") if other else ())
+    table = _table(headings.OPERATORS, ("calls", *_of_sides(sides)), ("ratio", "change") if other else ())
     for line in operator_times.lines(reference, other, top):
         cells = [operator_times.short_name(line.name), _calls(line)]
         for side, one in zip(sides, (line.reference, line.other), strict=False):
@@ -36,8 +37,9 @@ def operators(sides: Sequence[Profiled], top: int, out: Console) -> None:
 
 
 def outside_the_profiler(sides: Sequence[Profiled], out: Console) -> None:
+    """Print times and page faults of steps that no profiler slowed down."""
     figures = ("ms/step", "user ms", "system ms", "faults/step")
-    table = plain_table(("without the profiler", *figures), right=figures)
+    table = plain_table((headings.WITHOUT_PROFILER, *figures), right=figures)
     for side in sides:
         table.add_row(side.arm, f"{side.step_ms.median:.2f}", f"{side.user_ms.median:.2f}",
                       f"{side.system_ms.median:.2f}", f"{side.faults.median:,.0f}")  # fmt: skip
@@ -45,14 +47,16 @@ def outside_the_profiler(sides: Sequence[Profiled], out: Console) -> None:
 
 
 def phases(sides: Sequence[PhaseTimes], compared: bool, out: Console) -> None:
-    """Milliseconds per step in each phase; where they are ``compared``, what the second profile saves, by intervals."""
+    """Print milliseconds per step in each phase; if ``compared``, what the second profile saves, with intervals."""
     reference, other = sides[0], sides[1] if len(sides) > 1 else None
-    _phases("ms per step", sides, phase_times.lines(reference, other), [side.step_ms for side in sides], compared, out)
+    _phases(
+        headings.PHASES, sides, phase_times.lines(reference, other), [side.step_ms for side in sides], compared, out
+    )
     if reference.batch is None:
         return
     out.print()
     of_all = [side.batch_ms for side in sides]
-    _phases("ms per batch", sides, phase_times.batch_lines(reference, other), of_all, compared, out)
+    _phases(headings.BATCHES, sides, phase_times.batch_lines(reference, other), of_all, compared, out)
 
 
 def _phases(

@@ -6,17 +6,14 @@ from envkit.analysis import ranking
 from envkit.analysis.summary import Comparison, Measured, Summary
 from envkit.bench import quality
 from envkit.checks.effect import Check
+from envkit.messages import Message
 from envkit.rendering import ratio, text
-from envkit.report import cautions, multi_workload, scaling, wording
+from envkit.report import cautions, multi_workload, observed, scaling
+from envkit.report.messages import headings
+from envkit.report.messages import tables as messages
+from envkit.report.messages.headings import UNDER_LOAD
+from envkit.report.messages.trainings import StepsOfRanks
 from envkit.report.parts import Table
-from envkit.stats.verdict import Verdict
-
-MEDIANS = "medians; the speedup is from paired blocks"
-# What a table of many comparisons says of a verdict, by what it is of "difference".
-DIFFERENCES = {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.NOT_FOUND: "none found"}
-UNDER_LOAD = ", under load"
-
-NO_SPEEDUP = {Verdict.NOT_IN_EFFECT: "NOT IN EFFECT", Verdict.TOO_FEW_SAMPLES: "too few blocks"}
 
 # The published figures for the CNN's full training: seconds, test accuracy.
 BOOK_WORKLOAD, BOOK_EPOCHS = "cnn", 10
@@ -67,9 +64,15 @@ def took(summary: Summary) -> Table:
     published, head = book(summary), header(summary)
     weights = [*("plain" for _ in summary.measured), *("soft" for _ in published)]
     rows = [cells(summary, one) for one in summary.measured]
-    paired = MEDIANS if any(one.speedup for one in summary.comparisons) else ""
-    note = "; ".join(filter(None, (paired, steps(summary))))
-    return Table(head, [*rows, *published] if rows else [], range(1, len(head)), weights, note)
+    paired = headings.MEDIANS if any(one.speedup for one in summary.comparisons) else None
+    own = clauses(paired, steps(summary))
+    return Table(head, [*rows, *published] if rows else [], range(1, len(head)), weights, own)
+
+
+def clauses(*those: Message | str | None) -> Message | str:
+    """Return the clauses that are there in one line."""
+    there = tuple(one for one in those if one)
+    return messages.Clauses(there) if there else ""
 
 
 def speedups(summary: Summary) -> Table:
@@ -86,13 +89,13 @@ def speedups(summary: Summary) -> Table:
         weights.append(ranking.weight_of(one) if one else "plain")
     columns = [*(["workload", "profile"] if across else [_first(summary)]), "speedup", "95% CI", "difference"]
     columns += [*([] if across else ["memory"]), *(["cautions"] if marks else [])]
-    return Table(columns, rows, (2,) if across else (1, 4), weights, legend_text(summary))
+    return Table(columns, rows, (2,) if across else (1, 4), weights, legend(summary))
 
 
-def legend_text(summary: Summary) -> str:
+def legend(summary: Summary) -> Message | str:
     """Return what the marks in the column of cautions mean."""
     _, meanings = cautions.legend(summary)
-    return "; ".join(f"{mark}: {text(meaning)}" for mark, meaning in zip("abc", meanings, strict=False))
+    return clauses(*(messages.Mark(mark, meaning) for mark, meaning in zip("abc", meanings, strict=False)))
 
 
 def _ordered(summary: Summary) -> list[tuple[str, Comparison | None]]:
@@ -107,9 +110,9 @@ def found_cells(comparison: Comparison) -> list[str]:
     """Return ratio, interval and what difference was found."""
     found, single = comparison.speedup, ranking.ratio_of(comparison)
     if found is None:
-        state = NO_SPEEDUP.get(comparison.verdict, str(comparison.verdict))
+        state = headings.NO_SPEEDUP.get(comparison.verdict.name, str(comparison.verdict))
         return ["-" if single is None else f"{ratio(single)}x", "", state]
-    difference = DIFFERENCES.get(found.verdict) or f"within {found.margin * 100:g}%"
+    difference = headings.DIFFERENCES.get(found.verdict.name) or f"within {found.margin * 100:g}%"
     difference += UNDER_LOAD * (comparison.load is not None)
     return [f"{ratio(found.ratio)}x", f"{ratio(found.low)} to {ratio(found.high)}", difference]
 
@@ -131,7 +134,7 @@ def not_in_effect(summary: Summary) -> Table:
     wrong = [(one, check) for one in summary.not_in_effect for check in one.checks if not check.holds]
     several = len(summary.not_in_effect) > 1
     rows = [
-        [*([one.arm] if several else []), key(check), wording.shown(check.expected), wording.shown(check.seen)]
+        [*([one.arm] if several else []), key(check), observed.shown(check.expected), observed.shown(check.seen)]
         for one, check in wrong
     ]
     header = [*(["profile"] if several else []), "setting", "expected", "observed"]
@@ -161,7 +164,7 @@ def _rate(summary: Summary, one: Measured) -> str:
 def _tested(summary: Summary) -> str:
     """``accuracy``, where that is all that is tested."""
     figures = {name for one in summary.measured for name in one.quality}
-    return "accuracy" if figures <= {"accuracy"} else "what was learnt"
+    return "accuracy" if figures <= {"accuracy"} else headings.LEARNT
 
 
 def _quality(summary: Summary, one: Measured) -> str:
@@ -170,19 +173,19 @@ def _quality(summary: Summary, one: Measured) -> str:
     return "-" if one.accuracy is None else f"{one.accuracy:.2%}"
 
 
-def steps(summary: Summary) -> str:
-    """What a step is, where not all are alike."""
+def steps(summary: Summary) -> Message | None:
+    """Return what a step is if not all are alike, and by what to compare them."""
     said = scaling.steps(summary.plan)
-    return said if not summary.plan.weak else f"{said} of 1 process; compare {_speed(summary)}"
+    return said.replace(rate=_speed(summary)) if isinstance(said, StepsOfRanks) else said
 
 
-def note(summary: Summary) -> str:
+def note(summary: Summary) -> Message | str:
     """Return how to read the table that has speedups, too."""
-    return "; ".join(filter(None, (MEDIANS, steps(summary))))
+    return clauses(headings.MEDIANS, steps(summary), legend(summary))
 
 
 def all_arms(summary: Summary) -> list[list[str]]:
-    """A row for each arm of the plan, of many the fastest first; one that has no sample has dashes."""
+    """Return a row for each arm of the plan, of many the fastest first; one that has no sample has dashes."""
     measured = {one.arm: cells(summary, one, wide=True) for one in summary.measured}
     dashes = ["-"] * (len(header(summary, wide=True)) - 2)
     names = dict.fromkeys([*ranking.order(summary), *(arm.name for arm in summary.plan.single_processes)])
@@ -190,36 +193,40 @@ def all_arms(summary: Summary) -> list[list[str]]:
 
 
 def wide_header(summary: Summary) -> list[str]:
-    """The columns where there is room for speedups, too."""
+    """Return the columns if there is room for speedups, too."""
     cautions_too = ["cautions"] if cautions.legend(summary)[0] else []
     return [*header(summary, wide=True), "speedup", "95% CI", "difference", *cautions_too]
 
 
 def wide_rows(summary: Summary) -> list[list[str]]:
-    """A row for each arm, by `wide_header`."""
+    """Return a row for each arm, by ``wide_header``."""
     found = {one.arm: one for one in summary.comparisons}
     references = {arm.name for arm in summary.plan.references} if summary.comparisons else set()
     rows, (marks, _) = [], cautions.legend(summary)
     for row in all_arms(summary):
         one = found.get(row[0])
         if one:
-            *figures, difference_found = found_cells(one)
-            found_row = [*figures, f"{difference_found}{_beside(summary, one.arm)}"]
+            *figures, difference = found_cells(one)
+            found_row = [*figures, _against(summary, one.arm, difference)]
         else:
             found_row = ["", "", "reference" if row[0] in references else ""]
         rows.append([*row, *found_row, *([marks.get(row[0], "")] if marks else [])])
     return rows
 
 
-def _beside(summary: Summary, name: str) -> str:
-    """What an arm is compared with, where a profile is taken apart and that is not the baseline."""
+def _against(summary: Summary, name: str, difference: str) -> str:
+    """Return the difference, with what the arm is compared with if in an ablation that is not the baseline."""
     plan = summary.plan
     reference = plan.reference_of(plan.arm(name))
-    return f" (against {reference.name})" if plan.ablated and reference != plan.reference else ""
+    other = plan.ablated and reference != plan.reference
+    return text(messages.AgainstOther(difference, reference.name)) if other else difference
 
 
 def book(summary: Summary) -> list[list[str]]:
     """Return rows of the published figures by ``header``, beside a training as long as the book's."""
     if summary.plan.epochs != BOOK_EPOCHS or summary.plan.until or BOOK_WORKLOAD not in summary.plan.workloads:
         return []
-    return [[f"the book's {name}", "", f"{seconds} s", f"{share:.2%}", ""] for name, (seconds, share) in BOOK.items()]
+    return [
+        [text(messages.Published(name)), "", f"{seconds} s", f"{share:.2%}", ""]
+        for name, (seconds, share) in BOOK.items()
+    ]

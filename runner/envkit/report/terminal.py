@@ -83,9 +83,9 @@ def show_parts(parts: Iterable[Part], out: Console) -> bool:
             for line in part.lines:
                 out.print(Text(f"  {line}"), soft_wrap=True)
         elif isinstance(part, Note):
-            out.print(Text(part.text, STYLES[part.weight]))
+            out.print(Text(text(part.text), STYLES[part.weight]))
         elif isinstance(part, Fold):
-            out.print(Text(part.title, STYLES[part.weight] or "bold"))
+            out.print(Text(text(part.title), STYLES[part.weight] or "bold"))
             if show_parts(part.parts, out):
                 continue
         if blank:
@@ -136,7 +136,7 @@ def _table(given: Table, out: Console) -> None:
     else:
         out.print(shown)
     if given.note:
-        out.print(Text(given.note, STYLES["soft"]))
+        out.print(Text(text(given.note), STYLES["soft"]))
 
 
 def _listed(given: Table, weights: Sequence[str], out: Console) -> None:

@@ -14,8 +14,11 @@ from envkit.bench.measure import FAILED
 from envkit.bench.plan import Arm, Plan
 from envkit.checks.interference import HOT, OTHERS, STOLEN
 from envkit.messages import Message
+from envkit.rendering import text
 from envkit.report import advice, epoch_ends, grid, judgement, tables
+from envkit.report.messages import certainty, context
 from envkit.report.messages import verdicts as messages
+from envkit.report.messages.headings import COUNTED, QUANTITIES
 from envkit.report.parts import Row
 from envkit.stats.verdict import Verdict
 
@@ -63,6 +66,21 @@ def beside(found: Load | None) -> Message | None:
         kind = messages.BesideOtherPrograms if found.kind == OTHERS else messages.WhileStolen
         return kind(found.cpus or 0.0, found.usable_cpus or 0.0)
     return messages.WhileHot() if found.kind == HOT else messages.WhileSwapping()
+
+
+def rows(summary: Summary) -> list[Row]:
+    """Return a row for each comparison: its speedup and verdict."""
+    return [_row(one) for one in ranking.ranked(summary)]
+
+
+def _row(one: Comparison) -> Row:
+    found, single = one.speedup, one.single_ratio
+    if found is not None:
+        said = certainty.Compared(found.ratio, found.low, found.high, found.words.upper(), beside(one.load))
+        return Row(one.arm, said, ranking.weight_of(one))
+    if single is not None:
+        return Row(one.arm, certainty.RatioAlone(single))
+    return Row(one.arm, certainty.NoSpeedup(one.words), "bad")
 
 
 def of(summary: Summary, one: Comparison) -> Message:
@@ -174,12 +192,12 @@ def counted(summary: Summary, found: Sequence[Comparison]) -> tuple[messages.Cou
 
 def _kind(summary: Summary, one: Comparison) -> str:
     if one.speedup is None:
-        return "not in effect" if one.verdict == Verdict.NOT_IN_EFFECT else "without a result"
+        return COUNTED["not-in-effect" if one.verdict == Verdict.NOT_IN_EFFECT else "no-result"]
     if judgement.learns_otherwise(summary, one) or (one.verdict == Verdict.FASTER and judgement.losses_differ(one)):
-        return "with other losses"
+        return COUNTED["losses-differ"]
     if one.verdict == Verdict.EQUIVALENT:
         return f"within {one.speedup.margin * 100:g}%"
-    kind = "without a difference found" if one.verdict == Verdict.NOT_FOUND else str(one.verdict)
+    kind = COUNTED["not-found"] if one.verdict == Verdict.NOT_FOUND else str(one.verdict)
     return f"{kind} under load" if one.load is not None and one.verdict in ranking.WEIGHTS else kind
 
 
@@ -193,7 +211,7 @@ def _of_instances(summary: Summary) -> Message:
         return without_speedup(summary, best) if best.speedup is None else of(summary, best)
     load = beside(best.load or best.beside)
     kind = _kind_of(found.verdict, load, judgement.losses_differ(best))
-    subject = f"{arm.instances} instances of {arm.profile}"
+    subject = text(context.InstancesOf(arm.instances or 1, arm.profile))
     speedup = (found.ratio, found.low, found.high)
     return kind(subject, f"one {summary.plan.reference.name} process's", *speedup, "throughput", load=load)
 
@@ -207,7 +225,7 @@ def _of_reference(summary: Summary) -> Message:
     for one in summary.scaling if plan.single_processes else ():
         if plan.weak and (found := one.efficiency) is not None:
             speedup = (found.ratio, found.low, found.high)
-            return messages.Efficiency(who, "1 process's", *speedup, "speed per rank", load=load)
+            return messages.Efficiency(who, "1 process's", *speedup, QUANTITIES["ranks"], load=load)
         if (found := one.speedup) is not None:
             side = Verdict.FASTER if found.low > 1 else Verdict.SLOWER if found.high < 1 else Verdict.NOT_FOUND
             return _kind_of(side, load)(who, "1 process's", found.ratio, found.low, found.high, load=load)
@@ -229,15 +247,15 @@ def _without_result(summary: Summary, subject: str) -> Message | None:
 
 def _of_loader(summary: Summary) -> Message:
     load = beside(summary.course.load)
-    if (why := _without_result(summary, f"{len(summary.plan.arms)} loader settings")) is not None:
+    if (why := _without_result(summary, text(context.LoaderSettings(len(summary.plan.arms))))) is not None:
         return why
     if measured := grid.cells(summary):
         best, worst = (choose(measured, key=lambda cell: cell.seconds) for choose in (min, max))
-        return messages.FastestLoader(len(measured), best.named, best.seconds, worst.seconds, grid.IMAGES, load)
+        return messages.FastestLoader(len(measured), text(best.named), best.seconds, worst.seconds, grid.IMAGES, load)
     if ends := epoch_ends.cells(summary):
         first, last = (choose(ends, key=epoch_ends.by_image) for choose in (min, max))
-        slowest = (last.named, last.epoch_s, last.begin_s)
-        return messages.FastestEpochs(len(ends), first.named, first.epoch_s, first.begin_s, *slowest, load)
+        slowest = (text(last.named), last.epoch_s, last.begin_s)
+        return messages.FastestEpochs(len(ends), text(first.named), first.epoch_s, first.begin_s, *slowest, load)
     return messages.NothingMeasured()
 
 
@@ -258,16 +276,20 @@ def _named(plan: Plan, arm: Arm, ranks: bool = True) -> str:
     return f"{'image ' if plan.compares_images else ''}{arm.name}{on}"
 
 
-def title(summary: Summary) -> str:
+def title(summary: Summary) -> Message:
     """Return what was compared with what."""
     plan = summary.plan
     if grid.is_grid(plan):
-        return f"{len(plan.arms)} loader settings under {plan.reference.profile}"
+        return context.LoaderSettings(len(plan.arms), plan.reference.profile)
     if plan.ablated:
-        return f"{plan.whole.name} ablated: {len(plan.ablated)} settings"
-    names = list(dict.fromkeys(arm.profile if plan.across else arm.name for arm in plan.subjects))
-    what = ", ".join(names) if len(names) <= ranking.FEW or plan.at_once else f"{len(names)} profiles"
-    where = f" on {len(plan.workloads)} workloads" if plan.across else ""
+        return context.TitleOfAblation(plan.whole.name, len(plan.ablated))
+    names = tuple(dict.fromkeys(arm.profile if plan.across else arm.name for arm in plan.subjects))
+    few = len(names) <= ranking.FEW or bool(plan.at_once)
     reference = plan.reference.profile if plan.across else plan.reference.name
-    scaling = f", {plan.scaling}" if plan.weak else ""
-    return f"{what}{where}{f' against {reference}' if summary.comparisons else ''}{scaling}"
+    return context.Title(
+        names if few else (),
+        None if few else len(names),
+        len(plan.workloads) if plan.across else None,
+        reference if summary.comparisons else None,
+        plan.scaling if plan.weak else None,
+    )

@@ -38,6 +38,7 @@ from envkit.common.machine_lock import machine_lock
 from envkit.engines.inspect_image import inspect
 from envkit.engines.local import LocalEngine
 from envkit.profiles import profile
+from envkit.rendering import text
 from envkit.report import advised, terminal
 from envkit.report.advised import Advice
 from envkit.tuning.narrow import require, why
@@ -193,7 +194,7 @@ def _show(advice: Advice, arguments: argparse.Namespace) -> int:
             print(json.dumps(advice.to_json()))
         return MEASURED
     out = terminal.console()
-    out.print(Text(advised.headline(advice), "bold"))
+    out.print(Text(text(advised.headline(advice)), "bold"))
     out.print()
     terminal.show_parts(advised.parts(advice), out)
     return MEASURED
@@ -233,7 +234,7 @@ def _prove(asked: Specification, advice: Advice, steps: int, arguments: argparse
         out.print()
         terminal.show(summary, str(short(folder)), out)
         out.print()
-        out.print(Text(advised.proof(best, summary), "bold"))
+        out.print(Text(text(advised.proof(best, summary)), "bold"))
         return MEASURED
 
     return measuring.run_locked(asked, how, then)

@@ -21,7 +21,7 @@ from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED
 from envkit.common.folders import short
 from envkit.report import terminal, wording
-from envkit.report.tables import UNDER_LOAD
+from envkit.report.messages.headings import UNDER_LOAD
 from envkit.stats.verdict import Verdict
 
 # As they are given; the margin of an equivalence is no part of the choice.

@@ -179,7 +179,7 @@ class TargetsNotReached(Message):
     severity = WARNING
     template = "{trainings:lines}"
 
-    trainings: tuple[Message | str, ...]
+    trainings: tuple[Message, ...]
 
 
 class WorkerFailed(Message):

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from envkit.report.exports.rows import Row
+from envkit.report.messages.gauges import GAUGES
 
 LABELS = (
     "run",
@@ -25,22 +26,6 @@ LABELS = (
     "instances",
     "cpu_model",
 )
-# Of each gauge: its name, the unit that the name ends in, the row's column, and what it is.
-GAUGES = (
-    (
-        "envkit_speedup_ratio", "ratio", "ratio",
-        "Time of the reference for an item over that of this arm: above 1 it is faster.",
-    ),
-    ("envkit_speedup_low_ratio", "ratio", "low", "Lower end of the interval of the speedup."),
-    ("envkit_speedup_high_ratio", "ratio", "high", "Upper end of the interval of the speedup."),
-    ("envkit_step_seconds", "seconds", "step_s", "Time of a training step, the median over samples."),
-    (
-        "envkit_communication_ratio", "ratio", "communication_share",
-        "Share of a step in which one of several ranks communicates or waits, under the profiler.",
-    ),
-    ("envkit_samples", "", "samples", "Samples that were measured, each a fresh process."),
-    ("envkit_in_effect", "", "in_effect", "1 if every worker observed what the profile expects, or else 0."),
-)  # fmt: skip
 
 
 def render(rows: Sequence[Row]) -> bytes:

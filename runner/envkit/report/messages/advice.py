@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from envkit.messages import Message, Severity
 
+# The command that measures a profile.
+BENCH = "envkit bench PROFILE"
+
 
 class Advice(Message):
     code = "report.advice"
@@ -71,7 +74,7 @@ class MeasureProfile(Advice):
     code = "report.measure-profile"
     template = "measure a profile: {command}"
 
-    command: str = "envkit bench PROFILE"
+    command: str = BENCH
 
 
 class OneAfterTheOther(Advice):

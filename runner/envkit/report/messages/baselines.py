@@ -11,7 +11,7 @@ CHANGE = "{arm}: {ratio:ratio}x its {what} then ({confidence:exact_percent} CI {
 class Changed(Message):
     """How an arm changed, by the interval that decides. ``what`` is its speed, or its lead over the reference."""
 
-    code = "baseline.changed"
+    code = "report.baseline-changed"
     severity = NOTE
     template = CHANGE
 
@@ -24,29 +24,29 @@ class Changed(Message):
 
 
 class Regression(Changed):
-    code = "baseline.regression"
+    code = "report.baseline-regression"
     severity = Severity.ERROR
     template = "REGRESSION  " + CHANGE
 
 
 class FasterNow(Changed):
-    code = "baseline.faster"
+    code = "report.baseline-faster"
     template = "FASTER  " + CHANGE
 
 
 class NoRegression(Changed):
-    code = "baseline.no-regression"
+    code = "report.baseline-no-regression"
     template = "NO REGRESSION  " + CHANGE
 
 
 class NotCertain(Changed):
-    code = "baseline.not-certain"
+    code = "report.baseline-not-certain"
     severity = WARNING
     template = "NOT CERTAIN  " + CHANGE
 
 
 class NotCompared(Message):
-    code = "baseline.not-compared"
+    code = "report.baseline-not-compared"
     severity = WARNING
     template = "NOT COMPARED  {arm}: the reference kernel changed, and it has no reference"
 
@@ -56,7 +56,7 @@ class NotCompared(Message):
 class KernelOnly(Message):
     """Only the reference kernel's speed was seen to change: ``measured`` is the arm's own change."""
 
-    code = "baseline.kernel-only"
+    code = "report.baseline-kernel-only"
     severity = WARNING
     template = "only the reference kernel changed: as measured, {arm} runs at {measured:ratio}x its speed then"
 
@@ -65,7 +65,7 @@ class KernelOnly(Message):
 
 
 class MachineChanged(Message):
-    code = "baseline.machine"
+    code = "report.baseline-machine"
     severity = NOTE
     template = "{ratio:ratio}x its speed then ({low:ratio} to {high:ratio}), by the reference kernel"
 
@@ -77,7 +77,7 @@ class MachineChanged(Message):
 class LeadChanged(Message):
     """An arm's speedup over the reference, now over that then."""
 
-    code = "baseline.lead"
+    code = "report.baseline-lead"
     severity = NOTE
     template = "{arm} over {reference}: {ratio:ratio}x its speedup then ({low:ratio} to {high:ratio})"
 
@@ -89,7 +89,7 @@ class LeadChanged(Message):
 
 
 class OtherKernel(Message):
-    code = "baseline.other-kernel"
+    code = "report.baseline-other-kernel"
     severity = WARNING
     template = (
         "the reference kernel is other work now, so speeds can't be normalised; only speedups over the reference "
@@ -98,7 +98,7 @@ class OtherKernel(Message):
 
 
 class OtherWarmUp(Message):
-    code = "baseline.other-warm-up"
+    code = "report.baseline-other-warm-up"
     severity = WARNING
     template = (
         "then {then} timed steps of each sample were left out, now {now}: part of a change may be that of warming up"
@@ -109,7 +109,7 @@ class OtherWarmUp(Message):
 
 
 class UnderLoad(Message):
-    code = "baseline.under-load"
+    code = "report.baseline-under-load"
     severity = WARNING
     template = (
         "{disturbed} of {blocks} blocks were disturbed, so its times hold only under that load; "
@@ -123,7 +123,7 @@ class UnderLoad(Message):
 class OneOfThem(Message):
     """A caution on the session ``then`` or ``now``."""
 
-    code = "baseline.one-of-them"
+    code = "report.baseline-one-of-them"
     severity = WARNING
     template = "{session}: {caution}"
 
@@ -132,7 +132,7 @@ class OneOfThem(Message):
 
 
 class Session(Message):
-    code = "baseline.session"
+    code = "report.baseline-session"
     severity = NOTE
     template = "{source}: {measured}, {blocks:count block}[, {disturbed} of them disturbed]"
 
@@ -143,19 +143,19 @@ class Session(Message):
 
 
 class OneSession(Message):
-    code = "baseline.one-session"
+    code = "report.baseline-one-session"
     severity = NOTE
     template = "measure once more before you act: memory layout, neighbours and heat differ from session to session"
 
 
 class SaveAgain(Message):
-    code = "baseline.save-again"
+    code = "report.baseline-save-again"
     severity = Severity.ADVICE
     template = "save a new baseline to keep the gain"
 
 
 class MoreBlocks(Message):
-    code = "baseline.more-blocks"
+    code = "report.baseline-more-blocks"
     severity = Severity.ADVICE
     template = "measure more blocks: a loss of {threshold:exact_percent} is neither found nor excluded"
 
@@ -163,6 +163,6 @@ class MoreBlocks(Message):
 
 
 class NoDifferences(Message):
-    code = "baseline.no-differences"
+    code = "report.baseline-no-differences"
     severity = NOTE
     template = "the two environments are recorded as identical"

@@ -49,9 +49,10 @@ class NotSteady(Message):
 class SpeedupDrifted(Message):
     code = "report.speedup-drifted"
     severity = WARNING
-    template = "the speedup drifted to {ratio:ratio}x of its start during the run, and is an average"
+    template = "the speedup[ of {arm}] drifted to {ratio:ratio}x of its start during the run, and is an average"
 
     ratio: float
+    arm: str | None = None
 
 
 class HeldBackByQuota(Message):
@@ -96,8 +97,8 @@ class Finding(Message):
     template = "{seen}: {why} ({finding})"
 
     finding: str
-    seen: str
-    why: str
+    seen: Message | str
+    why: Message | str
 
 
 class OfArm(Message):

@@ -182,12 +182,13 @@ class WithoutDisturbed(Message):
 
     code = "report.without-disturbed"
     severity = NOTE
-    template = "without them {ratio:ratio}x (95% CI {low:ratio} to {high:ratio})[: {verdict}]"
+    template = "[{arm} ]without them {ratio:ratio}x (95% CI {low:ratio} to {high:ratio})[: {verdict}]"
 
     ratio: float
     low: float
     high: float
-    verdict: str | None = None  # where it is another one
+    verdict: str | None = None  # if it is another one
+    arm: str | None = None  # if there are several
 
 
 class TooFewWithout(Message):
@@ -323,7 +324,18 @@ class System(Message):
     cpus: int
     gpu: str | None
     engines: tuple[str, ...]
-    training: str
+    training: Message | str
+
+
+class Torch(Message):
+    """The version of an engine's torch; ``engine`` if it is not this machine's own Python."""
+
+    code = "report.torch"
+    severity = NOTE
+    template = "[{engine} with ]torch {version}"
+
+    version: str
+    engine: str | None = None
 
 
 class DetailsCommand(Message):

@@ -134,3 +134,82 @@ class InstancesOverOwn(Message):
     ratio: float
     low: float
     high: float
+
+
+# --- what a step is ---
+
+
+class StepsAtOnce(Message):
+    code = "report.steps-at-once"
+    severity = NOTE
+    template = "several at once: a step is one of each, and a speedup is per item"
+
+
+class StepsOfRanks(Message):
+    """Weak scaling; ``rate`` is the column to compare, if the table has one."""
+
+    code = "report.steps-of-ranks"
+    severity = NOTE
+    template = "weak scaling: {ranks} ranks, {ranks} times the batch[ of 1 process; compare {rate}]"
+
+    ranks: int
+    rate: str | None = None
+
+
+class OneProcess(Message):
+    """``parts`` is the number of ranks that share the CPUs, if the process has the CPUs of one."""
+
+    code = "report.one-process"
+    severity = NOTE
+    template = "1 {profile} process[ on 1/{parts} of the CPUs]"
+
+    profile: str
+    parts: int | None = None
+
+
+# --- full trainings, epoch by epoch ---
+
+
+class EpochByEpoch(Message):
+    code = "report.epoch-by-epoch"
+    severity = NOTE
+    template = "{arm}, epoch by epoch[, medians of {samples} trainings]"
+
+    arm: str
+    samples: int | None = None
+
+
+class SomeEpochs(Message):
+    code = "report.some-epochs"
+    severity = NOTE
+    template = "every {every} epochs; --details has all"
+
+    every: int
+
+
+class NeverReached(Message):
+    """``best`` is the nearest that any training came."""
+
+    code = "report.never-reached"
+    template = (
+        "{arm} did not reach {target} in {epochs:count epoch}[ in each of {samples} trainings][ (best: {best:.4g})]"
+    )
+
+    arm: str
+    target: str
+    epochs: int
+    samples: int | None = None
+    best: float | None = None
+
+
+class Accuracy(Message):
+    """The loss and the figures of the reference after a sample's steps."""
+
+    code = "report.accuracy"
+    severity = NOTE
+    template = "{arm} after {steps:count step}: loss {loss:.3f}, {figures}"
+
+    arm: str
+    steps: int
+    loss: float
+    figures: str

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from envkit.analysis.summary import Summary
+from envkit.messages import Message
+from envkit.rendering import text
+from envkit.report.messages import headings
 from envkit.report.pictures import (
     distributions,
     epoch_ends,
@@ -32,21 +35,23 @@ class Picture:
     """``height`` and ``draw`` are told whether the picture is to be narrow."""
 
     name: str
-    title: str
-    missing: Callable[[Summary], str | None]  # why a summary has no such picture, or None
+    missing: Callable[[Summary], Message | None]  # why a summary has no such picture, or None
     height: Callable[[Summary, bool], float]  # in inches
     draw: Callable[[Any, Summary, bool], None]
 
+    @property
+    def title(self) -> str:
+        """Its title, which stands above it where several share a figure."""
+        return headings.PICTURES[self.name]
 
-FOREST = Picture("forest", "Speedup", forest.missing, forest.height, forest.draw)
-DISTRIBUTIONS = Picture("distributions", "Step times", distributions.missing, distributions.height, distributions.draw)
-TIME_COURSE = Picture("time-course", "Course of the run", time_course.missing, time_course.height, time_course.draw)
-GRID = Picture("grid", "Time of the input", loader_heatmap.missing, loader_heatmap.height, loader_heatmap.draw)
-EPOCH_ENDS = Picture("epoch-ends", "Ends of epochs", epoch_ends.missing, epoch_ends.height, epoch_ends.draw)
+
+FOREST = Picture("forest", forest.missing, forest.height, forest.draw)
+DISTRIBUTIONS = Picture("distributions", distributions.missing, distributions.height, distributions.draw)
+TIME_COURSE = Picture("time-course", time_course.missing, time_course.height, time_course.draw)
+GRID = Picture("grid", loader_heatmap.missing, loader_heatmap.height, loader_heatmap.draw)
+EPOCH_ENDS = Picture("epoch-ends", epoch_ends.missing, epoch_ends.height, epoch_ends.draw)
 OF_LOADER = (GRID, EPOCH_ENDS)
-LEARNING_CURVES = Picture(
-    "learning-curves", "Learning curves", learning_curves.missing, learning_curves.height, learning_curves.draw
-)
+LEARNING_CURVES = Picture("learning-curves", learning_curves.missing, learning_curves.height, learning_curves.draw)
 PICTURES = (FOREST, DISTRIBUTIONS, TIME_COURSE)
 
 
@@ -55,7 +60,7 @@ def named(name: str) -> Picture:
 
 
 def svg(picture: Picture, summary: Summary, narrow: bool, alternative: str) -> str:
-    """An ``<svg>`` element to put into a page, whose colours follow the page's. ``alternative`` is read out instead."""
+    """Return an ``<svg>`` element whose colours follow the page's. ``alternative`` is read out instead."""
     size = (NARROW if narrow else WIDE, picture.height(summary, narrow))
     with style.matplotlib_figure(size) as figure:
         picture.draw(figure, summary, narrow)
@@ -63,7 +68,7 @@ def svg(picture: Picture, summary: Summary, narrow: bool, alternative: str) -> s
 
 
 def png(summary: Summary) -> bytes:
-    """All pictures below each other; of a run of the loader's settings the one that shows all of them.
+    """Return all pictures below each other; of a run of the loader's settings the one that shows all of them.
 
     Learning curves are among them where there are some.
     """
@@ -79,7 +84,7 @@ def png(summary: Summary) -> bytes:
         for part, picture, reason in zip(parts, chosen, reasons, strict=True):
             part.suptitle(picture.title, x=0.01, ha="left", weight="bold")
             if reason:
-                part.text(0.01, 0.3, f"left out: {reason}", color=style.SOFT)
+                part.text(0.01, 0.3, f"left out: {text(reason)}", color=style.SOFT)
             else:
                 picture.draw(part, summary, False)
         return style.to_png(figure, PNG_DPI)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from envkit.analysis.summary import Summary
+from envkit.messages import Message
 from envkit.report import scaling
+from envkit.report.messages import headings
+from envkit.report.messages import pictures as messages
 from envkit.report.pictures import style
 
 # The axis ends with all but this share of the steps at either end; the slowest is given in figures.
@@ -16,8 +19,8 @@ LONG_TAIL = 3.0
 POINTS, QUANTILES = 160, 600
 
 
-def missing(summary: Summary) -> str | None:
-    return None if any(sample.step_s for sample in summary.samples) else "no sample was measured"
+def missing(summary: Summary) -> Message | None:
+    return None if any(sample.step_s for sample in summary.samples) else messages.NoSample()
 
 
 def height(summary: Summary, narrow: bool) -> float:
@@ -54,7 +57,7 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
         style.label(axes, row, arm, text, colours[arm], narrow, 0.44)
     axes.set_ylim(len(arms) - 0.5, -0.65 if narrow else -0.5)
     style.name_rows(axes, arms, narrow)
-    unit = f"ms per {summary.plan.step_name}{' (logarithmic)' if logarithmic else ''}"
+    unit = messages.StepMs(summary.plan.step_name, "logarithmic" if logarithmic else None)
     style.name_axis(axes, (unit, scaling.steps(summary.plan)), narrow)
     style.legend(area, _handles(), narrow)
 
@@ -101,7 +104,7 @@ def _quartiles(axes: Any, row: int, steps: Any, colour: str) -> None:
 
 def _handles() -> list[Any]:
     return [
-        style.handle("middle half of all steps, and their median", color=style.SOFT, linewidth=5),
-        style.handle("from 1% to 99% of all steps", color=style.SOFT, linewidth=1),
-        style.handle("median of one sample", color=style.SOFT, linewidth=0, marker="o", markersize=3.5),
+        style.handle(headings.MIDDLE_HALF, color=style.SOFT, linewidth=5),
+        style.handle(headings.NEARLY_ALL, color=style.SOFT, linewidth=1),
+        style.handle(headings.MEDIAN_OF_SAMPLE, color=style.SOFT, linewidth=0, marker="o", markersize=3.5),
     ]

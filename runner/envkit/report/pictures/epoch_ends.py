@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from envkit.analysis.summary import Summary
+from envkit.messages import Message
+from envkit.rendering import text
 from envkit.report import epoch_ends, grid
+from envkit.report.messages import headings
+from envkit.report.messages import pictures as messages
 from envkit.report.pictures import style
 
 COLOURS = {False: style.WORSE, True: style.BETTER}
 ROW, FRAME = 0.3, 1.0  # inches
 
 
-def missing(summary: Summary) -> str | None:
+def missing(summary: Summary) -> Message | None:
     if not grid.is_grid(summary.plan):
-        return "it measured no settings of the loader"
-    return None if epoch_ends.cells(summary) else "no sample was measured in which epochs ended"
+        return messages.NoLoaderSettings()
+    return None if epoch_ends.cells(summary) else messages.NoEpochEnded()
 
 
 def height(summary: Summary, narrow: bool) -> float:
@@ -28,7 +32,7 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
     ratios = [FRAME + ROW * len(group.cells) for group in groups]
     places = area.subplots(len(groups), 1, squeeze=False, sharex=True, height_ratios=ratios).flat
     for axes, group in zip(places, groups, strict=True):
-        names = [one.named.removesuffix(" workers") for one in group.cells]
+        names = [f"{one.settings.start}, {one.kind}" for one in group.cells]
         for row, (one, name) in enumerate(zip(group.cells, names, strict=True)):
             colour = COLOURS[one.settings.persistent]
             axes.barh(row, one.begin_s, height=0.6, color=colour)
@@ -37,5 +41,5 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
         style.name_rows(axes, names, narrow)
         axes.set_ylim(len(group.cells) - 0.4, -0.9 if narrow else -0.6)
         axes.set_xlim(left=0)
-        axes.set_title(group.title, loc="left", size=9)
-    style.name_axis(places[-1], ("seconds to begin an epoch; by new workers, or by persistent ones",), narrow)
+        axes.set_title(text(group.title), loc="left", size=9)
+    style.name_axis(places[-1], (headings.SECONDS_TO_BEGIN,), narrow)

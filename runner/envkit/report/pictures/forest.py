@@ -9,18 +9,22 @@ from typing import Any
 from envkit.analysis import ranking
 from envkit.analysis.summary import Comparison, Summary
 from envkit.bench.plan import Plan
-from envkit.report import judgement, scaling, tables, wording
+from envkit.messages import Message
+from envkit.rendering import text
+from envkit.report import judgement, scaling, tables
+from envkit.report.messages import headings
+from envkit.report.messages import pictures as messages
 from envkit.report.pictures import style
-from envkit.stats.interval import Speedup
+from envkit.stats.interval import ERROR_RATE, Speedup
 
 
-def missing(summary: Summary) -> str | None:
+def missing(summary: Summary) -> Message | None:
     if not summary.comparisons:
-        return "nothing was compared"
+        return messages.NoComparison()
     if summary.plan.one_run_each:
-        return "one run each gives a ratio, but no interval"
+        return messages.NoIntervalOfOneRun()
     if not any(one.speedup for one in summary.comparisons):
-        return "no profile has an interval (see what was found)"
+        return messages.NoInterval()
     return None
 
 
@@ -43,20 +47,23 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
     style.name_rows(axes, [one.arm for one in compared], narrow)
     plan = summary.plan
     reference = style.short(plan.reference.profile if plan.across else plan.reference.name)
-    unit = f"{reference}'s time / the {tables.header(summary)[0]}'s time (logarithmic)"
+    unit = messages.TimeOver(reference, tables.header(summary)[0])
     style.name_axis(axes, (unit, *_other_references(plan), scaling.steps(plan)), narrow)
-    for text, side, away in (("← slower", "right", -6), ("faster →", "left", 6)):  # on either side of 1, above the rows
-        axes.annotate(text, (1, 1), (away, 2), xycoords=axes.get_xaxis_transform(), textcoords="offset points",
+    for side_name, side, away in (
+        ("← slower", "right", -6),
+        ("faster →", "left", 6),
+    ):  # on either side of 1, above the rows
+        axes.annotate(side_name, (1, 1), (away, 2), xycoords=axes.get_xaxis_transform(), textcoords="offset points",
                       ha=side, va="bottom", size=9, color=style.SOFT)  # fmt: skip
     style.legend(area, [*_background(axes, summary), *_handles(summary)], narrow)
 
 
-def _other_references(plan: Plan) -> list[str]:
-    """Whose time it is instead, where a profile is taken apart, in rows that are not beside the baseline."""
+def _other_references(plan: Plan) -> list[Message]:
+    """Return whose time the axis is of in those rows of an ablation that are not beside the baseline."""
     names = {plan.reference_of(arm).name for arm in plan.compared if plan.ablated} - {plan.reference.name}
-    found = [f"without …: {style.short(plan.whole.name)}'s time"] if plan.ablated and plan.whole.name in names else []
+    whole = [messages.WithoutOver(style.short(plan.whole.name))] if plan.ablated and plan.whole.name in names else []
     libraries = {one.needs for one in plan.ablated if one.beside in names and one.needs is not None}
-    return [*found, *(f"{library} + …: that of {library} alone" for library in sorted(libraries))]
+    return [*whole, *map(messages.LibraryOver, sorted(libraries))]
 
 
 def _intervals(summary: Summary) -> Iterator[Speedup]:
@@ -87,27 +94,27 @@ def _row(axes: Any, row: int, one: Comparison, colour: str) -> None:
 def _label(axes: Any, row: int, one: Comparison, colour: str, narrow: bool) -> None:
     """The result in figures: beside its row or, on a narrow picture, with the profile's name above it."""
     found = one.speedup
-    text = f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})" if found else one.words.lower()
+    figures = f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})" if found else one.words.lower()
     box = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.0}  # the line at 1 may go through it
-    style.label(axes, row, one.arm, text, colour if found else style.SOFT, narrow, 0.24, bbox=box)
+    style.label(axes, row, one.arm, figures, colour if found else style.SOFT, narrow, 0.24, bbox=box)
 
 
 def _background(axes: Any, summary: Summary) -> list[Any]:
     margin, floor = summary.plan.stopping.margin, _floor(summary)
     axes.axvline(1, color=style.INK, linewidth=1, zorder=1.2)
     band = axes.axvspan(1 / (1 + margin), 1 + margin, color=style.BAND, linewidth=0, zorder=0)
-    band.set_label(f"too small to matter (±{margin * 100:g}%)")
+    band.set_label(text(messages.WithinMargin(margin)))
     if floor is None:
         return [band]
     lines = [axes.axvline(edge, color=style.SOFT, linewidth=1, linestyle=":") for edge in (1 / (1 + floor), 1 + floor)]
-    lines[0].set_label(f"noise floor: equal profiles differ so (±{floor:.1%})")
+    lines[0].set_label(text(messages.WithinNoise(floor)))
     return [band, lines[0]]
 
 
 def _handles(summary: Summary) -> list[Any]:
     looks: dict[str, Any] = {"color": style.INK, "marker": "s"}
-    handles = [style.handle(f"speedup, {wording.CONFIDENCE} interval", **looks, linewidth=2, markersize=5.5)]
+    handles = [style.handle(text(messages.IntervalOfSpeedup(1 - ERROR_RATE)), **looks, linewidth=2, markersize=5.5)]
     if any(one.without_interference for one in summary.comparisons):
         looks |= {"linewidth": 1.4, "markersize": 4, "alpha": 0.45}
-        handles.append(style.handle("the same without disturbed blocks", **looks))
+        handles.append(style.handle(headings.SAME_WITHOUT_DISTURBED, **looks))
     return handles

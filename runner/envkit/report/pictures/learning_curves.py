@@ -8,6 +8,10 @@ from typing import Any
 from envkit.analysis.learning_curves import LearningCurve, target_of
 from envkit.analysis.summary import Summary
 from envkit.bench import quality
+from envkit.messages import Message
+from envkit.rendering import text
+from envkit.report.messages import headings
+from envkit.report.messages import pictures as messages
 from envkit.report.pictures import style
 from envkit.worker.measure.quality_target import LOSS
 
@@ -17,8 +21,8 @@ LONG_S = 300.0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
-def missing(summary: Summary) -> str | None:
-    return None if summary.learning else "no training was tested after its epochs"
+def missing(summary: Summary) -> Message | None:
+    return None if summary.learning else messages.NoTests()
 
 
 def height(summary: Summary, narrow: bool) -> float:
@@ -41,7 +45,7 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
         axes.set_xlim(left=0)
         _percentages(axes, metric)
         _draw_target(axes, summary, metric)
-    grid[-1].set_xlabel(f"{unit} of training, without tests")
+    grid[-1].set_xlabel(text(messages.TrainingTime(unit)))
     style.legend(area, _handles(summary, colours), narrow)
 
 
@@ -65,7 +69,7 @@ def _points(one: LearningCurve, metric: str, seconds: float) -> tuple[list[float
 
 
 def _title(metric: str) -> str:
-    return "training loss, the mean of each epoch" if metric == LOSS else f"{metric}, of the test after each epoch"
+    return headings.MEAN_LOSS if metric == LOSS else text(messages.FigureOfTest(metric))
 
 
 def _percentages(axes: Any, metric: str) -> None:

@@ -6,7 +6,10 @@ import math
 from typing import Any
 
 from envkit.analysis.summary import Summary
+from envkit.messages import Message
+from envkit.rendering import text
 from envkit.report import grid
+from envkit.report.messages import pictures as messages
 from envkit.report.pictures import style
 
 # By M. Okabe and K. Ito, as all colours here, but for those that are pale on paper; with more workers than these they
@@ -16,10 +19,10 @@ MARKERS = ("o", "s", "^", "D")
 COLUMNS = 2
 
 
-def missing(summary: Summary) -> str | None:
+def missing(summary: Summary) -> Message | None:
     if not grid.is_grid(summary.plan):
-        return "it measured no settings of the loader"
-    return None if grid.cells(summary) else "no sample was measured"
+        return messages.NoLoaderSettings()
+    return None if grid.cells(summary) else messages.NoSample()
 
 
 def height(summary: Summary, narrow: bool) -> float:
@@ -38,9 +41,9 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
             axes.set_visible(False)
             continue
         _lines(axes, variants[number], workers)
-        axes.set_title(variants[number].title, loc="left", size=9)
+        axes.set_title(text(variants[number].title), loc="left", size=9)
         if number % columns == 0:
-            axes.set_ylabel(grid.UNIT)
+            axes.set_ylabel(text(grid.UNIT))
     handles, _ = places.flat[0].get_legend_handles_labels()
     style.legend(area, handles, narrow)
 

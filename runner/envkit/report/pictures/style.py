@@ -19,6 +19,8 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from envkit.analysis.summary import Summary
+from envkit.messages import Message
+from envkit.rendering import text
 from envkit.stats.verdict import Verdict
 
 # Not quite black: matplotlib would leave black out of an SVG, and a page could not turn it into white.
@@ -98,20 +100,20 @@ def to_svg(figure: Any, name: str, alternative: str) -> str:
     """An element without ids that another one in the page could have, without a date, and without a size of its own."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", transparent=True)
-    text = buffer.getvalue()
-    text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
-    box = re.search(r'viewBox="[^"]*"', text)
+    svg = buffer.getvalue()
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    box = re.search(r'viewBox="[^"]*"', svg)
     start = f'<svg {box[0] if box else ""} role="img" aria-label={quoteattr(alternative)}'
-    text = re.sub(r"<svg [^>]*", lambda _: start, text, count=1)
-    text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text)
-    return re.sub("|".join(VARIABLES), lambda found: f"var(--{VARIABLES[found[0]]})", text)
+    svg = re.sub(r"<svg [^>]*", lambda _: start, svg, count=1)
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
+    return re.sub("|".join(VARIABLES), lambda found: f"var(--{VARIABLES[found[0]]})", svg)
 
 
 def standalone(element: str, theme: str) -> str:
     """An element of ``to_svg`` as a file of its own, in the colours of a theme (THEMES)."""
     colours = THEMES[theme]
-    text = re.sub(r"var\(--([a-z-]+)\)", lambda found: colours[found[1]], element)
-    return text.replace("<svg ", f"<svg {NAMESPACES} ", 1)
+    coloured = re.sub(r"var\(--([a-z-]+)\)", lambda found: colours[found[1]], element)
+    return coloured.replace("<svg ", f"<svg {NAMESPACES} ", 1)
 
 
 def colours(summary: Summary) -> dict[str, str]:
@@ -165,21 +167,21 @@ def name_rows(axes: Any, names: Sequence[str], narrow: bool) -> None:
     axes.grid(axis="x")
 
 
-def label(axes: Any, row: int, name: str, text: str, colour: str, narrow: bool, up: float, **looks: Any) -> None:
+def label(axes: Any, row: int, name: str, figures: str, colour: str, narrow: bool, up: float, **looks: Any) -> None:
     """Figures beside a row or, on a narrow picture, ``up`` rows above it and beside its name."""
     side = axes.get_yaxis_transform()  # x as a share of the axes' width, y in rows
     colour = OF_TEXT.get(colour, colour)
     if narrow:
         axes.text(0, row - up, short(name), transform=side, va="bottom", ha="left", size=9, **looks)
-        axes.text(1, row - up, text, transform=side, va="bottom", ha="right", size=9, color=colour, **looks)
+        axes.text(1, row - up, figures, transform=side, va="bottom", ha="right", size=9, color=colour, **looks)
     else:
-        axes.text(1.02, row, text, transform=side, va="center", ha="left", color=colour)
+        axes.text(1.02, row, figures, transform=side, va="center", ha="left", color=colour)
 
 
-def name_axis(axes: Any, lines: Iterable[str], narrow: bool) -> None:
-    """Write ``lines`` below ``axes``, each broken where it is too long; empty ones are left out."""
+def name_axis(axes: Any, lines: Iterable[Message | str | None], narrow: bool) -> None:
+    """Write ``lines`` below ``axes``, each broken where it is too long; those that are None are left out."""
     longest = LONGEST_NARROW_LINE if narrow else LONGEST_LINE
-    axes.set_xlabel("\n".join(textwrap.fill(line, longest) for line in lines if line))
+    axes.set_xlabel("\n".join(textwrap.fill(text(line), longest) for line in lines if line))
 
 
 def handle(label: str, **looks: Any) -> Any:

@@ -8,7 +8,11 @@ from typing import Any
 
 from envkit.analysis.sample_times import Sample
 from envkit.analysis.summary import Summary
+from envkit.messages import Message
+from envkit.rendering import text
 from envkit.report import scaling
+from envkit.report.messages import headings
+from envkit.report.messages import pictures as messages
 from envkit.report.pictures import style
 
 # More arms than this are put into two columns.
@@ -16,11 +20,11 @@ ONE_COLUMN = 6
 LEAST_SPAN = math.log(1.02)
 
 
-def missing(summary: Summary) -> str | None:
+def missing(summary: Summary) -> Message | None:
     if not summary.samples:
-        return "no sample was measured"
+        return messages.NoSample()
     if max(sum(sample.arm == arm.name for sample in summary.samples) for arm in summary.plan.arms) < 2:
-        return "one sample of each shows no course"
+        return messages.NoCourse()
     return None
 
 
@@ -54,10 +58,9 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
         axes.grid(axis="y")
         lowest = number % rows == rows - 1 or number == len(arms) - 1
         axes.tick_params(axis="x", labelbottom=lowest)
-        style.name_axis(axes, ("minutes of measuring", steps) if lowest else (), narrow or columns > 1)
-    unit = f"ms per {summary.plan.step_name}"
-    unit = unit if narrow or columns > 1 else f"mean {unit}, the same logarithmic scale for all"
-    grid[0, 0].set_title(unit, loc="right", size=9, pad=3, color=style.SOFT)
+        style.name_axis(axes, (headings.MINUTES, steps) if lowest else (), narrow or columns > 1)
+    unit = messages.StepMs if narrow or columns > 1 else messages.MeanStepMs
+    grid[0, 0].set_title(text(unit(summary.plan.step_name)), loc="right", size=9, pad=3, color=style.SOFT)
     if summary.interference:
         style.legend(area, _handles(), narrow)
 
@@ -92,6 +95,6 @@ def _handles() -> list[Any]:
     hit = {**edge, "marker": "X", "color": style.INTERFERENCE, "markeredgecolor": style.INK, "markersize": 7}
     beside = {**edge, "marker": "o", "color": style.PAPER, "markeredgecolor": style.SOFT, "markersize": 4.5}
     return [
-        style.handle("disturbed from outside", **hit),
-        style.handle("in the same block as a disturbed one", **beside),
+        style.handle(headings.DISTURBED_SAMPLE, **hit),
+        style.handle(headings.BESIDE_DISTURBED, **beside),
     ]

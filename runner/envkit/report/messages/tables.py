@@ -1,0 +1,91 @@
+"""Messages in and below tables."""
+
+from __future__ import annotations
+
+from envkit.messages import Message, Severity
+
+NOTE = Severity.NOTE
+
+
+class Clauses(Message):
+    """Several clauses on one line."""
+
+    code = "report.clauses"
+    severity = NOTE
+    template = "{clauses:lines}"
+
+    clauses: tuple[Message | str, ...]
+
+
+class Mark(Message):
+    """The meaning of a mark in a column."""
+
+    code = "report.mark"
+    severity = NOTE
+    template = "{mark}: {meaning}"
+
+    mark: str
+    meaning: Message
+
+
+class Published(Message):
+    """A row of the figures that the book gives."""
+
+    code = "report.published"
+    severity = NOTE
+    template = "the book's {profile}"
+
+    profile: str
+
+
+class AgainstOther(Message):
+    """A difference found over another reference than the baseline."""
+
+    code = "report.against-other"
+    severity = NOTE
+    template = "{difference} (against {reference})"
+
+    difference: str
+    reference: str
+
+
+class AblationColumns(Message):
+    """The columns of an ablation; ``library`` names rows whose speedup alone is over a library."""
+
+    code = "report.ablation-columns"
+    severity = NOTE
+    template = (
+        "alone: speedup over {reference}[ ({library}: over that library)]; "
+        "in profile: {profile} over it without the setting"
+    )
+
+    reference: str
+    profile: str
+    library: str | None = None
+
+
+class MeasuredOnce(Message):
+    """Arms of an ablation that are one and the same."""
+
+    code = "report.measured-once"
+    severity = NOTE
+    template = "measured once: {same:lines}"
+
+    same: tuple[Message, ...]
+
+
+class SameArm(Message):
+    code = "report.same-arm"
+    severity = NOTE
+    template = "{name} is {arm}"
+
+    name: str
+    arm: str
+
+
+class NoDifferenceAbove(Message):
+    code = "report.no-difference-above"
+    severity = NOTE
+    template = "no difference above {margin:exact_percent}"
+
+    margin: float

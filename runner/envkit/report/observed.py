@@ -1,0 +1,56 @@
+"""Settings of each arm, as its workers observed them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from envkit.analysis.summary import Measured, Summary
+from envkit.checks.effect import NOT_SEEN, Check
+from envkit.common.messages import About
+from envkit.messages import Message
+from envkit.report.messages import certainty as messages
+from envkit.report.parts import Row, together
+
+
+def rows(summary: Summary) -> list[Row]:
+    """Return what was not measured, and of each arm how many of its settings were verified."""
+    found = [Row("left out", About(names, why)) for names, why in together(summary.not_measured).items()]
+    for one in summary.measured:
+        found += _of_arm(one)
+    for first in summary.course.first_runs or ():
+        if wrong := missed(first.checks):
+            found.append(Row("settings", messages.ArmNotInEffect(first.arm, wrong), "bad"))
+        elif first.checks:
+            found.append(Row("settings", messages.ArmVerifiedFirst(first.arm, len(first.checks))))
+    return found
+
+
+def _of_arm(one: Measured) -> list[Row]:
+    found, number = [], len(one.checks) - len(one.unverified)
+    if not one.in_effect:
+        found.append(Row("settings", messages.ArmNotInEffect(one.arm, missed(one.checks)), "bad"))
+    elif number:
+        found.append(Row("settings", messages.ArmVerified(one.arm, number, len(one.checks))))
+    found += [Row("", messages.KeyNotVerified(one.arm, check.key, shown(check.seen))) for check in one.unverified]
+    return [*found, *([Row("", About(one.arm, one.not_observed))] if one.not_observed else [])]
+
+
+def missed(checks: Iterable[Check]) -> tuple[Message, ...]:
+    """Return those settings that were not observed as expected."""
+    return tuple(_missed(check) for check in checks if not check.holds)
+
+
+def _missed(check: Check) -> Message:
+    if check.seen == NOT_SEEN:
+        return messages.MissedUnseen(check.key, shown(check.expected))
+    return messages.Missed(check.key, shown(check.expected), shown(check.seen))
+
+
+def shown(value: object) -> str:
+    """Return a value of a setting, or ``nothing``."""
+    return "nothing" if value is None else str(value)
+
+
+def seen(value: object) -> str:
+    """Return ``seen`` and the value, or that it was not seen."""
+    return NOT_SEEN if value == NOT_SEEN else f"seen {shown(value)}"
