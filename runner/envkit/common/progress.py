@@ -50,9 +50,10 @@ class Progress(LiveView):
             self._printed_s = now
             print(line, file=sys.stderr, flush=True)
 
-    def say(self, said: str) -> None:
+    def say(self, message: Message) -> None:
+        """Print a message in a line of its own."""
         if not self.quiet:
-            print(f"envkit: {said}", file=sys.stderr, flush=True)
+            print(f"envkit: {text(message)}", file=sys.stderr, flush=True)
 
     def start(self, stage: str, arm: str, left_s: float) -> None:
         """Show that a worker is about to start; ``left_s`` seconds of the budget are left."""

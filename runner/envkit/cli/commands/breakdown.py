@@ -31,6 +31,7 @@ from envkit.common.progress import Progress
 from envkit.common.suggestion import suggestion
 from envkit.engines.base import Outcome
 from envkit.profiles import profile
+from envkit.rendering import text
 from envkit.report import step_tables, terminal, wording
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.measure.entry_points import INPUT
@@ -195,7 +196,7 @@ def _measure(job: Job, asked: argparse.Namespace, progress: Progress) -> tuple[D
             earlier = [one for of_arm in documents.values() for one in of_arm]
             document, problem = parse_sample.parse_sample(outcome, earlier, plan.options, keys)
             if document is None:
-                raise _Failure(arm.name, problem or "", outcome)
+                raise _Failure(arm.name, text(problem) if problem else "", outcome)
             progress.finish(stage, arm.name, document["seconds"] / len(document["step_s"]))
             documents[arm.name].append(document)
             checks = check(job.environments[arm.name], document["evidence"], job.kept, outcome.stderr_tail)

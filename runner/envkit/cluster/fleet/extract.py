@@ -15,6 +15,8 @@ from envkit.bench import record
 from envkit.bench.blocks import INITIAL_WEIGHTS, skipped_steps
 from envkit.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
 from envkit.bench.plan import Arm, Plan
+from envkit.bench.problem_messages import WorkerProblem
+from envkit.bench.problems import problem_of
 from envkit.bench.record import FILE_NAME, Event
 from envkit.checks.interference import disturbances
 from envkit.checks.sample_effect import checks_of
@@ -124,7 +126,7 @@ def _require_success(events: Sequence[Event]) -> None:
     if reason == FAILED:
         failure = next(event for event in reversed(events) if event["event"] == "failure")
         printed = str(failure["stderr"]).strip().splitlines()
-        raise InputError(f"the worker {failure['problem']}{f': {printed[-1]}' if printed else ''}")
+        raise InputError(WorkerProblem(problem_of(failure), printed[-1] if printed else None))
     if reason == NOT_IN_EFFECT:
         run, sample = events[0], next(event for event in reversed(events) if event["event"] == "sample")
         _require_effect(run["environments"][sample["arm"]]["profile"], whole(sample))

@@ -11,6 +11,8 @@ from envkit.analysis.recorded_runs import natural
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record
 from envkit.bench.measure import NOT_IN_EFFECT
+from envkit.bench.problem_messages import WorkerProblem
+from envkit.bench.problems import problem_of
 from envkit.cluster import type_verdict
 from envkit.cluster.slurm import node_preflight, node_status
 from envkit.cluster.slurm.follow import LATE, Followed
@@ -20,7 +22,7 @@ from envkit.cluster.slurm.settings import TOGETHER, Settings
 from envkit.cluster.type_verdict import TypeVerdict
 from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.engines.slurm.client import UNKNOWN, Job
-from envkit.rendering import text_of
+from envkit.rendering import text, text_of
 from envkit.report import learning
 
 # How a node's part ended.
@@ -170,8 +172,8 @@ def _failure(summary: Summary | None, place: Path) -> str:
     if summary is None or not summary.failures:
         return f"failed; see {place / node_status.LOG}"
     last = summary.failures[-1]
-    said = (last["stderr"].strip().splitlines() or [""])[-1]
-    return f"block {last['block'] + 1}, {last['arm']}: the worker {last['problem']}{f': {said}' if said else ''}"
+    said = (last["stderr"].strip().splitlines() or [None])[-1]
+    return f"block {last['block'] + 1}, {last['arm']}: {text(WorkerProblem(problem_of(last), said))}"
 
 
 def _why(folder: Path, job: Job | None, down: str | None) -> str:
