@@ -9,7 +9,7 @@ import pytest
 from envkit.analysis.summary import summarise
 from envkit.bench import record
 from envkit.bench.parse_sample import diverged, parse_sample
-from envkit.bench.problem_messages import CommandDiverged, Diverged, WarmingUp
+from envkit.bench.problem_messages import CommandDiverged, Diverged, LossAmong, WarmingUp
 from envkit.bench.problems import problem_of
 from envkit.engines.base import Outcome
 from envkit.worker.modes import Options
@@ -74,7 +74,7 @@ def test_each_of_those_that_are_none(loss):
 
 def test_a_users_command_is_told_something_else():
     own = {"digests": {"command": "a"}, "step_s": [1.0], "losses": [2.3, math.nan]}
-    assert diverged(own, Options()) == CommandDiverged("nan", number=2, losses=2)
+    assert diverged(own, Options()) == CommandDiverged(LossAmong(2, 2), "nan")
 
 
 def test_a_record_that_has_them_from_an_earlier_version_is_read(bench, cli, simulation, instant, run_folder):

@@ -13,23 +13,9 @@ from envkit.bench.events import SampleEvent
 from envkit.bench.messages import WorkerEnded, WorkerReported
 from envkit.bench.plan import Arm, Plan
 from envkit.bench.problem_messages import (
-    CommandDiverged,
-    Diverged,
-    NoDocument,
-    NoEpochEnd,
-    OtherBackend,
-    OtherDigest,
-    OtherDocument,
-    OtherInstances,
-    OtherMode,
-    OtherNumberOfLosses,
-    OtherRanks,
-    OtherStart,
-    OtherTorch,
-    UnknownStart,
-    UnlikeCpus,
-    WorkersReplaced,
-    WorkersStayed,
+    CommandDiverged, Diverged, LossAmong, LossOfStep, NoDocument, NoEpochEnd, OtherBackend, OtherDigest,
+    OtherDocument, OtherInstances, OtherMode, OtherNumberOfLosses, OtherRanks, OtherStart, OtherTorch,
+    UnknownStart, UnlikeCpus, WorkersReplaced, WorkersStayed,
 )  # fmt: skip
 from envkit.checks import process_limit
 from envkit.engines.base import Outcome
@@ -151,9 +137,8 @@ def diverged(document: Mapping[str, Any], options: Options) -> Message | None:
     step = len(document.get("warmup_step_s", ())) + at + 1
     if not _is_of_a_command(document):
         return Diverged(step, found, options.text() or None)
-    if len(losses) == len(document["step_s"]):
-        return CommandDiverged(found, step)
-    return CommandDiverged(found, number=at + 1, losses=len(losses))
+    is_of_a_step = len(losses) == len(document["step_s"])
+    return CommandDiverged(LossOfStep(step) if is_of_a_step else LossAmong(at + 1, len(losses)), found)
 
 
 def _other_number_of_losses(document: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]) -> Message | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from envkit.messages import Message
+from envkit.messages import Message, Severity
 
 
 class WorkerProblem(Message):
@@ -144,19 +144,38 @@ class Diverged(Message):
     mode: str | None = None
 
 
+class LossOfStep(Message):
+    """A loss of a user's command that prints one for each step."""
+
+    code = "bench.loss-of-step"
+    severity = Severity.NOTE
+    template = "the loss of step {step:d}"
+
+    step: int
+
+
+class LossAmong(Message):
+    """A loss of a user's command that prints other than one for each step."""
+
+    code = "bench.loss-among"
+    severity = Severity.NOTE
+    template = "loss {number:d} of {of:d}"
+
+    number: int  # from 1
+    of: int
+
+
 class CommandDiverged(Message):
-    """A loss that a user's command printed is no finite number; the ``number``-th of ``losses``, or that of a step."""
+    """A loss that a user's command printed is no finite number."""
 
     code = "bench.command-diverged"
     template = (
-        "diverged: [the loss of step {step:d}][loss {number:d} of {losses:d}] is {loss}, so that its speed says "
-        "nothing; lower its learning rate or, where it happens under one profile alone, leave this out"
+        "diverged: {which} is {loss}, so that its speed says nothing; "
+        "lower its learning rate or, where it happens under one profile alone, leave this out"
     )
 
+    which: LossOfStep | LossAmong
     loss: str  # nan, inf or -inf
-    step: int | None = None
-    number: int | None = None
-    losses: int | None = None
 
 
 class OtherNumberOfLosses(Message):

@@ -1,6 +1,6 @@
-"""Words that a record holds in the place of a value."""
+"""Text that stands for a value in a record."""
 
 from __future__ import annotations
 
-# In the place of the value of a variable of the caller's.
+# Stands for the value of a variable of the caller's.
 CALLERS = "the caller's value"
