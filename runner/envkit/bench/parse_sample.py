@@ -13,9 +13,25 @@ from envkit.bench.events import SampleEvent
 from envkit.bench.messages import WorkerEnded, WorkerReported
 from envkit.bench.plan import Arm, Plan
 from envkit.bench.problem_messages import (
-    CommandDiverged, Diverged, LossAmong, LossOfStep, NoDocument, NoEpochEnd, OtherBackend, OtherDigest,
-    OtherDocument, OtherInstances, OtherMode, OtherNumberOfLosses, OtherRanks, OtherStart, OtherTorch,
-    UnknownStart, UnlikeCpus, WorkersReplaced, WorkersStayed,
+    CommandDiverged,
+    Diverged,
+    LossAmong,
+    LossOfStep,
+    NoDocument,
+    NoEpochEnd,
+    OtherBackend,
+    OtherDigest,
+    OtherDocument,
+    OtherInstances,
+    OtherMode,
+    OtherNumberOfLosses,
+    OtherRanks,
+    OtherStart,
+    OtherTorch,
+    UnknownStart,
+    UnlikeCpus,
+    WorkersReplaced,
+    WorkersStayed,
 )  # fmt: skip
 from envkit.checks import process_limit
 from envkit.engines.base import Outcome

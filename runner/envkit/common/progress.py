@@ -20,6 +20,11 @@ NARROW = 70
 EVERY_S = 30.0
 
 
+def say(message: Message) -> None:
+    """Print a message on stderr, in a line of its own."""
+    print(text(message), file=sys.stderr)
+
+
 class Progress(LiveView):
     """Shows blocks and their arms as they are measured."""
 

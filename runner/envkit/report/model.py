@@ -87,7 +87,8 @@ def to_json(summary: Summary, folder: str) -> dict[str, Any]:
     told = [{"label": row.label, **row.text.to_json()} for row in rows if isinstance(row.text, Message)]
     verdicts = {one.arm: verdict.of(summary, one).to_json() for one in summary.comparisons}
     found = {**summary.to_json(), "headline": headline(summary), "verdicts": verdicts, "messages": told}
-    return {**found, "failures": [{**one, "problem": _told(problem_of(one))} for one in found["failures"]]}
+    failures = [{**one, "problem": _told(problem_of(one))} for one in found["failures"]]
+    return {**found, "failures": failures, "data_source": _told(summary.data_source)}
 
 
 def headline(summary: Summary) -> dict[str, Any]:

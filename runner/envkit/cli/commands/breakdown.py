@@ -30,6 +30,7 @@ from envkit.common.machine_lock import machine_lock
 from envkit.common.progress import Progress
 from envkit.common.suggestion import suggestion
 from envkit.engines.base import Outcome
+from envkit.messages import Message
 from envkit.profiles import profile
 from envkit.rendering import text
 from envkit.report import step_tables, terminal, wording
@@ -124,12 +125,12 @@ def run(arguments: argparse.Namespace) -> int:
     return FAILED if unmet else MEASURED
 
 
-def _facts(plan: Plan, source: str, versions: str) -> dict[str, Any]:
+def _facts(plan: Plan, source: Message, versions: str) -> dict[str, Any]:
     return {
         "workload": plan.workload, "modes": plan.options.text(), "steps": plan.training.steps,
         "warmup_steps": plan.training.warmup_steps, "processes": plan.stopping.blocks,
         "engine": plan.reference.engine, "versions": versions, "synthetic_data": plan.training.data == SYNTHETIC,
-        "data_source": source,
+        "data_source": {**source.to_json(), "text": text(source)},
     }  # fmt: skip
 
 
@@ -167,7 +168,7 @@ def _asked(arguments: argparse.Namespace) -> Specification:
     )
 
 
-def _prepare(asked: Specification) -> tuple[Job, str, str]:
+def _prepare(asked: Specification) -> tuple[Job, Message, str]:
     """Return what to start, where its data is from, and the engine's version and its PyTorch's."""
     prepared = prepare(asked)
     about = prepared.context.seen[asked.arms[0].target]
