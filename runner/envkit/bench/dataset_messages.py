@@ -92,10 +92,10 @@ class FolderMissing(Message):
 class ToolTimedOut(Message):
     code = "bench.tool-timed-out"
     severity = Severity.NOTE
-    template = "{tool} did not end in {seconds} s"
+    template = "{tool} did not end in {seconds:g} s"
 
     tool: str
-    seconds: int
+    seconds: float
 
 
 class ToolFailed(Message):
