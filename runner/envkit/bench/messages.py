@@ -25,17 +25,6 @@ class WorkerReported(Message):
     failure: Message | None = None
 
 
-class UnusableRecord(Message):
-    """A record of a run can't be read."""
-
-    code = "bench.unusable-record"
-    template = "{file}[:{line:d}]: {problem}"
-
-    file: str
-    problem: str
-    line: int | None = None
-
-
 class BudgetTooShort(Message):
     """A verdict needs far more time than the budget. ``option`` is the one that gives the budget."""
 
@@ -80,9 +69,10 @@ class VariableNotSet(Message):
 
 class HoldsRun(Message):
     code = "bench.holds-run"
-    template = "{folder}/record.jsonl: holds a run already; continue it with --resume {folder}, or give another folder"
+    template = "{file}: holds a run already; continue it with --resume {folder}, or give another folder"
 
-    folder: str
+    file: str
+    folder: str  # as a shell reads it
 
 
 class FolderNotWritable(Message):

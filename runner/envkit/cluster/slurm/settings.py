@@ -15,6 +15,7 @@ from envkit.bench.specification import Specification
 from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema
+from envkit.rendering import text_of
 from envkit.tuning.specification import TuningSpecification
 
 FILE_NAME = "submit.json"
@@ -110,7 +111,7 @@ class Settings:
         except OSError as error:
             raise InputError(f"{path}: can't be read: {error.strerror}; give the folder of a submission") from None
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise InputError(f"{path}: is not that of a submission ({error}); submit again") from None
+            raise InputError(f"{path}: is not that of a submission ({text_of(error)}); submit again") from None
 
     def command(self, folder: str, place: str) -> list[str]:
         """Return the command that a node's record names. The record is in ``place`` of the submission's ``folder``.
