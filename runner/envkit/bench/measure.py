@@ -17,6 +17,8 @@ from typing import Any
 from envkit.bench import pace, private_values, quality, room, writes
 from envkit.bench.blocks import block_ratios, recorded_design, recorded_lengths, samples, skipped_steps
 from envkit.bench.costs import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
+from envkit.bench.ending_messages import BLOCKS_MEASURED, BUDGET_TOO_SHORT, BUDGET_USED_UP, WORKER_FAILED
+from envkit.bench.ending_messages import NOT_IN_EFFECT as WAS_NOT_IN_EFFECT
 from envkit.bench.interim import standing
 from envkit.bench.job import Job
 from envkit.bench.messages import BlocksFit
@@ -43,10 +45,10 @@ from envkit.messages import Message
 from envkit.stats.sequential import Design, at_look, design, may_stop
 
 # Why a run ended; the reasons that mean it was completed.
-PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", "budget used up", "planned blocks measured", "complete"
+PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", BUDGET_USED_UP, BLOCKS_MEASURED, "complete"
 ENDED = (PRECISE, BUDGET, PLANNED, COMPLETE)
-FAILED, NOT_IN_EFFECT, INTERRUPTED = "a worker failed", "not in effect", "interrupted"
-TOO_SHORT = "the budget is too short"
+FAILED, NOT_IN_EFFECT, INTERRUPTED = WORKER_FAILED, WAS_NOT_IN_EFFECT, "interrupted"
+TOO_SHORT = BUDGET_TOO_SHORT
 KERNEL_TIMEOUT_S = 60.0
 
 

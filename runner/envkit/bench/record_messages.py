@@ -28,7 +28,7 @@ class RecordUnreadable(Message):
 
 
 class RecordUnwritable(Message):
-    """An event can't be written to a record. What was written before is safe."""
+    """An event can't be written to a record. The events before it are safe."""
 
     code = "bench.record-unwritable"
     template = "{file}: can't be written: {reason}"

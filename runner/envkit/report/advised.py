@@ -13,6 +13,7 @@ from envkit.advice.symptoms import CONVOLUTION, MATRIX, MOVING, OTHER, OUTSIDE, 
 from envkit.analysis.summary import Summary
 from envkit.checks.doctor.finding import Finding
 from envkit.profiles import profile
+from envkit.rendering import text
 from envkit.report import cautions, wording
 from envkit.report.parts import Part, Row, Rows, Table
 from envkit.stats.verdict import Verdict
@@ -62,7 +63,9 @@ class Advice:
         return {
             "try_first": self.best.profile if self.best else None,
             "symptoms": self.symptoms.to_json(),
-            "reasons": [{"code": one.code, "seen": one.seen(self.symptoms), "why": one.why} for one in self.reasons],
+            "reasons": [
+                {"code": one.code, "seen": text(one.seen(self.symptoms)), "why": text(one.why)} for one in self.reasons
+            ],
             "expected": [asdict(one) for one in self.expected],
             "unmeasured": list(self.unmeasured),
             "left_out": dict(self.left_out),
@@ -87,7 +90,7 @@ def rows(advice: Advice) -> list[Row]:
         parts = sorted(symptoms.operators.items(), key=lambda one: -one[1])
         seen.append(Row("time", ", ".join(f"{share:.0%} {KINDS[name]}" for name, share in parts if share >= 0.005)))
     held = advice.reasons
-    seen += [Row("why", f"{reason.seen(symptoms)}: {reason.why} ({reason.code})") for reason in held]
+    seen += [Row("why", f"{text(reason.seen(symptoms))}: {text(reason.why)} ({reason.code})") for reason in held]
     if symptoms.threads is not None and symptoms.threads < advice.usable_cpus and not symptoms.helper_cpus:
         seen.append(Row("note", f"it computes with {symptoms.threads} of {advice.usable_cpus} possible threads: {FEW}"))
     if symptoms.cpus < BUSY * advice.usable_cpus and reasons.CROWDED_CPUS not in held:
@@ -182,7 +185,8 @@ def _range(one: Expected) -> str:
 def _because(one: Expected, symptoms: Symptoms) -> str:
     if one.is_worth_trying:
         return _held(one.profile, symptoms) or "trainings like this gained by it"
-    return reasons.why_not(one.profile, symptoms) or "trainings like this did not gain by it"
+    against = reasons.why_not(one.profile, symptoms)
+    return text(against) if against else "trainings like this did not gain by it"
 
 
 def _held(profile: str, symptoms: Symptoms) -> str:
