@@ -25,6 +25,7 @@ from envkit.cli.measuring import Invocation
 from envkit.cli.measuring_options import BUDGET_S
 from envkit.common.errors import MEASURED, InputError
 from envkit.engines.base import PROJECT, EngineOptions
+from envkit.rendering import text
 from envkit.report import certainty, lines, terminal
 from rich.table import Table
 from rich.text import Text
@@ -186,8 +187,8 @@ def _tell(folder: Path, path: Path) -> None:
     out.print(table)
     out.print()
     notes = _notes(summary, rows)
-    for label, text in notes:
-        terminal.item(out, label, text)
+    for label, note in notes:
+        terminal.item(out, label, note)
     samples = [event for event in events if event["event"] == "sample"]
     heading = page.heading("The book's table on this machine", QUESTION, samples, lines.machine(summary))
     how = HOW.format(engine=summary.plan.reference.engine, record=_shown(folder))
@@ -205,7 +206,7 @@ def _notes(summary: Summary, rows: Sequence[Row]) -> list[tuple[str, str]]:
     plan = summary.plan
     trainings = f"{plan.epochs} epoch{'' if plan.epochs == 1 else 's'}"
     notes = [("trained", f"{trainings} in {max(row.measured.samples for row in rows)} fresh process(es) of each, in "
-                         f"random order; data: {summary.data_source}")]  # fmt: skip
+                         f"random order; data: {text(summary.data_source)}")]  # fmt: skip
     if plan.epochs != EPOCHS:
         notes.append(("short", f"the book trains {EPOCHS} epochs: neither times nor accuracies compare with its own"))
     if plan.one_run_each:

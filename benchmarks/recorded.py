@@ -74,7 +74,7 @@ def require_same(folder: Path, settings: Mapping[str, tuple[object, object]], op
 
 def data(summary: Summary) -> str:
     """What was trained on, without where it lies."""
-    return {SYNTHETIC: SYNTHETIC, GENERATED: summary.data_source}.get(summary.plan.training.data, "Fashion-MNIST")
+    return {SYNTHETIC: SYNTHETIC, GENERATED: text(summary.data_source)}.get(summary.plan.training.data, "Fashion-MNIST")
 
 
 def shown(name: str, alternative: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from envkit import __version__
 from envkit.bench import seal as seals
+from envkit.bench.dataset_messages import FOLDER, FromPlace
 from envkit.bench.plan import Arm
 from envkit.bench.record import FILE_NAME, SCHEMA
 from envkit.checks.sample_effect import check_sample
@@ -45,7 +46,7 @@ def run_event(arms: list[dict[str, str]], time: float = BEGUN, **plan: Any) -> d
         "cwd": str(Path.cwd()), "specification": None,
         "plan": plan_of([Arm(**one) for one in arms], **plan).to_json(),
         "engines": engines,
-        "data_source": "folder /data",
+        "data_source": FromPlace(FOLDER, "/data").to_json(),
         "environments": {name: environment.to_json() for name, environment in environments.items()},
         "commands": {one["name"]: f"env -i {one['name']}" for one in arms},
         "findings": [], "calibration": None, "removed_variables": {}, "allowed_variables": {},

@@ -8,6 +8,7 @@ from typing import Any
 
 from envkit import __version__
 from envkit.analysis.summary import summarise
+from envkit.bench.dataset_messages import FOLDER, FromPlace
 from envkit.bench.plan import Arm
 from envkit.bench.record import SCHEMA, Event
 from envkit.profiles.environment import Environment
@@ -67,7 +68,7 @@ def events_of(
         "specification": None,
         "plan": fixed.to_json(),
         "engines": {"local": {"engine": engine, "inspection": inspection([], {})}},
-        "data_source": "folder /data",
+        "data_source": FromPlace(FOLDER, "/data").to_json(),
         "environments": {name: environment.to_json() for name, environment in environments.items()},
         "commands": {arm.name: f"env -i {arm.name}" for arm in arms},
         "findings": [],

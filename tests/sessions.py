@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.bench import record
+from envkit.engines.messages import ExitStatus
 
 from tests import records
 
@@ -47,7 +48,7 @@ def session(
                 seconds = reference_kernel_s * machine * generator.lognormvariate(0, noise)
                 where = {"time": event["time"], "block": event["block"], "worker_seconds": 1.2}
                 if event["block"] in no_reference_kernel_in:
-                    failure = {"problem": "exit status 1", "stderr": ""}
+                    failure = {"problem": ExitStatus(1).to_json(), "stderr": ""}
                     events.append({"event": "reference-kernel-failure", **where, **failure})
                 else:
                     reading = {"seconds": seconds, "digest": reference_kernel}

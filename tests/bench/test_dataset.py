@@ -10,20 +10,46 @@ from pathlib import Path
 
 import pytest
 from envkit.bench import dataset
+from envkit.bench.dataset_messages import (
+    CACHE,
+    FOLDER,
+    PACKAGE,
+    PUBLISHER,
+    SYSTEM_FOLDER,
+    CacheEmpty,
+    CacheUnwritable,
+    DownloadFailed,
+    FileDamaged,
+    FileDiffers,
+    FileMissing,
+    FolderMissing,
+    FromPlace,
+    NoPackage,
+    NoPackageTools,
+    NoSource,
+    NotInFolder,
+    SyntheticInstead,
+    SyntheticUsed,
+    ToolFailed,
+    ToolTimedOut,
+)  # fmt: skip
 from envkit.common.errors import InputError
+from envkit.messages import Message
+from envkit.rendering import text
 from envkit.worker.fashion_mnist import SHA256
 
 NAMES = tuple(SHA256)
 IMAGES = NAMES[0]
+DEBIAN = FromPlace(PACKAGE, "dataset-fashion-mnist_0.1_all")
 
 
 @dataclass
 class Search:
-    """A search for four small ``files`` that pass for the published ones; ``said`` is what was told on the way."""
+    """A search for four small ``files`` that pass for the published ones; ``said`` has the messages on the way."""
 
     files: dict[str, bytes]
     cache: Path
-    said: list[str] = field(default_factory=list)
+    said: list[Message] = field(default_factory=list)
 
     def find(self, named: object = None) -> dataset.DataSet:
         self.said.clear()
@@ -41,7 +67,7 @@ class Search:
 
     def sources(self) -> list[str]:
         """The sources that were asked in vain, in order."""
-        return [line.split(": ")[1] for line in self.said if not line.startswith("data: no source")]
+        return [one.source for one in self.said if one != SyntheticInstead()]
 
 
 @pytest.fixture
@@ -86,8 +112,8 @@ def package_tools(tools, search, tmp_path):
             "dpkg-deb": f'test "$1" = -x -a -f "$2" || exit 2\nout="$3{dataset.SYSTEM_FOLDER}"\n'
             f'/bin/mkdir -p "$out" && /bin/cp {content}/* "$out"',
         }
-        for name, text in scripts.items():
-            (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        for name, script in scripts.items():
+            (tools / name).write_text(f"#!/bin/sh\n{script}\n")
             (tools / name).chmod(0o755)
         return log
 
@@ -138,7 +164,7 @@ def contents(folder):
 
 def test_named_folder_of_decompressed_files_is_used_where_it_is(search, tmp_path):
     folder = search.fill(tmp_path / "mine")
-    assert search.find(folder) == dataset.DataSet(str(folder), f"folder {folder}")
+    assert search.find(folder) == dataset.DataSet(str(folder), FromPlace(FOLDER, str(folder)))
     assert not search.cache.exists()
 
 
@@ -154,7 +180,7 @@ def test_named_folder_of_compressed_files_is_decompressed_into_the_cache(search,
     for name in not_compressed:
         (folder / f"{name}.gz").unlink()
         (folder / name).write_bytes(search.files[name])
-    assert search.find(folder) == dataset.DataSet(str(search.cache), f"folder {folder}")
+    assert search.find(folder) == dataset.DataSet(str(search.cache), FromPlace(FOLDER, str(folder)))
     assert contents(search.cache) == search.files
     # a container's user can read them
     assert {path.stat().st_mode & 0o777 for path in search.cache.iterdir()} == {0o644}
@@ -181,12 +207,12 @@ def not_gzip(path):
 @pytest.mark.parametrize(
     ("level", "damage", "problem"),
     [
-        (None, wrong, f"{IMAGES}: not the published file: SHA-256 of the content is "),
-        (6, truncated, f"{IMAGES}.gz: corrupt or truncated"),
-        (6, flipped, f"{IMAGES}.gz: "),
-        (6, not_gzip, f"{IMAGES}.gz: corrupt or truncated"),
-        (None, Path.unlink, f"{IMAGES}[.gz]: no such file"),
-        (6, Path.unlink, f"{IMAGES}[.gz]: no such file"),
+        (None, wrong, (FileDiffers, IMAGES)),
+        (6, truncated, (FileDamaged, f"{IMAGES}.gz")),
+        (6, flipped, ((FileDamaged, FileDiffers), f"{IMAGES}.gz")),
+        (6, not_gzip, (FileDamaged, f"{IMAGES}.gz")),
+        (None, Path.unlink, (FileMissing, IMAGES)),
+        (6, Path.unlink, (FileMissing, IMAGES)),
     ],
 )
 def test_named_folder_with_a_bad_file_is_refused_by_the_files_name(search, tmp_path, level, damage, problem):
@@ -194,15 +220,17 @@ def test_named_folder_with_a_bad_file_is_refused_by_the_files_name(search, tmp_p
     damage(folder / (IMAGES if level is None else f"{IMAGES}.gz"))
     with pytest.raises(InputError) as caught:
         search.find(folder)
-    message = str(caught.value)
-    assert message.startswith(f"--data {folder}: {folder}/{problem}")
-    assert message.endswith("; give a folder with the four files of Fashion-MNIST")
+    message, (kind, file) = caught.value.message, problem
+    assert isinstance(message, NotInFolder)
+    assert isinstance(message.problem, kind)
+    assert (message.folder, message.problem.file) == (str(folder), str(folder / file))
     assert not search.cache.exists() or not list(search.cache.iterdir())
 
 
 def test_named_folder_that_does_not_exist(search, tmp_path):
-    with pytest.raises(InputError, match=f"--data {tmp_path}/none: {tmp_path}/none: no such folder; give a folder"):
+    with pytest.raises(InputError) as caught:
         search.find(f"{tmp_path}/none")
+    assert caught.value.message == NotInFolder(f"{tmp_path}/none", FolderMissing(f"{tmp_path}/none"))
 
 
 def test_synthetic_when_asked_for(search):
@@ -214,8 +242,9 @@ def test_a_cache_that_cannot_be_written(search, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("x")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     folder = search.fill(tmp_path / "mine", 6)
-    with pytest.raises(InputError, match=r"the data set can't be cached there: .*; set XDG_CACHE_HOME to a folder"):
+    with pytest.raises(InputError) as caught:
         search.find(folder)
+    assert caught.value.message == CacheUnwritable(f"{tmp_path}/file/envkit/fashion-mnist", "Not a directory")
 
 
 def test_a_relative_cache_folder_is_ignored_as_the_xdg_specification_says(monkeypatch, tmp_path):
@@ -230,23 +259,23 @@ def test_a_relative_cache_folder_is_ignored_as_the_xdg_specification_says(monkey
 def test_cache_before_system_folder(search):
     search.fill(dataset.SYSTEM_FOLDER)
     search.fill(search.cache)
-    assert search.find() == dataset.DataSet(str(search.cache), f"cache {search.cache}")
+    assert search.find() == dataset.DataSet(str(search.cache), FromPlace(CACHE, str(search.cache)))
     assert search.said == []
 
 
 def test_system_folder_before_package_and_publisher(search, package_tools, publisher):
     log, asked = package_tools(), publisher(search.compressed())
     search.fill(dataset.SYSTEM_FOLDER, 6)
-    assert search.find() == dataset.DataSet(str(search.cache), f"system folder {dataset.SYSTEM_FOLDER}")
+    assert search.find() == dataset.DataSet(str(search.cache), FromPlace(SYSTEM_FOLDER, str(dataset.SYSTEM_FOLDER)))
     assert contents(search.cache) == search.files
     assert not log.exists()
     assert asked == []
-    assert search.said == [f"data: cache: {search.cache}: nothing there yet"]
+    assert search.said == [NoSource(CACHE, CacheEmpty(str(search.cache)))]
 
 
 def test_package_before_publisher(search, package_tools, publisher):
     log, asked = package_tools(), publisher(search.compressed())
-    assert search.find() == dataset.DataSet(str(search.cache), "Debian package dataset-fashion-mnist_0.1_all")
+    assert search.find() == dataset.DataSet(str(search.cache), DEBIAN)
     assert contents(search.cache) == search.files
     assert len(log.read_text().splitlines()) == 1
     assert asked == []
@@ -255,27 +284,28 @@ def test_package_before_publisher(search, package_tools, publisher):
 
 def test_publisher_last(search, publisher):
     asked = publisher(search.compressed())
-    assert search.find() == dataset.DataSet(str(search.cache), f"publisher {dataset.PUBLISHER}")
+    assert search.find() == dataset.DataSet(str(search.cache), FromPlace(PUBLISHER, dataset.PUBLISHER))
     assert contents(search.cache) == search.files
     assert asked == [f"/data/{name}.gz" for name in NAMES]
     assert search.sources() == ["cache", "system folder", "Debian package"]
-    assert "apt-get or dpkg-deb is not on this machine" in search.said[2]
+    assert search.said[2].problem == NoPackageTools()
 
 
 def test_second_time_from_the_cache(search, publisher):
     publisher(search.compressed())
     search.find()
     asked = publisher({})
-    assert search.find().source == f"cache {search.cache}"
+    assert search.find().source == FromPlace(CACHE, str(search.cache))
     assert asked == []
 
 
 def test_synthetic_in_loud_words_when_nothing_answers(search):
     data = search.find()
     assert data.synthetic
-    assert data.source == "synthetic, because no source of Fashion-MNIST could be reached"
+    assert data.source == SyntheticUsed()
     assert search.sources() == ["cache", "system folder", "Debian package", "publisher"]
-    assert search.said[-1] == "data: no source has Fashion-MNIST: a SYNTHETIC set of the same shapes is used"
+    assert search.said[-1] == SyntheticInstead()
+    assert "SYNTHETIC" in text(search.said[-1])
 
 
 # --- each source going wrong: the next one is asked ---
@@ -285,7 +315,8 @@ def test_a_corrupt_file_in_the_cache_is_named_and_replaced(search):
     search.fill(dataset.SYSTEM_FOLDER, 6)
     truncated(search.fill(search.cache) / IMAGES)
     assert search.find().location == str(search.cache)
-    assert f"{search.cache}/{IMAGES}: not the published file" in search.said[0]
+    assert isinstance(search.said[0].problem, FileDiffers)
+    assert search.said[0].problem.file == f"{search.cache}/{IMAGES}"
     assert contents(search.cache) == search.files
 
 
@@ -298,13 +329,14 @@ def test_compressed_files_in_the_cache_are_not_given_to_the_worker(search):
 def test_a_corrupt_file_in_the_system_folder_is_named(search, publisher):
     publisher(search.compressed())
     truncated(search.fill(dataset.SYSTEM_FOLDER, 6) / f"{IMAGES}.gz")
-    assert search.find().source.startswith("publisher")
-    assert f"{IMAGES}.gz: corrupt or truncated" in search.said[1]
+    assert search.find().source.kind == PUBLISHER
+    assert isinstance(search.said[1].problem, FileDamaged)
+    assert search.said[1].problem.file == f"{dataset.SYSTEM_FOLDER}/{IMAGES}.gz"
 
 
 def test_package_with_lists_of_its_own_where_the_system_has_none(search, package_tools):
     log = package_tools(without_lists=True)
-    assert search.find().source == "Debian package dataset-fashion-mnist_0.1_all"
+    assert search.find().source == DEBIAN
     first, update, second = log.read_text().splitlines()
     assert first.endswith("download dataset-fashion-mnist")
     assert update.endswith("update")
@@ -317,9 +349,10 @@ def test_package_with_lists_of_its_own_where_the_system_has_none(search, package
 @pytest.mark.parametrize(
     ("script", "timeout_s", "said"),
     [
-        ("echo warning >&2; echo E: no network >&2; exit 100", 120, "apt-get failed: E: no network"),
-        ("exit 0", 120, "apt-get download dataset-fashion-mnist left no package"),
-        ("exec /bin/sleep 60", 0.2, "apt-get did not end in 0.2 s"),
+        ("echo warning >&2; echo E: no network >&2; exit 100", 120, ToolFailed("apt-get", "E: no network")),
+        ("exit 100", 120, ToolFailed("apt-get")),
+        ("exit 0", 120, NoPackage("dataset-fashion-mnist")),
+        ("exec /bin/sleep 60", 0.2, ToolTimedOut("apt-get", 0.2)),
     ],
 )
 def test_package_tools_that_bring_nothing_say_why(search, package_tools, tools, monkeypatch, script, timeout_s, said):
@@ -327,23 +360,25 @@ def test_package_tools_that_bring_nothing_say_why(search, package_tools, tools, 
     (tools / "apt-get").write_text(f"#!/bin/sh\n{script}\n")
     monkeypatch.setattr(dataset, "APT_TIMEOUT_S", timeout_s)
     assert search.find().synthetic
-    assert search.said[2] == f"data: Debian package: {said}"
+    assert search.said[2] == NoSource(PACKAGE, said)
 
 
 @pytest.mark.parametrize(
     ("changed", "missing_bytes", "said"),
     [
-        ({f"{NAMES[3]}.gz": None}, 0, f"/data/{NAMES[3]}.gz: HTTP Error 404"),
-        ({f"{IMAGES}.gz": gzip.compress(b"something else")}, 0, f"{IMAGES}.gz: not the published file"),
-        ({}, 5, f"/data/{IMAGES}.gz: "),
+        ({f"{NAMES[3]}.gz": None}, 0, (DownloadFailed, f"/data/{NAMES[3]}.gz: HTTP Error 404")),
+        ({f"{IMAGES}.gz": gzip.compress(b"something else")}, 0, (FileDiffers, f"{IMAGES}.gz: not the published file")),
+        ({}, 5, (DownloadFailed, f"/data/{IMAGES}.gz: ")),
     ],
     ids=["without a file", "damaged", "cut short"],
 )
 def test_a_publisher_that_fails_is_named_with_its_file(search, publisher, changed, missing_bytes, said):
     publisher({**search.compressed(), **changed}, missing_bytes)
     assert search.find().synthetic
-    assert search.said[3].startswith("data: publisher: ")
-    assert said in search.said[3]
+    kind, words = said
+    assert search.said[3].source == PUBLISHER
+    assert isinstance(search.said[3].problem, kind)
+    assert words in text(search.said[3])
     assert list(search.cache.glob("*")) == []
 
 

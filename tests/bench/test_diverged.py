@@ -9,6 +9,8 @@ import pytest
 from envkit.analysis.summary import summarise
 from envkit.bench import record
 from envkit.bench.parse_sample import diverged, parse_sample
+from envkit.bench.problem_messages import CommandDiverged, Diverged, LossAmong, WarmingUp
+from envkit.bench.problems import problem_of
 from envkit.engines.base import Outcome
 from envkit.worker.modes import Options
 
@@ -46,8 +48,7 @@ def test_the_first_look_is_enough(bench, simulation, instant, events):
     result = bench("mine")
     assert (result.returncode, events("sample")) == (1, [])
     (failure,) = events("failure")
-    assert failure["problem"].startswith("diverged: the loss of step 1 is inf, so that its speed says nothing; ")
-    assert failure["problem"].endswith(" (warming up)")
+    assert problem_of(failure) == WarmingUp(Diverged(1, "inf"))
 
 
 def test_a_run_that_is_resumed_without_it_goes_on(bench, cli, simulation, instant, run_folder):
@@ -68,13 +69,12 @@ def test_what_learns_or_has_nothing_to_learn(losses):
 def test_each_of_those_that_are_none(loss):
     document, problem = parsed([2.3, loss, loss], warmup_step_s=[0.1] * 5)
     assert document is None
-    assert problem.startswith(f"diverged: the loss of step 7 is {loss}, so that its speed says nothing; ")
+    assert problem == Diverged(7, str(loss))
 
 
 def test_a_users_command_is_told_something_else():
     own = {"digests": {"command": "a"}, "step_s": [1.0], "losses": [2.3, math.nan]}
-    fix = "lower its learning rate or, where it happens under one profile alone, leave this out"
-    assert diverged(own, Options()) == f"diverged: loss 2 of 2 is nan, so that its speed says nothing; {fix}"
+    assert diverged(own, Options()) == CommandDiverged(LossAmong(2, 2), "nan")
 
 
 def test_a_record_that_has_them_from_an_earlier_version_is_read(bench, cli, simulation, instant, run_folder):

@@ -10,9 +10,14 @@ import time
 import pytest
 from envkit.bench import record
 from envkit.bench.blocks import samples as recorded_samples
+from envkit.bench.messages import WorkerEnded
 from envkit.bench.parse_sample import parse_sample
+from envkit.bench.problem_messages import NoDocument, OtherDigest, OtherDocument, OtherTorch
+from envkit.bench.problems import problem_of
 from envkit.common import progress
 from envkit.engines.base import Outcome
+from envkit.engines.messages import ExitStatus, Killed
+from envkit.rendering import text
 from envkit.worker.modes import Options
 
 from tests.processes import gone
@@ -182,13 +187,13 @@ def test_not_in_effect_later_on_takes_back_the_speedup(bench, simulation, instan
 @pytest.mark.parametrize(
     ("behaviour", "problem"),
     [
-        ({"does": "signal", "signal": signal.SIGKILL}, "was killed by signal SIGKILL"),
-        ({"does": "signal", "signal": signal.SIGSEGV}, "was killed by signal SIGSEGV"),
-        ({"does": "exit", "status": 3}, "ended with exit status 3"),
-        ({"does": "print", "text": '{"seconds": 1.0, "step_s"'}, "printed no JSON document"),
-        ({"does": "print", "text": ""}, "printed no JSON document"),
-        ({"does": "print", "text": "[1, 2]"}, "printed another document"),
-        ({"does": "print", "text": "{}"}, "printed another document"),
+        ({"does": "signal", "signal": signal.SIGKILL}, WorkerEnded(Killed("SIGKILL"))),
+        ({"does": "signal", "signal": signal.SIGSEGV}, WorkerEnded(Killed("SIGSEGV"))),
+        ({"does": "exit", "status": 3}, WorkerEnded(ExitStatus(3))),
+        ({"does": "print", "text": '{"seconds": 1.0, "step_s"'}, NoDocument()),
+        ({"does": "print", "text": ""}, NoDocument()),
+        ({"does": "print", "text": "[1, 2]"}, OtherDocument()),
+        ({"does": "print", "text": "{}"}, OtherDocument()),
     ],
 )
 def test_a_worker_that_fails_is_recorded_and_reported(bench, simulation, events, request, behaviour, problem):
@@ -200,10 +205,10 @@ def test_a_worker_that_fails_is_recorded_and_reported(bench, simulation, events,
     assert result.returncode == 1
     (failure,) = events("failure")
     assert (failure["block"], failure["arm"]) == (1, "mine")
-    assert problem in failure["problem"]
+    assert problem_of(failure) == problem
     assert failure["worker_seconds"] > 0
     assert "the last words" in failure["stderr"]
-    assert f"Failed    block 2, mine: the worker {problem}" in result.stdout
+    assert f"Failed    block 2, mine: the worker {text(problem)}" in result.stdout
     assert len(simulation.starts()) == len(events("sample", "failure"))
     assert events()[-1]["reason"] == "a worker failed"
 
@@ -212,8 +217,7 @@ def test_workers_must_run_the_same_torch(bench, simulation, instant, events):
     simulation.worker("mine", evidence={"torch": {"version": "2.14.0"}})
     assert bench("mine").returncode == 1
     (failure,) = events("failure")
-    said = "its torch is {}, and that of earlier samples was {}; start a new run"
-    assert failure["problem"] in (said.format("2.13.0", "2.14.0"), said.format("2.14.0", "2.13.0"))
+    assert problem_of(failure) in (OtherTorch("2.13.0", "2.14.0"), OtherTorch("2.14.0", "2.13.0"))
 
 
 @pytest.mark.parametrize("name", ["code", "data", "initial weights"])
@@ -221,7 +225,9 @@ def test_workers_must_run_the_same_code_data_and_weights(bench, simulation, inst
     simulation.worker("mine", digests={name.replace(" ", "_"): "f" * 64})
     assert bench("mine").returncode == 1
     (failure,) = events("failure")
-    assert failure["problem"].startswith(f"its {name} differs from that of earlier samples (")
+    problem = problem_of(failure)
+    assert isinstance(problem, OtherDigest)
+    assert problem.name == name
     assert failure["block"] == 0
 
 

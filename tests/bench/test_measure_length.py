@@ -159,7 +159,7 @@ def test_in_a_job_of_slurms_a_run_takes_no_longer_than_the_job(bench, instant, s
 def test_without_a_budget_the_run_goes_on_until_there_is_an_interval(cli, bench_arguments, instant, events):
     instant.takes_s = 60.0
     result = cli(*without_budget(bench_arguments))
-    assert "envkit: one block takes 119 s: a verdict needs 6 blocks, about 14 minutes in all" in result.stderr
+    assert "envkit: one block takes 1 min 59 s: a verdict needs 6 blocks, about 14 minutes in all" in result.stderr
     assert "going on until then" in result.stderr
     assert "no interference detected in 6 blocks" in result.stdout
     assert spent(events()) > BUDGET_S

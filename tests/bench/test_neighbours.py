@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from envkit.bench.messages import BesidePrograms, Program
 from envkit.bench.neighbours import Neighbours, Process, busiest, processes
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -73,5 +74,5 @@ def test_it_is_said_once_after_two_disturbed_blocks_in_a_row(hit, said_after):
         events.append({"event": "sample", "block": block, "arm": "mine", "seconds": 1.0, "usage": usage})
         if (seen := lookout.after_block(events, block)) is not None:
             said.append(block)
-            assert seen.words.startswith("other programs use 1 of 2 CPUs beside this run")
+            assert seen.message == BesidePrograms(1.0, 2, tuple(Program(**one) for one in seen.programs))
     assert said == [said_after] * (said_after is not None)

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from envkit.bench.private_values import CALLERS, hidden
+from envkit.bench.messages import WorkerReported
+from envkit.bench.private_values import hidden
+from envkit.bench.problem_messages import NoDocument, WarmingUp, Written, WroteOutside
+from envkit.bench.problems import restored
+from envkit.bench.value_messages import CALLERS
+from envkit.engines.messages import NotStarted
+from envkit.worker.messages import TorchrunFailed
 
 SECRET = "s3cr3t-value"
 
@@ -84,4 +90,20 @@ def test_a_check_says_that_the_callers_value_was_expected(key):
 )
 def test_parts_of_values_in_what_a_program_printed(printed, left):
     kept = {"TOKEN": SECRET, "PIN": "9Zq7", "LD_LIBRARY_PATH": "/usr/local/cuda", "TWO": "a line of it\nand another"}
-    assert hidden({"problem": printed, "stderr": printed}, kept, {}) == {"problem": left, "stderr": left}
+    assert hidden({"reason": printed, "stderr": printed}, kept, {}) == {"reason": left, "stderr": left}
+    quoting, without = (
+        WorkerReported(TorchrunFailed("RendezvousError", one), NotStarted(one)).to_json() for one in (printed, left)
+    )
+    assert hidden({"problem": quoting}, kept, {}) == {"problem": without}
+
+
+def test_items_of_a_problems_fields_are_hidden_too():
+    problem, left = (WroteOutside("/x", Written(1, 7, (f"at {one}", "b"))) for one in (SECRET, "$TOKEN"))
+    assert restored(hidden({"problem": problem.to_json()}, {"TOKEN": SECRET}, {})["problem"]) == left
+
+
+@pytest.mark.parametrize("value", ["bench.no-document", "no-document", "warning", "problem"])
+def test_a_value_like_the_kits_own_words_does_not_make_a_problem_unreadable(value):
+    problem = WarmingUp(NoDocument())
+    found = hidden({"problem": problem.to_json()}, {"TOKEN": value, "problem": "x", "code": "y"}, {})
+    assert restored(found["problem"]) == problem

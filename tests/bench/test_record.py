@@ -8,8 +8,21 @@ from pathlib import Path
 
 import pytest
 from envkit.bench import record
-from envkit.bench.messages import UnusableRecord
+from envkit.bench.messages import HoldsRun
 from envkit.bench.record import FILE_NAME, SCHEMA, Record, RecordFull
+from envkit.bench.record_messages import (
+    DamagedLine,
+    NoSchema,
+    NotLockable,
+    NotReopened,
+    NoWholeLine,
+    OtherKind,
+    OtherRunner,
+    RecordUnreadable,
+    RecordUnwritable,
+    ResultsUnwritable,
+    UnusableRecord,
+)  # fmt: skip
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema
 
@@ -56,23 +69,19 @@ def test_missing_folders_are_made(tmp_path):
 
 def test_a_second_run_in_the_same_folder_is_refused(folder):
     before = (folder / FILE_NAME).read_bytes()
-    with pytest.raises(InputError, match=f"holds a run already; continue it with --resume {folder}, or give another"):
-        Record.create(folder)
+    assert refusal(Record.create, folder) == HoldsRun(str(folder / FILE_NAME), str(folder))
     assert (folder / FILE_NAME).read_bytes() == before
 
 
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(InputError, match=r"results can't be written there: .*; give another folder with --output"):
-        Record.create(tmp_path / "file/run")
+    there = tmp_path / "file/run"
+    assert refusal(Record.create, there) == ResultsUnwritable(str(there), "File exists")
 
 
 def test_a_record_that_is_being_written_is_not_reopened(folder):
-    with (
-        Record.reopen(folder),
-        pytest.raises(InputError, match="another runner is writing to it; wait for it, or give another folder"),
-    ):
-        Record.reopen(folder)
+    with Record.reopen(folder):
+        assert refusal(Record.reopen, folder) == OtherRunner(str(folder / FILE_NAME))
     with Record.reopen(folder):
         pass  # free again
 
@@ -93,13 +102,12 @@ def test_a_last_line_cut_short_is_left_out_and_then_overwritten(folder, cut):
 
 
 def test_reopening_what_is_not_there(tmp_path):
-    with pytest.raises(InputError, match=f"--resume {tmp_path}: {FILE_NAME} can't be opened: No such file"):
-        Record.reopen(tmp_path)
+    assert refusal(Record.reopen, tmp_path) == NotReopened(str(tmp_path), FILE_NAME, "No such file or directory")
 
 
 def test_reading_what_is_not_there(tmp_path):
-    with pytest.raises(InputError, match="can't be read: No such file or directory; give the folder of a run"):
-        record.read(tmp_path / "none")
+    found = refusal(record.read, tmp_path / "none")
+    assert found == RecordUnreadable(f"{tmp_path}/none/{FILE_NAME}", "No such file or directory")
 
 
 @pytest.mark.parametrize("line", [b'{"event": "sample", "sec', b"", b"[]", b'{"event": "sample", "seconds": \xff\xfe}'])
@@ -107,18 +115,22 @@ def test_reading_what_is_not_there(tmp_path):
 def test_a_damaged_line_is_named(folder, number, line):
     damage(folder, number, line)
     found = refusal(record.read, folder)
-    assert (found.file, found.line) == (str(folder / FILE_NAME), number)
-    assert found.problem.startswith("damaged line")
+    assert found == UnusableRecord(str(folder / FILE_NAME), DamagedLine(), number)
 
 
 @pytest.mark.parametrize(
-    "content", ["", '{"event": "run"', '{"event": "sample"}\n', "{}\n", '{"event": "run", "plan": {}}\n']
+    ("content", "problem"),
+    [
+        ("", NoWholeLine()),
+        ('{"event": "run"', NoWholeLine()),
+        ('{"event": "sample"}\n', OtherKind("run")),
+        ("{}\n", OtherKind("run")),
+        ('{"event": "run", "plan": {}}\n', NoSchema()),
+    ],
 )
-def test_a_file_that_is_no_record(tmp_path, content):
+def test_a_file_that_is_no_record(tmp_path, content, problem):
     (tmp_path / FILE_NAME).write_text(content)
-    found = refusal(record.read, tmp_path)
-    assert isinstance(found, UnusableRecord)
-    assert found.problem.startswith("is not the record of a run")
+    assert refusal(record.read, tmp_path) == UnusableRecord(str(tmp_path / FILE_NAME), problem)
 
 
 @pytest.mark.parametrize("schema", [-1, 0, SCHEMA + 1])
@@ -134,7 +146,7 @@ def test_a_record_of_another_schema_is_refused_before_its_other_lines_are_read(f
 @pytest.mark.parametrize("schema", [None, True, "3", 2.0])
 def test_a_schema_that_is_no_number(folder, schema):
     damage(folder, 1, json.dumps({"event": "run", "schema": schema}).encode())
-    assert "(its first line has no number as its schema)" in refusal(record.read, folder).problem
+    assert refusal(record.read, folder).problem == NoSchema()
 
 
 def rewritten(folder, change):
@@ -207,9 +219,8 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    why = "can't be locked against a second runner: No locks available; give a folder on another file system"
-    with pytest.raises(InputError, match=why):
-        Record.create(tmp_path / "run")
+    file = tmp_path / "run" / FILE_NAME
+    assert refusal(Record.create, tmp_path / "run") == NotLockable(str(file), "No locks available")
 
 
 def test_a_full_disk_leaves_the_file_as_it_was(folder, monkeypatch):
@@ -227,8 +238,9 @@ def test_a_full_disk_leaves_the_file_as_it_was(folder, monkeypatch):
     with Record.reopen(folder) as opened:
         with monkeypatch.context() as patch:
             patch.setattr(os, "write", half_then_full)
-            with pytest.raises(RecordFull, match=f"{folder}/{FILE_NAME}: can't be written: No space left on device"):
+            with pytest.raises(RecordFull) as error:
                 opened.append("sample", seconds=3.5)
+        assert error.value.message == RecordUnwritable(str(folder / FILE_NAME), "No space left on device")
         assert len(calls) == 2
         assert (folder / FILE_NAME).read_bytes() == before
         opened.append("sample", seconds=4.5)  # there is room again

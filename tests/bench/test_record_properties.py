@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from envkit.bench import record
 from envkit.bench.record import FILE_NAME, SCHEMA, Record
+from envkit.bench.record_messages import NoWholeLine
 from envkit.common.errors import InputError
 from envkit.rendering import text_of
 from hypothesis import example, given, settings
@@ -83,7 +84,7 @@ def test_the_beginning_of_a_record_has_the_beginning_of_its_events(folder, appen
     if whole == 0:
         with pytest.raises(InputError) as caught:
             record.read(folder)
-        assert "it has no whole line; start the run again" in caught.value.message.problem
+        assert caught.value.message.problem == NoWholeLine()
     else:
         assert record.read(folder) == returned[:whole]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from envkit.bench import record
+from envkit.engines.messages import ExitStatus
 
 from tests import records
 from tests.cluster.fleet.nodes import fleet, node
@@ -35,7 +36,7 @@ RECORDS = {
     "loader's grid": test_grid.events,
     "loader's epochs": test_epoch_ends.events,
     "until a target": lambda: trained(others=LONG_NAMES),
-    "failed": lambda: failed(events_of(), problem="ended with exit status 3", stderr=f"Error: {'x' * 300}\n"),
+    "failed": lambda: failed(events_of(), problem=ExitStatus(3), stderr=f"Error: {'x' * 300}\n"),
     "not in effect": lambda: events_of(mine=NOT_IN_EFFECT),
     "nothing measured": lambda: events_of(blocks=0, ended=None),
     "baseline alone": lambda: records.run_events(records.arm("baseline")),

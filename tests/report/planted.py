@@ -6,11 +6,15 @@ from typing import Any
 
 from envkit.bench.measure import FAILED
 from envkit.bench.record import Event
+from envkit.engines.messages import Killed
+from envkit.messages import Message
 
 # What workers see of themselves that were to run with GNU's OpenMP.
 NOT_IN_EFFECT = {"evidence": {"openmp": {"runtime": "intel"}}}
 NOT_VERIFIED = {"evidence": {"openmp": {"runtime": None, "not_verified": {"runtime": "two answer for it"}}}}
 OTHER_LOSSES = {"losses": [3.0, 2.299, 2.298]}
+
+KILLED = Killed("SIGKILL")
 
 
 def disturbed(events: list[Event], *blocks: int, arm: str = "mine", **usage: Any) -> list[Event]:
@@ -22,12 +26,12 @@ def disturbed(events: list[Event], *blocks: int, arm: str = "mine", **usage: Any
 
 
 def failed(
-    events: list[Event], arm: str = "mine", block: int = 6, problem: str = "was killed", stderr: str = ""
+    events: list[Event], arm: str = "mine", block: int = 6, problem: Message = KILLED, stderr: str = ""
 ) -> list[Event]:
     """The run ended as a worker of ``arm`` failed."""
     begun = [event for event in events if event["event"] != "end"]
     time = begun[-1]["time"]
-    failure = {"time": time, "block": block, "arm": arm, "problem": problem, "stderr": stderr}
+    failure = {"time": time, "block": block, "arm": arm, "problem": problem.to_json(), "stderr": stderr}
     return [*begun, {"event": "failure", **failure}, {"event": "end", "time": time, "reason": FAILED}]
 
 

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import pytest
 from envkit import __version__
 from envkit.bench import record
+from envkit.engines.messages import ExitStatus
 from envkit.report import html, pictures
 from envkit.report.parts import Drawing, Note, Report, Row, Rows, Section, Table
 
@@ -164,7 +165,7 @@ def test_every_arm_is_in_the_table(page):
           "certainty": "7 (complete)", "summary": "envkit exec mine.yaml -- python train.py"}),
         (events_of(plan={"data": "synthetic"}), {"cautions": "SYNTHETIC DATA: "}),
         (disturbed(events_of(), 2, machine_swapped_bytes=2**23), {"course": "3 mine: 8 MiB swapped"}),
-        (failed(events_of(), problem="ended with exit status 3", stderr="Oh <no> & so on\n"),
+        (failed(events_of(), problem=ExitStatus(3), stderr="Oh <no> & so on\n"),
          {"speedups": "Failed: block 7, mine: the worker ended with exit status 3 Oh <no> & so on",
           "summary": "envkit bench --resume"}),
         (events_of(blocks=0), {None: "a verdict needs 6", "step-times": "No picture: no sample was measured"}),

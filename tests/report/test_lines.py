@@ -284,8 +284,8 @@ def test_a_folder_with_blanks_can_be_pasted():
 
 
 def test_of_a_failed_worker_the_last_lines_are_shown_and_nothing_is_claimed():
-    text = printed(failed(events_of(), problem="was killed by SIGKILL", stderr="one\ntwo\nthree\nfour\n"))
-    assert "Failed    block 7, mine: the worker was killed by SIGKILL" in text
+    text = printed(failed(events_of(), stderr="one\ntwo\nthree\nfour\n"))
+    assert "Failed    block 7, mine: the worker was killed by signal SIGKILL" in text
     assert "          | two\n          | three\n          | four\n" in text
     assert "| one" not in text
     assert "CI" not in text

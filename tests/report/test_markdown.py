@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from envkit.engines.messages import ExitStatus
 from envkit.report import markdown
 
 from tests.report.planted import failed
@@ -53,7 +54,7 @@ def test_names_can_not_become_markup_or_columns(document):
 
 def test_an_arm_without_a_result_is_not_left_out(document):
     events = [event for event in events_of() if event.get("arm") != "mine"]
-    text = document(failed(events, block=0, problem="ended with exit status 3"))
+    text = document(failed(events, block=0, problem=ExitStatus(3)))
     assert table(text)[-1] == ["mine", "0", "-", "-", "-", "-", "-", "-", "", "failed"]
     assert "- **Failed**: **block 1, mine: the worker ended with exit status 3**" in text
 

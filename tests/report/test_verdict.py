@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from envkit.analysis.summary import summarise
 from envkit.bench.plan import Arm
+from envkit.engines.messages import Killed
 from envkit.rendering import text
 from envkit.report import advice, verdict
 from envkit.report.messages import verdicts as said
@@ -129,10 +130,10 @@ def _of_baseline(events):
 @pytest.mark.parametrize(
     ("events", "expected"),
     [
-        (_of_baseline(failed(events_of(), "baseline")), said.WorkerFailed("baseline", "was killed")),
+        (_of_baseline(failed(events_of(), "baseline")), said.WorkerFailed("baseline", Killed("SIGKILL"))),
         (_of_baseline(events_of(baseline=NOT_IN_EFFECT)), said.NotInEffect("baseline")),
         (_of_baseline(events_of(ended="interrupted")), said.Unfinished("baseline", 7)),
-        (failed(grid.events()), said.WorkerFailed("mine", "was killed")),
+        (failed(grid.events()), said.WorkerFailed("mine", Killed("SIGKILL"))),
         (grid.events(ended=None), said.Unfinished("8 loader settings", 3)),
     ],
 )
@@ -143,7 +144,8 @@ def test_a_run_that_compares_nothing_says_first_why_it_has_no_result(events, exp
 
 def test_an_earlier_failure_of_a_run_that_went_on_counts_for_nothing():
     begun, end = events_of()[:-1], events_of()[-1]
-    failure = {"event": "failure", "time": end["time"], "block": 6, "arm": "baseline", "problem": "x", "stderr": ""}
+    problem = Killed("SIGKILL").to_json()
+    failure = {"event": "failure", "time": end["time"], "block": 6, "arm": "baseline", "problem": problem, "stderr": ""}
     assert first(_of_baseline([*begun, failure, end])) == said.NothingCompared("baseline")
 
 

@@ -1,6 +1,6 @@
-"""Why a training takes longer than it must: what is seen, what causes it, and which profiles take it away.
+"""Tell why a training takes longer than it must: what is seen, what causes it, and which profiles take it away.
 
-The one place for these: ``envkit advise``, ``envkit doctor`` and reports say them.
+``envkit advise``, ``envkit doctor`` and reports have these from here.
 """
 
 from __future__ import annotations
@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from envkit.advice.messages import (
+    CpusKept,
+    FasterMatrixCode,
+    GenericMatrixCode,
+    KernelTime,
+    MemoryGivenBack,
+    NativeMatrixCode,
+    SeenOfAll,
+    WaitingThreads,
+)  # fmt: skip
 from envkit.advice.symptoms import Symptoms
+from envkit.messages import Message
 
 
 @dataclass(frozen=True)
@@ -22,33 +33,34 @@ class Reason:
     code: str
     share: Callable[[Symptoms], float | None]
     least: float
-    seen: Callable[[Symptoms], str]
-    why: str
+    seen: Callable[[Symptoms], Message]
+    why: Message
     mends: tuple[str, ...]  # profiles, the first of them for those who want to try one
 
     def holds(self, symptoms: Symptoms) -> bool | None:
-        """Whether there is enough of it to do something; None where it was not looked at."""
+        """Return whether there is enough of it to do something; None if it was not looked at."""
         share = self.share(symptoms)
         return None if share is None else share >= self.least
 
 
-def _page_faults(symptoms: Symptoms) -> str:
-    """The kernel's share of the CPU time, with page faults per step where steps were seen."""
-    kernel = f"{symptoms.system_share:.0%} of its CPU time is the kernel's"
+def _page_faults(symptoms: Symptoms) -> KernelTime:
     if symptoms.steps is None:
-        return f"{kernel}, with {symptoms.faults_per_s:,.0f} page faults a second"
-    return f"{kernel}, with {symptoms.faults_per_s * symptoms.seconds / symptoms.steps:,.0f} page faults a step"
+        return KernelTime(symptoms.system_share, faults_per_s=symptoms.faults_per_s)
+    return KernelTime(symptoms.system_share, symptoms.faults_per_s * symptoms.seconds / symptoms.steps)
 
 
-def _matrix_products(symptoms: Symptoms) -> str:
+def _matrix_products(symptoms: Symptoms) -> Message:
+    """Return what is seen of matrix products, which were looked at."""
     if symptoms.generic_matrix_code is False:
-        return "MKL takes code that is made for this processor already"
-    share = symptoms.matrix_share
-    return f"{share:.0%} of a step is matrix products, for which MKL takes code that is made for any processor"
+        return NativeMatrixCode()
+    assert symptoms.matrix_share is not None, "it was looked at"
+    return GenericMatrixCode(symptoms.matrix_share)
 
 
-def _waiting(symptoms: Symptoms) -> str:
-    return f"threads that could run waited for a CPU in {symptoms.waiting_share:.0%} of their time"
+def _waiting(symptoms: Symptoms) -> WaitingThreads:
+    """Return what is seen of waiting threads, which were looked at."""
+    assert symptoms.waiting_share is not None, "it was looked at"
+    return WaitingThreads(symptoms.waiting_share)
 
 
 # With fewer of them the kernel does something else.
@@ -59,7 +71,7 @@ PAGE_FAULTS = Reason(
     lambda symptoms: symptoms.system_share if symptoms.faults_per_s >= FAULTS_PER_S else 0.0,
     0.05,
     _page_faults,
-    "the allocator gives memory back to the kernel, which fills its pages with zeros anew for each step",
+    MemoryGivenBack(),
     ("glibc-retain", "mimalloc-retain", "jemalloc-retain", "tcmalloc-retain", "glibc-retain-mkl", "mimalloc-retain-mkl",
      "jemalloc-retain-mkl", "gnu-omp-glibc-retain", "intel-omp-jemalloc-retain", "mimalloc-retain-passive", "mimalloc",
      "tcmalloc"),
@@ -69,7 +81,7 @@ GENERIC_MATRIX_CODE = Reason(
     lambda symptoms: symptoms.matrix_share,
     0.10,
     _matrix_products,
-    "MKL has faster code for this processor, and takes it where it believes the processor to be Intel's",
+    FasterMatrixCode(),
     ("mkl-native", "glibc-retain-mkl", "mimalloc-retain-mkl", "jemalloc-retain-mkl"),
 )
 CROWDED_CPUS = Reason(
@@ -77,23 +89,23 @@ CROWDED_CPUS = Reason(
     lambda symptoms: symptoms.waiting_share,
     0.10,
     _waiting,
-    "other programs, or threads that spin while they wait for others, keep CPUs from those that have work",
+    CpusKept(),
     ("low-noise", "intel-omp", "mimalloc-retain-passive", "physical-cores"),
 )
 REASONS = (PAGE_FAULTS, GENERIC_MATRIX_CODE, CROWDED_CPUS)
 
 
 def reasons_of(profile: str) -> list[Reason]:
-    """What a profile takes away; nothing for one of which that is not known."""
+    """Return what a profile takes away; nothing if that is not known."""
     return [reason for reason in REASONS if profile in reason.mends]
 
 
 def why_to_try(profile: str, symptoms: Symptoms) -> list[Reason]:
-    """Those of a profile's reasons that hold."""
+    """Return those of a profile's reasons that hold."""
     return [reason for reason in reasons_of(profile) if reason.holds(symptoms)]
 
 
-def why_not(profile: str, symptoms: Symptoms) -> str:
-    """What is seen of all that a profile takes away, where that is too little; empty where nothing was seen."""
-    looked_at = [reason for reason in reasons_of(profile) if reason.holds(symptoms) is not None]
-    return "; ".join(reason.seen(symptoms) for reason in looked_at)
+def why_not(profile: str, symptoms: Symptoms) -> SeenOfAll | None:
+    """Return what is seen of all that a profile takes away, which is too little; None if nothing was looked at."""
+    seen = tuple(reason.seen(symptoms) for reason in reasons_of(profile) if reason.holds(symptoms) is not None)
+    return SeenOfAll(seen) if seen else None

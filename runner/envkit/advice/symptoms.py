@@ -73,7 +73,6 @@ class Feature:
     """A number that a gain may depend on; None where it was not seen."""
 
     name: str
-    what: str
     value: Any = field(repr=False)  # of Symptoms
 
 
@@ -139,7 +138,6 @@ def _kinds(operators: Mapping[str, Any]) -> dict[str, float]:
 
 # What gains are fitted to: what can be seen of any process, and what takes a profiler.
 FEATURES = (
-    Feature("kernel", "the kernel's share of the CPU time", lambda seen: seen.system_share),
-    Feature("matrix", "the share of a step in matrix products, where MKL's code for them is generic",
-            lambda seen: seen.matrix_share),
-)  # fmt: skip
+    Feature("kernel", lambda seen: seen.system_share),  # of the CPU time
+    Feature("matrix", lambda seen: seen.matrix_share),  # of a step, in products for which MKL's code is generic
+)

@@ -20,11 +20,12 @@ from typing import Any, NoReturn
 
 from envkit import __version__
 from envkit.analysis.load import NEARLY_ALL
-from envkit.analysis.messages import DamagedBaseline
+from envkit.analysis.messages import DamagedBaseline, NoReadings
 from envkit.analysis.summary import finite, summarise
 from envkit.bench import measure, record
 from envkit.bench.blocks import first_event, skipped_steps
 from envkit.bench.plan import Plan
+from envkit.bench.problems import problem_of
 from envkit.bench.record import FILE_NAME, Event
 from envkit.bench.user_command import UserCommand
 from envkit.common import atomic, schema
@@ -203,10 +204,7 @@ def _complete_blocks(
     readings = [block[""] for block in blocks.values() if "" in block]
     failure = first_event(events, "reference-kernel-failure")
     if failure is not None and not all("" in block for block in blocks.values()):
-        raise InputError(
-            f"{folder}: {len(blocks) - len(readings)} of {len(blocks)} blocks have no reference kernel, because it "
-            f"could not run ({_short(str(failure['problem']))}); nothing could be held against it: measure again"
-        )
+        raise InputError(NoReadings(str(folder), len(blocks) - len(readings), len(blocks), problem_of(failure)))
     if blocks and not readings:
         raise InputError(f"{folder}: has no reference kernel; measure again")
     if len({one["digest"] for one in readings}) > 1:

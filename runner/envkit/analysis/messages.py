@@ -14,3 +14,18 @@ class DamagedBaseline(Message):
     file: str
     problem: Message
     fix: str
+
+
+class NoReadings(Message):
+    """Blocks of a run have no reading of the reference kernel. ``problem`` is that of its worker."""
+
+    code = "analysis.no-readings"
+    template = (
+        "{folder}: {missing} of {blocks:count block} have no reference kernel, because its worker failed "
+        "(it {problem}), so that no later run could be compared with it; measure again"
+    )
+
+    folder: str
+    missing: int
+    blocks: int
+    problem: Message

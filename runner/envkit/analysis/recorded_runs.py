@@ -12,9 +12,9 @@ from typing import Any
 
 from envkit.analysis.summary import Comparison, Summary, summarise
 from envkit.bench import record
-from envkit.bench.messages import UnusableRecord
 from envkit.bench.plan import Plan
 from envkit.bench.record import FILE_NAME
+from envkit.bench.record_messages import UnusableRecord
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema
 from envkit.rendering import text

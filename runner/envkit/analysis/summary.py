@@ -20,6 +20,7 @@ from envkit.analysis.losses import Losses, between
 from envkit.analysis.noise import disturbed_blocks, interference_by_block, reference_kernel_range
 from envkit.analysis.sample_times import Sample, sample_times
 from envkit.analysis.scaling import Scaled, scaled
+from envkit.bench import dataset_messages as _of_data  # noqa: F401  from_json knows those that were imported
 from envkit.bench.blocks import (
     block_ratios,
     comparable_steps,
@@ -38,6 +39,7 @@ from envkit.bench.plan import Arm, Plan
 from envkit.bench.record import Event
 from envkit.checks.effect import Check
 from envkit.checks.sample_effect import checks_of, set_by_the_command
+from envkit.messages import Message, from_json
 from envkit.profiles.environment import Environment
 from envkit.stats.bootstrap import Bootstrap, bootstrap
 from envkit.stats.drift import Drift, drift
@@ -118,7 +120,7 @@ class Summary:
 
     plan: Plan
     engines: dict[str, dict[str, Any]]  # by Arm.target: what each said of itself (engine) and its image (inspection)
-    data_source: str
+    data_source: Message
     environments: dict[str, Environment]
     command: list[str]  # as it was typed
     cwd: str  # where that was
@@ -186,7 +188,7 @@ class Summary:
                 {**finite(asdict(one)), "in_effect": one.in_effect, "accuracy": one.accuracy} for one in self.measured
             ],
             "synthetic_data": self.synthetic,
-            "data_source": self.data_source,
+            "data_source": self.data_source.to_json(),
             "findings": self.findings,
             "scaling": [finite(asdict(one)) for one in self.scaling],
             "instances": [finite(one.to_json()) for one in self.instances],
@@ -229,7 +231,7 @@ def summarise(events: Sequence[Event]) -> Summary:
     return Summary(
         plan=plan,
         engines=run["engines"],
-        data_source=run["data_source"],
+        data_source=from_json(run["data_source"]),
         environments=environments,
         command=run["command"],
         cwd=run["cwd"],

@@ -2,6 +2,29 @@
 
 from __future__ import annotations
 
+from envkit.bench.requirement_messages import (
+    FewerRanks,
+    FewerRanksOrScale,
+    GiveFewer,
+    GiveMultiple,
+    GiveNodes,
+    GiveRanks,
+    HasRanks,
+    LargerThanData,
+    LeaveOut,
+    NameAnother,
+    NoGrowingBatch,
+    NotSharable,
+    RanksLearnOtherwise,
+    SmallerScale,
+    StagesOfRanks,
+    StartsRanksItself,
+    TooFewCores,
+    TooFewGpus,
+    UnevenBatch,
+    WithFix,
+)  # fmt: skip
+from envkit.messages import Message
 from envkit.worker.modes import CUDA, Options
 from envkit.worker.pipeline import MICRO_BATCHES
 from envkit.worker.workloads import WORKLOADS, get
@@ -12,56 +35,50 @@ def shared() -> list[str]:
     return [name for name, workload in WORKLOADS.items() if workload.batch]
 
 
-def unshared(name: str, how: Options, ranks: int, nodes: int = 1) -> tuple[str, str] | None:
-    """Why ``ranks`` on each of ``nodes`` can't share the batches of the workload ``name``, and the fix.
-
-    None where they can.
-    """
+def unshared(name: str, how: Options, ranks: int, nodes: int = 1) -> WithFix | None:
+    """Return why ``ranks`` on each of ``nodes`` can't share the batches of the workload ``name``; None if they can."""
     every, workload = ranks * nodes, get(name)
     if every == 1 or workload.exchange:
         return None
     if not workload.batch:
-        return f"ranks can't share the batches of {name}", f"leave it out, or name one of: {', '.join(shared())}"
+        return WithFix(NotSharable(name), NameAnother(tuple(shared())))
     if every % workload.stages:
-        return f"{name} has {workload.stages} stages, each in ranks of its own", f"give a multiple of {workload.stages}"
+        return WithFix(StagesOfRanks(name, workload.stages), GiveMultiple(workload.stages))
     whole = workload.batch * how.scale
     if whole % _pieces(name, every) == 0:
         return None
     possible = (one for one in range(nodes, whole + 1, nodes) if one > 1 and one % workload.stages == 0)
-    fitting = [str(one // nodes) for one in possible if whole % _pieces(name, one) == 0]
-    why = f"a batch of {name} has {whole} {_items(name)}, which {every} ranks can't share evenly"
-    fix = f"give one of: {', '.join(fitting)}" if fitting else "take another number of nodes"
-    return why, f"{fix}, or another --scale"
+    fitting = tuple(str(one // nodes) for one in possible if whole % _pieces(name, one) == 0)
+    return WithFix(UnevenBatch(name, whole, _items(name), every), GiveRanks(fitting) if fitting else GiveNodes())
 
 
-def ungrown(name: str, how: Options, ranks: int) -> tuple[str, str] | None:
-    """Why the batch of the workload ``name`` can't be ``ranks`` times as large, and the fix; None where it can."""
+def ungrown(name: str, how: Options, ranks: int) -> Message | None:
+    """Return why the batch of the workload ``name`` can't be ``ranks`` times as large; None if it can."""
     workload = get(name)
     if not workload.batch:
-        return f"{name} has no batch that grows with ranks", f"leave it out, or name one of: {', '.join(shared())}"
+        return WithFix(NoGrowingBatch(name), NameAnother(tuple(shared())))
     one = workload.batch * how.scale
     if ranks * one <= workload.items:
         return None
-    why = f"{ranks} ranks with {one:,} {_items(name)} each have more at once than the {workload.items:,} of {name}"
-    most = workload.items // one
-    fixes = [f"train on {most} ranks or fewer"] if most > 1 else []
-    return why, ", or ".join([*fixes, *(["give a smaller --scale"] if how.scale > 1 else [])])
+    problem, most = LargerThanData(ranks, one, _items(name), workload.items, name), workload.items // one
+    if how.scale == 1:
+        return WithFix(problem, FewerRanks(most)) if most > 1 else problem
+    return WithFix(problem, FewerRanksOrScale(most) if most > 1 else SmallerScale())
 
 
-def crowded(number: int, cores: int, where: str, option: str = "--nproc", who: str = "each rank") -> str | None:
-    """Why so many processes can't be on the usable ``cores`` of one node, and the fix; None where they can.
+def crowded(number: int, cores: int, where: str, option: str = "--nproc", who: str = "each rank") -> TooFewCores | None:
+    """Return why so many processes can't be on the usable ``cores`` of one node; None if they can.
 
     Two hardware threads of a core share its units: processes on them would slow each other down. ``option`` asks for
-    the ``number``, and a message calls one of them ``who``.
+    the ``number``, and ``who`` is how the message calls one of them.
     """
     if number <= max(1, cores):
         return None
-    there, fix = ("core is", "leave it out") if cores == 1 else ("cores are", f"give {option} {cores} or less")
-    return f"{option} {number}: only {cores} {there} usable ({where}), and {who} takes one of its own; {fix}"
+    return TooFewCores(option, number, cores, where, who, LeaveOut() if cores == 1 else GiveFewer(option, cores))
 
 
-def not_tried(trained: str | None, how: Options, numerics: str, together: int, gpus: int, ranks: int) -> str | None:
-    """Why a search leaves out that ``ranks`` train the workload ``trained``; None where it does not.
+def not_tried(trained: str | None, how: Options, numerics: str, together: int, gpus: int, ranks: int) -> Message | None:
+    """Return why a search leaves out that ``ranks`` train the workload ``trained``; None if it does not.
 
     ``trained`` is None for a command of the user's; ``numerics`` is ``same`` or ``any``. So many train ``together`` in
     all candidates, unless a candidate chooses; ``gpus`` are usable.
@@ -69,15 +86,14 @@ def not_tried(trained: str | None, how: Options, numerics: str, together: int, g
     if ranks == 1:
         return None
     if together > 1:
-        return f"has {ranks} ranks of its own, and --nproc {together} is given"
+        return HasRanks(ranks, together)
     if trained is None:
-        return "a command of your own starts its ranks itself"
+        return StartsRanksItself()
     if how.device == CUDA and ranks > gpus:
-        return f"{ranks} ranks take a GPU each, and {gpus} {'is' if gpus == 1 else 'are'} usable"
+        return TooFewGpus(ranks, gpus)
     if found := unshared(trained, how, ranks):
-        return found[0]
-    learns_otherwise = numerics == "same" and get(trained).ranks_tolerance > 0
-    return "several ranks learn something else; --numerics any tries them too" if learns_otherwise else None
+        return found.problem
+    return RanksLearnOtherwise() if numerics == "same" and get(trained).ranks_tolerance > 0 else None
 
 
 def _items(name: str) -> str:

@@ -14,16 +14,24 @@ from envkit.bench.calibration import same_gpus
 from envkit.bench.messages import VariableNotSet
 from envkit.bench.plan import Arm, Plan
 from envkit.bench.record import Event
+from envkit.bench.record_messages import (
+    Difference,
+    MachineChanged,
+    OtherEngines,
+    ProgramMoved,
+    VariableChanged,
+    VariableGone,
+)  # fmt: skip
 from envkit.bench.requirements import choosing, on_gpus
 from envkit.bench.specification import Specification
 from envkit.bench.user_command import UserCommand
+from envkit.bench.value_messages import NO_GPU_LEFT
 from envkit.common.errors import InputError
 from envkit.engines import ENGINES, get_all
 from envkit.engines.base import Engine, EngineOptions
 from envkit.engines.inspect_image import inspect, require_own_workloads
 from envkit.engines.local import LocalEngine
 from envkit.profiles.environment import clean
-from envkit.worker.gpus import VISIBLE
 from envkit.worker.performance_variables import WHERE
 
 # What an inspection has of the first word of a user's command.
@@ -74,8 +82,7 @@ def recorded_context(folder: Path, first: Event, plan: Plan) -> ExecutionContext
         options = EngineOptions(**plan.engine_options)
     for name in names:
         if name not in os.environ:
-            why = "the run keeps it, and it is not set in your environment"
-            raise InputError(f"--resume {folder}: {name}: {why}; set it as it was when the run began")
+            raise InputError(VariableGone(str(folder), name))
     own = plan.user_command is not None
     inherited, removed = clean(os.environ, [*names, *_where_to_run(own)])
     kept = {name: inherited[name] for name in names}
@@ -96,10 +103,7 @@ def require_same_values(folder: Path, first: Event, kept: Mapping[str, str]) -> 
     now = seal.value_digests(kept, kept)
     for name, before in then.items():
         if None not in (before, now[name]) and before != now[name]:
-            raise InputError(
-                f"--resume {folder}: {name} has another value in your environment than when the run began: samples of "
-                "both can't be compared; set it as it was, or start a new run"
-            )
+            raise InputError(VariableChanged(str(folder), name))
 
 
 def require_same_machine(folder: Path, first: Event, seen: Mapping[str, Any]) -> None:
@@ -107,7 +111,7 @@ def require_same_machine(folder: Path, first: Event, seen: Mapping[str, Any]) ->
     with record.reading(folder):
         if first["engines"].keys() != seen.keys():
             was, now = (", ".join(sorted(names)) or "none" for names in (first["engines"], seen))
-            raise InputError(f"--resume {folder}: its engines were {was}, and are now {now}; start a new run")
+            raise InputError(OtherEngines(str(folder), was, now))
         _require_program(folder, first["engines"])
         for name, before in first["engines"].items():
             _require_unchanged(folder, before, seen[name])
@@ -160,7 +164,7 @@ def recorded(seen: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]
         inspection = {key: value for key, value in one["inspection"].items() if key not in OF_PYTHON_PATH}
         accelerator = inspection.get("accelerator") or {}
         if accelerator.get("by_setting"):
-            inspection["accelerator"] = {**accelerator, "problem": f"{VISIBLE} leaves no GPU that is there"}
+            inspection["accelerator"] = {**accelerator, "problem": NO_GPU_LEFT}
         found[name] = {**one, "inspection": inspection}
     return found
 
@@ -177,10 +181,7 @@ def _require_program(folder: Path, engines: Mapping[str, Any]) -> None:
     for word, before in noted.items():
         now = shutil.which(word)
         if before is not None and (now is None or _file(now) != _file(before)):
-            raise InputError(
-                f"--resume {folder}: {word} was {before} and is {now} on this PATH: samples of both can't be compared; "
-                "resume where it is what it was, or start a new run"
-            )
+            raise InputError(ProgramMoved(str(folder), word, str(before), str(now)))
 
 
 def _file(program: str) -> Path:
@@ -198,7 +199,5 @@ def _require_unchanged(folder: Path, then: dict[str, Any], now: dict[str, Any]) 
     for part, before, after in parts:
         for key in before.keys() | after.keys():
             if before.get(key) != after.get(key):
-                raise InputError(
-                    f"--resume {folder}: {part}.{key} was {before.get(key)} and is now {after.get(key)}: "
-                    "samples of both can't be compared; start a new run"
-                )
+                changed = Difference(f"{part}.{key}", str(before.get(key)), str(after.get(key)))
+                raise InputError(MachineChanged(str(folder), changed))

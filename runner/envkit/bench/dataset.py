@@ -18,8 +18,29 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from envkit.bench import dataset_messages as said
+from envkit.bench.dataset_messages import (
+    CacheEmpty,
+    CacheUnwritable,
+    DownloadFailed,
+    FileDamaged,
+    FileDiffers,
+    FileMissing,
+    FolderMissing,
+    FromPlace,
+    NoPackage,
+    NoPackageTools,
+    NoSource,
+    NotInFolder,
+    SyntheticAsked,
+    SyntheticInstead,
+    SyntheticUsed,
+    ToolFailed,
+    ToolTimedOut,
+)  # fmt: skip
 from envkit.common import user_folders
 from envkit.common.errors import InputError
+from envkit.messages import Message
 from envkit.worker.fashion_mnist import SHA256, SYNTHETIC, mismatch
 
 SYSTEM_FOLDER = Path("/usr/share/datasets/fashion-mnist")
@@ -28,11 +49,15 @@ PUBLISHER = "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fa
 DOWNLOAD_TIMEOUT_S = 60
 APT_TIMEOUT_S = 120
 
-Say = Callable[[str], None]
+Say = Callable[[Message], None]
 
 
 class SourceError(Exception):
-    """This source does not have the data; the message says why."""
+    """A source does not have the data."""
+
+    def __init__(self, problem: Message) -> None:
+        super().__init__(problem.code)
+        self.problem = problem
 
 
 @dataclass(frozen=True)
@@ -40,7 +65,7 @@ class DataSet:
     """``location`` is what the worker is given: a folder of decompressed files, or ``synthetic``."""
 
     location: str
-    source: str
+    source: Message
 
     @property
     def synthetic(self) -> bool:
@@ -53,35 +78,39 @@ def cache_folder() -> Path:
 
 
 def find(named: str | None, say: Say) -> DataSet:
-    """The first source that has all four files, checked; ``say`` is told what was wrong with the others.
+    """Return the first source that has all four files, checked. Call ``say`` with what is wrong with the others.
 
-    Raises InputError if the folder that the user named does not have them, or the cache can't be written.
+    Raise InputError if the folder that the user named does not have them, or the cache can't be written.
     """
     if named == SYNTHETIC:
-        return DataSet(SYNTHETIC, "synthetic, as asked for")
+        return DataSet(SYNTHETIC, SyntheticAsked())
     cache = cache_folder()
     if named is not None:
         try:
-            return _from_folder(Path(named), cache, f"folder {named}")
+            return _from_folder(Path(named), cache, FromPlace(said.FOLDER, named))
         except SourceError as error:
-            raise InputError(f"--data {named}: {error}; give a folder with the four files of Fashion-MNIST") from None
+            raise InputError(NotInFolder(named, error.problem)) from None
     sources: tuple[tuple[str, Callable[[], DataSet]], ...] = (
-        ("cache", lambda: _from_cache(cache)),
-        ("system folder", lambda: _from_folder(SYSTEM_FOLDER, cache, f"system folder {SYSTEM_FOLDER}")),
-        ("Debian package", lambda: _from_package(cache)),
-        ("publisher", lambda: _from_publisher(cache)),
+        (said.CACHE, lambda: _from_cache(cache)),
+        (said.SYSTEM_FOLDER, lambda: _from_folder(SYSTEM_FOLDER, cache, _in_system())),
+        (said.PACKAGE, lambda: _from_package(cache)),
+        (said.PUBLISHER, lambda: _from_publisher(cache)),
     )
     for name, source in sources:
         try:
             return source()
         except SourceError as error:
-            say(f"data: {name}: {error}")
-    say("data: no source has Fashion-MNIST: a SYNTHETIC set of the same shapes is used")
-    return DataSet(SYNTHETIC, "synthetic, because no source of Fashion-MNIST could be reached")
+            say(NoSource(name, error.problem))
+    say(SyntheticInstead())
+    return DataSet(SYNTHETIC, SyntheticUsed())
+
+
+def _in_system() -> Message:
+    return FromPlace(said.SYSTEM_FOLDER, str(SYSTEM_FOLDER))
 
 
 def _content(folder: Path, name: str) -> bytes:
-    """File ``name`` (or ``name.gz``) of ``folder``, decompressed and checked. Raises SourceError naming the file."""
+    """Return file ``name`` (or ``name.gz``) of ``folder``, decompressed and checked. Raise SourceError."""
     path = folder / name
     if not path.is_file():
         path = folder / f"{name}.gz"
@@ -90,24 +119,24 @@ def _content(folder: Path, name: str) -> bytes:
         if path.suffix == ".gz":
             content = gzip.decompress(content)
     except FileNotFoundError:
-        raise SourceError(f"{folder / name}[.gz]: no such file") from None
+        raise SourceError(FileMissing(str(folder / name))) from None
     except (OSError, EOFError, zlib.error) as error:
-        raise SourceError(f"{path}: corrupt or truncated ({error})") from None
+        raise SourceError(FileDamaged(str(path), str(error))) from None
     problem = mismatch(name, content)
     if problem:
-        raise SourceError(f"{path}: {problem}")
+        raise SourceError(FileDiffers(str(path), problem))
     return content
 
 
 def _from_cache(cache: Path) -> DataSet:
     if not cache.is_dir():
-        raise SourceError(f"{cache}: nothing there yet")
-    return _from_folder(cache, cache, f"cache {cache}")
+        raise SourceError(CacheEmpty(str(cache)))
+    return _from_folder(cache, cache, FromPlace(said.CACHE, str(cache)))
 
 
-def _from_folder(folder: Path, cache: Path, source: str) -> DataSet:
+def _from_folder(folder: Path, cache: Path, source: Message) -> DataSet:
     if not folder.is_dir():
-        raise SourceError(f"{folder}: no such folder")
+        raise SourceError(FolderMissing(str(folder)))
     contents = ((name, _content(folder, name)) for name in SHA256)
     if all((folder / name).is_file() for name in SHA256):
         for _ in contents:
@@ -133,9 +162,7 @@ def _store(contents: Iterable[tuple[str, bytes]], cache: Path) -> None:
                     Path(file.name).unlink()
                     raise
     except OSError as error:
-        raise InputError(
-            f"{cache}: the data set can't be cached there: {error.strerror}; set XDG_CACHE_HOME to a folder with 60 MB"
-        ) from None
+        raise InputError(CacheUnwritable(str(cache), str(error.strerror))) from None
 
 
 def _run(command: list[str], folder: Path) -> None:
@@ -146,15 +173,14 @@ def _run(command: list[str], folder: Path) -> None:
             check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise SourceError(f"{command[0]} did not end in {APT_TIMEOUT_S} s") from None
+        raise SourceError(ToolTimedOut(command[0], APT_TIMEOUT_S)) from None
     if result.returncode != 0:
-        last = (result.stderr.strip().splitlines() or ["no message"])[-1]
-        raise SourceError(f"{command[0]} failed: {last}")
+        raise SourceError(ToolFailed(command[0], next(reversed(result.stderr.strip().splitlines()), None)))
 
 
 def _from_package(cache: Path) -> DataSet:
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        raise SourceError("apt-get or dpkg-deb is not on this machine")
+        raise SourceError(NoPackageTools())
     with tempfile.TemporaryDirectory(prefix="envkit-apt-") as temporary:
         folder = Path(temporary)
         download = ["apt-get", "-q", "-o", "APT::Sandbox::User=", "download", PACKAGE]
@@ -169,10 +195,10 @@ def _from_package(cache: Path) -> DataSet:
             _run([download[0], *own, *download[1:]], folder)
         package = next(folder.glob("*.deb"), None)
         if package is None:
-            raise SourceError(f"apt-get download {PACKAGE} left no package")
+            raise SourceError(NoPackage(PACKAGE))
         _run(["dpkg-deb", "-x", str(package), "unpacked"], folder)
         unpacked = folder / "unpacked" / SYSTEM_FOLDER.relative_to("/")
-        return _from_folder(unpacked, cache, f"Debian package {package.name.removesuffix('.deb')}")
+        return _from_folder(unpacked, cache, FromPlace(said.PACKAGE, package.stem))
 
 
 def _from_publisher(cache: Path) -> DataSet:
@@ -183,5 +209,5 @@ def _from_publisher(cache: Path) -> DataSet:
                 with urllib.request.urlopen(url, timeout=DOWNLOAD_TIMEOUT_S) as response:
                     (Path(temporary) / f"{name}.gz").write_bytes(response.read())
             except (OSError, http.client.HTTPException) as error:
-                raise SourceError(f"{url}: {error}") from None
-        return _from_folder(Path(temporary), cache, f"publisher {PUBLISHER}")
+                raise SourceError(DownloadFailed(url, str(error))) from None
+        return _from_folder(Path(temporary), cache, FromPlace(said.PUBLISHER, PUBLISHER))

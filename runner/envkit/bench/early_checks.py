@@ -14,6 +14,7 @@ from envkit.bench.plan import REFERENCE_PROFILE, Arm
 from envkit.bench.prepare import plan_of
 from envkit.bench.specification import Specification
 from envkit.common.errors import InputError
+from envkit.common.folders import quoted
 from envkit.profiles import needs, profile
 from envkit.profiles.expressions import ExpressionError
 from envkit.profiles.profile import Profile
@@ -59,7 +60,7 @@ def require_folder(folder: Path) -> None:
     """Raise InputError if no record can begin in ``folder``."""
     if record.is_begun(folder):
         record.require_idle(folder)
-        raise InputError(HoldsRun(str(folder)))
+        raise InputError(HoldsRun(str(folder / record.FILE_NAME), quoted(folder)))
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         raise InputError(FolderNotWritable(str(folder), str(there)))

@@ -17,8 +17,11 @@ from typing import Any
 from envkit.bench import pace, private_values, quality, room, writes
 from envkit.bench.blocks import block_ratios, recorded_design, recorded_lengths, samples, skipped_steps
 from envkit.bench.costs import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
+from envkit.bench.ending_messages import BLOCKS_MEASURED, BUDGET_TOO_SHORT, BUDGET_USED_UP, WORKER_FAILED
+from envkit.bench.ending_messages import NOT_IN_EFFECT as WAS_NOT_IN_EFFECT
 from envkit.bench.interim import standing
 from envkit.bench.job import Job
+from envkit.bench.messages import BlocksFit
 from envkit.bench.neighbours import LOAD, Neighbours
 from envkit.bench.parse_sample import (
     KERNEL_KEYS,
@@ -31,19 +34,21 @@ from envkit.bench.parse_sample import (
     unlike_parts,
 )
 from envkit.bench.plan import Arm, Plan
+from envkit.bench.problem_messages import FewSteps, WarmingUp
 from envkit.bench.record import Event, Record
 from envkit.checks.effect import Check
 from envkit.checks.sample_effect import check_sample
 from envkit.common.progress import Progress
 from envkit.engines import turns
 from envkit.engines.base import Outcome, Task
+from envkit.messages import Message
 from envkit.stats.sequential import Design, at_look, design, may_stop
 
 # Why a run ended; the reasons that mean it was completed.
-PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", "budget used up", "planned blocks measured", "complete"
+PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", BUDGET_USED_UP, BLOCKS_MEASURED, "complete"
 ENDED = (PRECISE, BUDGET, PLANNED, COMPLETE)
-FAILED, NOT_IN_EFFECT, INTERRUPTED = "a worker failed", "not in effect", "interrupted"
-TOO_SHORT = "the budget is too short"
+FAILED, NOT_IN_EFFECT, INTERRUPTED = WORKER_FAILED, WAS_NOT_IN_EFFECT, "interrupted"
+TOO_SHORT = BUDGET_TOO_SHORT
 KERNEL_TIMEOUT_S = 60.0
 
 
@@ -52,7 +57,7 @@ class _Failure(Exception):
     """A worker failed: what is to be recorded of it."""
 
     arm: str
-    problem: str
+    problem: Message
     outcome: Outcome
 
 
@@ -92,8 +97,8 @@ class _Run:
         longer = self.plan.fewest_blocks if self.has(room.LONGER) else 0
         return self.design.planned if self.design else self.plan.stopping.blocks or longer
 
-    def say(self, text: str) -> None:
-        self._progress.say(text)
+    def say(self, message: Message) -> None:
+        self._progress.say(message)
 
     def append(self, event: str, **fields: Any) -> None:
         """Record an event, without the values of the caller's variables."""
@@ -117,16 +122,17 @@ class _Run:
         document, problem = parse_document(outcome, {"step_s"})
         if document is not None:
             problem = diverged(document, self.plan.options) or writes.outside(self.plan, document)
-        if document is None or problem is not None:
-            raise _Failure(arm.name, f"{problem} (warming up)", outcome)
+        if problem is not None:
+            raise _Failure(arm.name, WarmingUp(problem), outcome)
+        assert document is not None, "there is a document or a problem"
         told: dict[str, Any] = {
             name: document[name] for name in ("step_s", "peak_memory_bytes", "writes") if name in document
         }
         if "evidence" in document:
             checks = self._checked(arm, {**document, "stderr": outcome.stderr_tail})
             told["checks"] = [*map(asdict, checks)]
-        if arm == self.plan.reference and (text := writes.told(self.plan, document)):
-            self.say(text)
+        if arm == self.plan.reference and (written := writes.told(self.plan, document)):
+            self.say(written)
         self.append("warm-up", arm=arm.name, worker_seconds=round(outcome.seconds, 3), **told)
 
     def _checked(self, arm: Arm, document: dict[str, Any]) -> list[Check]:
@@ -140,10 +146,10 @@ class _Run:
         outcome = self.job.engines[arm.target].run(task)
         document, problem = parse_document(outcome, KERNEL_KEYS)
         where = {"block": block, "worker_seconds": round(outcome.seconds, 3)}
-        if document is None:  # speedups do without it
-            self.append("reference-kernel-failure", **where, problem=problem, stderr=outcome.stderr_tail)
+        if problem is not None:  # speedups do without it
+            self.append("reference-kernel-failure", **where, problem=problem.to_json(), stderr=outcome.stderr_tail)
         else:
-            self.append("reference-kernel", **where, **document)
+            self.append("reference-kernel", **where, **(document or {}))
 
     def block(self, block: int, arms: Sequence[Arm]) -> bool:
         """Measure one sample of each of ``arms``; returns whether all profiles were in effect."""
@@ -167,7 +173,7 @@ class _Run:
         self._progress.block(f"block {block + 1}{of}", standing(self.events, self.plan), self.goes_on_s(block + 1))
         if (seen := self._neighbours.after_block(self.events, block)) is not None:
             self.append(LOAD, block=block, programs=seen.programs)
-            self.say(seen.words)
+            self.say(seen.message)
 
     def _outcomes(self, block: int, arms: Sequence[Arm]) -> Generator[Outcome, None, None]:
         """How the worker of each ended, one after the other, which are started at once where there are several."""
@@ -196,15 +202,15 @@ class _Run:
         before = [event for event in samples(self.events) if event["arm"] in alike]
         earlier = [held_against(event, self.plan, arm) for event in before]
         document, problem = parse_sample(outcome, earlier, self.plan.options)
-        if document is None:
-            raise _Failure(arm.name, problem or "", outcome)
+        if problem is not None:
+            raise _Failure(arm.name, problem, outcome)
+        assert document is not None, "there is a document or a problem"
         wrong = other_ranks(document, self.plan.ranks_of(arm), self.plan.options, arm.instances or 1)
         wrong = wrong or other_loader(document, self.plan.workload_of(arm))
         if wrong := wrong or unlike_parts(self.plan, arm, document, earlier):
             raise _Failure(arm.name, wrong, outcome)
         if len(document["step_s"]) <= (skipped := skipped_steps(self.events)):  # logs may be short
-            few = f"found only {len(document['step_s'])} step times, and the first {skipped} are left out as warm-up"
-            raise _Failure(arm.name, few, outcome)
+            raise _Failure(arm.name, FewSteps(len(document["step_s"]), skipped), outcome)
         where = {"block": block, "arm": arm.name, "worker_seconds": round(outcome.seconds, 3)}
         document = quality.worked_out({**document, "stderr": outcome.stderr_tail})
         checks = self._checked(arm, document)
@@ -219,7 +225,7 @@ class _Run:
         """Record a failure; its worker's time counts like that of others."""
         outcome = failure.outcome
         where = {"block": block, "arm": failure.arm, "worker_seconds": round(outcome.seconds, 3)}
-        self.append("failure", **where, problem=failure.problem, stderr=outcome.stderr_tail)
+        self.append("failure", **where, problem=failure.problem.to_json(), stderr=outcome.stderr_tail)
 
     def left_s(self) -> float:
         return max(0.0, self.plan.stopping.budget_s - self.spent_s)
@@ -288,7 +294,7 @@ def _prepare(run: _Run) -> bool:
         fit = int(run.left_s() / first_s)
         whole = run.plan.user_command is not None and not run.plan.user_command.is_paced
         if whole and not run.plan.stopping.blocks and fit >= run.plan.fewest_blocks:
-            run.say(f"one run of each took {first_s:.0f} s in all: about {fit} blocks fit into the budget")
+            run.say(BlocksFit(first_s, fit))
     run.job = replace(run.job, plan=pace.sized(run.job.plan, recorded_lengths(run.events)))
     return True
 

@@ -25,17 +25,6 @@ class WorkerReported(Message):
     failure: Message | None = None
 
 
-class UnusableRecord(Message):
-    """A record of a run can't be read."""
-
-    code = "bench.unusable-record"
-    template = "{file}[:{line:d}]: {problem}"
-
-    file: str
-    problem: str
-    line: int | None = None
-
-
 class BudgetTooShort(Message):
     """A verdict needs far more time than the budget. ``option`` is the one that gives the budget."""
 
@@ -80,9 +69,10 @@ class VariableNotSet(Message):
 
 class HoldsRun(Message):
     code = "bench.holds-run"
-    template = "{folder}/record.jsonl: holds a run already; continue it with --resume {folder}, or give another folder"
+    template = "{file}: holds a run already; continue it with --resume {folder}, or give another folder"
 
-    folder: str
+    file: str
+    folder: str  # as a shell reads it
 
 
 class FolderNotWritable(Message):
@@ -187,3 +177,87 @@ class InterimSpeedups(Message):
     template = "{arms:lines}"
 
     arms: tuple[InterimSpeedup, ...]
+
+
+class BlocksFit(Message):
+    """How many blocks of a user's command the budget has room for, after one start of each arm."""
+
+    code = "bench.blocks-fit"
+    severity = Severity.NOTE
+    template = "one run of each took {seconds:.0f} s in all: about {blocks:count block} fit into the budget"
+
+    seconds: float
+    blocks: int
+
+
+class GoingOn(Message):
+    """A verdict takes longer than the budget, and the run goes on until then."""
+
+    code = "bench.going-on"
+    severity = Severity.NOTE
+    template = (
+        "one block takes {block_s:duration}: a verdict needs {blocks:count block}, about {takes} in all; "
+        "going on until then, Ctrl-C ends with what was measured"
+    )
+
+    block_s: float
+    blocks: int
+    takes: str  # as "2.5 minutes"
+
+
+class WritesIntoCopy(Message):
+    """A user's command writes files into its working copy."""
+
+    code = "bench.writes-into-copy"
+    severity = Severity.NOTE
+    template = "each start writes {written}, into a copy of the folder, which is removed"
+
+    written: Message
+
+
+class WritesIntoFolder(Message):
+    """A user's command writes files into its own folder (--in-place)."""
+
+    code = "bench.writes-into-folder"
+    severity = Severity.WARNING
+    template = "each start writes {written}, into {folder}; a later start may go on from them, which is other work"
+
+    written: Message
+    folder: str
+
+
+class Program(Message):
+    """Another program that uses CPUs."""
+
+    code = "bench.program"
+    severity = Severity.NOTE
+    template = "{name} ({pid:d}) {cpus:.2g}"
+
+    name: str
+    pid: int
+    cpus: float
+
+
+class BesidePrograms(Message):
+    """Other programs use CPUs of the workers in nearly all blocks."""
+
+    code = "bench.beside-programs"
+    severity = Severity.WARNING
+    template = (
+        "other programs use {cpus:.2g} of {of:g} CPUs beside this run[: {programs:list}]; "
+        "stop them, or the result holds only beside them"
+    )
+
+    cpus: float
+    of: float
+    programs: tuple[Program, ...] = ()
+
+
+class Disturbed(Message):
+    """Something outside of the run disturbs nearly all blocks."""
+
+    code = "bench.disturbed"
+    severity = Severity.WARNING
+    template = "blocks are disturbed from outside ({reasons:lines}); the result holds only under that load"
+
+    reasons: tuple[Message | str, ...]

@@ -14,8 +14,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from envkit.bench.messages import BesidePrograms, Disturbed, Program
 from envkit.bench.record import Event
 from envkit.checks.interference import OTHERS, disturbances, interference_in, others_cpus
+from envkit.messages import Message
 
 # The event that names the programs beside which the first blocks were measured.
 LOAD = "load"
@@ -39,9 +41,9 @@ class Process:
 
 @dataclass(frozen=True)
 class Seen:
-    """What is said of the load, and the programs (``name``, ``pid``, ``cpus``), those first that use most."""
+    """What disturbs a run, and the programs (``name``, ``pid``, ``cpus``), those first that use most."""
 
-    words: str
+    message: Message
     programs: list[dict[str, Any]]
 
 
@@ -65,7 +67,7 @@ class Neighbours:
             return None
         self._done = True
         used = busiest(before, self._before, self._time_s - since_s)
-        return Seen(_words([*hit.values()], used), used)
+        return Seen(_message([*hit.values()], used), used)
 
 
 def processes(proc: Path = PROC) -> dict[int, Process]:
@@ -106,15 +108,10 @@ def _is_ours(pid: int, all_of_them: Mapping[int, Process]) -> bool:
     return False
 
 
-def _words(hit: Sequence[Event], programs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the line that says what disturbs the run, and what to do about it."""
+def _message(hit: Sequence[Event], programs: Sequence[Mapping[str, Any]]) -> Message:
+    """Return what disturbs the run, and what to do about it."""
     used = [one for event in hit if (one := others_cpus(event["usage"], event["seconds"])) is not None]
     if used and OTHERS in disturbances(hit[-1]):
-        cpus = f"{median(used):.2g} of {hit[-1]['usage']['worker_cpus']:g} CPUs"
-        named = ", ".join(f"{one['name']} ({one['pid']}) {one['cpus']:.2g}" for one in programs)
-        return (
-            f"other programs use {cpus} beside this run{f': {named}' if named else ''}; "
-            "stop them, or the result holds only beside them"
-        )
-    reasons = "; ".join(interference_in(hit[-1]))
-    return f"blocks are disturbed from outside ({reasons}); the result holds only under that load"
+        named = tuple(Program(one["name"], one["pid"], one["cpus"]) for one in programs)
+        return BesidePrograms(median(used), hit[-1]["usage"]["worker_cpus"], named)
+    return Disturbed(tuple(interference_in(hit[-1])))

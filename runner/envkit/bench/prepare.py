@@ -20,6 +20,7 @@ from envkit.bench.specification import EVERY, Specification
 from envkit.checks.preflight import preflight
 from envkit.common.errors import InputError
 from envkit.common.messages import About
+from envkit.messages import Message
 from envkit.profiles import catalogue, profile
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import of_rank, resolve
@@ -33,7 +34,7 @@ class Prepared:
     asked: Specification | None  # None for a confirmation, which a tuning asks for
     job: Job
     context: ExecutionContext
-    data_source: str
+    data_source: Message
     findings: list[dict[str, Any]]
 
 
@@ -140,7 +141,7 @@ def begin(opened: Record, prepared: Prepared, results: Path) -> Event:
         specification=prepared.asked and prepared.asked.to_json(),
         plan=plan.to_json(),
         engines=recorded(context.seen),
-        data_source=prepared.data_source,
+        data_source=prepared.data_source.to_json(),
         environments={name: environment.to_json() for name, environment in job.environments.items()},
         commands={arm.name: job.typed(arm) for arm in plan.arms},
         findings=prepared.findings,

@@ -6,15 +6,18 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from envkit.bench.value_messages import CALLERS
 from envkit.worker.performance_variables import PRELOAD, preloaded
 
 # Shorter values also occur in unrelated text, so text keeps them.
 SHORTEST = 6
-# What programs print may have a part of a value, as where a line was cut: so many characters of it are hidden there. Of
-# a value that begins with a slash they are not: other paths begin alike. Shorter values are hidden as whole words.
-PRINTED = ("stderr", "problem", "reason")
+# Programs may print a part of a value, for example if a line was cut. Parts of so many characters are hidden, except
+# those of a value that begins with a slash, because other paths begin alike. Shorter values are hidden as whole words.
 FRAGMENT, SHORTEST_WORD = 8, 4
-CALLERS = "the caller's value"
+# Keys whose texts programs printed. PROBLEM holds a message as JSON, whose fields can quote them.
+PRINTED, PROBLEM = ("stderr", "reason"), "problem"
+# Keys of a message's JSON whose values the kit chooses. They stay, or no reader would know the message.
+OF_MESSAGE = ("code", "severity")
 
 
 def hidden(document: Mapping[str, Any], kept: Mapping[str, str], inherited: Mapping[str, str]) -> dict[str, Any]:
@@ -27,8 +30,20 @@ def hidden(document: Mapping[str, Any], kept: Mapping[str, str], inherited: Mapp
     secrets |= dict.fromkeys(preloaded(kept.get(PRELOAD, "")), PRELOAD)
     longest_first = dict(sorted(secrets.items(), key=lambda pair: -len(pair[0])))
     callers = {**inherited, **kept}
-    found = {key: _hidden(value, longest_first, callers, kept) for key, value in document.items()}
-    return {key: _printed(value, kept) if key in PRINTED else value for key, value in found.items()}
+    found = {key: _hidden(value, longest_first, callers, kept) for key, value in document.items() if key != PROBLEM}
+    found = {key: _printed(value, kept) if key in PRINTED else value for key, value in found.items()}
+    if PROBLEM in document:
+        found[PROBLEM] = _problem(document[PROBLEM], longest_first, kept)
+    return found
+
+
+def _problem(value: Any, secrets: Mapping[str, str], kept: Mapping[str, str]) -> Any:
+    """Hide values in all fields of a message's JSON, and of messages in it, as in what a program printed."""
+    if isinstance(value, dict):
+        return {key: inner if key in OF_MESSAGE else _problem(inner, secrets, kept) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_problem(inner, secrets, kept) for inner in value]
+    return _printed(text(value, secrets), kept)
 
 
 def _printed(said: Any, kept: Mapping[str, str]) -> Any:

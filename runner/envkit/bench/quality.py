@@ -1,13 +1,14 @@
-"""The figures that say how well a workload has learnt: BLEU from a library, and how all of them are written."""
+"""Compute and write the figures of a test: BLEU by a library, the others as the worker gives them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from envkit.bench.requirement_messages import LearnsNothing, NoSuchFigure, TargetAboveOne
 from envkit.common import extras
 from envkit.common.errors import InputError
-from envkit.common.suggestion import suggestion
+from envkit.common.suggestion import nearest
 from envkit.worker.measure.quality_target import LOSS, parse
 from envkit.worker.workloads import get
 from envkit.worker.workloads.translation import TRANSLATIONS
@@ -19,28 +20,23 @@ SHARES = ("accuracy", "pixel accuracy", "token accuracy")
 
 
 def require(workloads: Iterable[str]) -> None:
-    """Raise InputError where one of ``workloads`` has a figure whose library is missing here."""
+    """Raise InputError if one of ``workloads`` has a figure whose library is missing here."""
     if "translation" in workloads:
         extras.require("--workload translation", LIBRARY)
 
 
 def require_target(until: str, workloads: Iterable[str]) -> None:
-    """Raise InputError where a training of ``workloads`` can't tell after an epoch whether it has reached ``until``."""
+    """Raise InputError if no epoch of ``workloads`` can tell whether the training has reached ``until``."""
     target = parse(until)
     for name in workloads:
         figures = get(name).figures
         if not figures:
-            raise InputError(f"--until {until}: {name} learns nothing; leave it out")
+            raise InputError(LearnsNothing(until, name))
         known = (LOSS, *figures)
         if target.metric not in known:
-            there = f"there are: {', '.join(known)}"
-            near = suggestion(target.metric, known)
-            raise InputError(f"--until {until}: {name} has no '{target.metric}' after an epoch{near}; {there}")
+            raise InputError(NoSuchFigure(until, name, target.metric, known, nearest(target.metric, known)))
         if target.metric != LOSS and target.value > 1:
-            raise InputError(
-                f"--until {until}: out of range: {target.metric} is never above 1; write for example "
-                f"{target.metric}=0.85"
-            )
+            raise InputError(TargetAboveOne(until, target.metric))
 
 
 def worked_out(document: dict[str, Any]) -> dict[str, Any]:

@@ -17,10 +17,31 @@ from pathlib import Path
 from typing import Any
 
 from envkit.bench import seal
-from envkit.bench.messages import UnusableRecord
+from envkit.bench.messages import HoldsRun
+from envkit.bench.record_messages import (
+    AfterBlock,
+    AfterEnd,
+    DamagedLine,
+    EventLacks,
+    NoSchema,
+    NotLockable,
+    NotReopened,
+    NotUnderstood,
+    NoWholeLine,
+    OfSearch,
+    OfSubmission,
+    OtherKind,
+    OtherRunner,
+    RecordUnreadable,
+    RecordUnwritable,
+    ResultsUnwritable,
+    SampleTwice,
+    UnusableRecord,
+)  # fmt: skip
 from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema
+from envkit.messages import Message, MessageError
 
 FILE_NAME = "record.jsonl"
 # In the folder of a search by `envkit tune`: the folder of the run that measured what it found.
@@ -31,11 +52,11 @@ MEASURED = ("sample", "trial")
 Event = dict[str, Any]
 
 
-class RecordFull(Exception):
+class RecordFull(MessageError):
     """An event could not be written to the record in ``folder``. What was written before is safe."""
 
     def __init__(self, folder: Path, reason: str | None) -> None:
-        super().__init__(f"{folder / FILE_NAME}: can't be written: {reason}")
+        super().__init__(RecordUnwritable(str(folder / FILE_NAME), str(reason)))
         self.folder = folder
 
 
@@ -61,14 +82,11 @@ class Record:
             descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
             os.fchmod(descriptor, 0o600)  # whatever the umask, and whoever made the file
         except OSError as error:
-            raise InputError(
-                f"{folder}: results can't be written there: {error.strerror}; give another folder with --output"
-            ) from None
+            raise InputError(ResultsUnwritable(str(folder), str(error.strerror))) from None
         record = Record(path, _locked(descriptor, path))
         if is_begun(folder):
             os.close(descriptor)
-            go_on = f"continue it with --resume {shlex.quote(str(folder))}"
-            raise InputError(f"{path}: holds a run already; {go_on}, or give another folder")
+            raise InputError(HoldsRun(str(path), shlex.quote(str(folder))))
         os.ftruncate(descriptor, 0)
         _flush_names(folder)
         return record
@@ -80,7 +98,7 @@ class Record:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
         except OSError as error:
-            raise InputError(f"--resume {folder}: {path.name} can't be opened: {error.strerror}") from None
+            raise InputError(NotReopened(str(folder), path.name, str(error.strerror))) from None
         record = Record(path, _locked(descriptor, path))
         content = path.read_bytes()
         os.ftruncate(descriptor, content.rfind(b"\n") + 1)
@@ -129,11 +147,10 @@ def _locked(descriptor: int, path: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise InputError(f"{path}: another runner is writing to it; wait for it, or give another folder") from None
+        raise InputError(OtherRunner(str(path))) from None
     except OSError as error:  # some network file systems are mounted without locks
         os.close(descriptor)
-        why = f"can't be locked against a second runner: {error.strerror}"
-        raise InputError(f"{path}: {why}; give a folder on another file system") from None
+        raise InputError(NotLockable(str(path), str(error.strerror))) from None
     return descriptor
 
 
@@ -205,14 +222,14 @@ def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], Any]) -
         with path.open("rb") as file:
             content = file.read() if whole else file.readline()
     except OSError as error:
-        raise InputError(f"{path}: can't be read: {error.strerror}; give the folder of a run") from None
+        raise InputError(RecordUnreadable(str(path), str(error.strerror))) from None
     lines = content.split(b"\n")[:-1]  # what follows the last newline is empty or cut short
     if not lines:
-        raise _unusable(path, "is not the record of a run: it has no whole line; start the run again")
+        raise _unusable(path, NoWholeLine())
     first = _parsed(path, 1, lines[0], parse)
     _require_kind(path, first, kind)
     if type(first.get("schema")) is not int:
-        raise _unusable(path, "is not the record of a run (its first line has no number as its schema)")
+        raise _unusable(path, NoSchema())
     if first["schema"] != SCHEMA:
         raise InputError(OtherSchema(str(path), "record", first["schema"], SCHEMA))
     events = [first, *(_parsed(path, number, line, parse) for number, line in enumerate(lines[1:], start=2))]
@@ -226,19 +243,18 @@ def _parsed(path: Path, number: int, line: bytes, parse: Callable[[bytes], Any])
     except (ValueError, RecursionError):
         event = None
     if not isinstance(event, dict) or (number > 1 and not isinstance(event.get("event"), str)):
-        raise InputError(UnusableRecord(str(path), "damaged line; remove it to read the rest", number))
+        raise InputError(UnusableRecord(str(path), DamagedLine(), number))
     return event
 
 
 def _require_kind(path: Path, first: Event, kind: str) -> None:
     """Raise InputError unless the ``first`` event of a record is of this ``kind``."""
     if first.get("event") == "tune" and kind == "run":
-        measured = path.parent / CONFIRMATION
-        raise _unusable(path, f"is the record of a search by envkit tune; what it found was measured in {measured}")
+        raise _unusable(path, OfSearch(str(path.parent / CONFIRMATION)))
     if first.get("event") == "submit" and kind == "run":
-        raise _unusable(path, "is the record of a submission; give the folder of a node's run, beside it")
+        raise _unusable(path, OfSubmission())
     if first.get("event") != kind:
-        raise _unusable(path, f"is not the record of a {kind} (its first line must be the event '{kind}')")
+        raise _unusable(path, OtherKind(kind))
 
 
 def _as_written(path: Path, lines: Sequence[bytes], events: Sequence[Event]) -> list[Event]:
@@ -270,26 +286,25 @@ def _require_order(path: Path, numbered: Sequence[tuple[int, Event]]) -> None:
         elif kind == "end":
             ended = True
         elif kind in MEASURED and (ended or (isinstance(at, int) and at < block)):
-            after = "the end of the run" if ended else f"those of block {block + 1}"
-            wrong = f"a {kind} stands after {after}: lines are not in the order in which they were written"
-            raise InputError(UnusableRecord(str(path), f"{wrong}; sort them by their times", number))
+            misplaced = AfterEnd(kind) if ended else AfterBlock(kind, block + 1)
+            raise InputError(UnusableRecord(str(path), misplaced, number))
         elif kind == "sample" and isinstance(at, int) and isinstance(arm, str):
             block, first = at, places.setdefault((at, arm), number)
             if first != number:
-                wrong = f"another sample of '{arm}' in block {at + 1} than that on line {first}"
-                raise InputError(UnusableRecord(str(path), f"{wrong}; remove one of them", number))
+                raise InputError(UnusableRecord(str(path), SampleTwice(arm, at + 1, first), number))
 
 
-def _unusable(path: Path, problem: str) -> InputError:
+def _unusable(path: Path, problem: Message) -> InputError:
     return InputError(UnusableRecord(str(path), problem))
 
 
 @contextlib.contextmanager
 def reading(folder: Path) -> Iterator[None]:
-    """Raise InputError where the record in ``folder`` lacks what is looked for in it, or has something else there."""
+    """Raise InputError if the record in ``folder`` lacks what is looked for in it, or has something else there."""
     try:
         yield
     except KeyError as error:
-        raise _unusable(folder / FILE_NAME, f"an event lacks {error}; the record can't be used") from error
+        raise _unusable(folder / FILE_NAME, EventLacks(str(error))) from error
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, StopIteration) as error:
-        raise _unusable(folder / FILE_NAME, f"is not understood ({error}); the record can't be used") from error
+        found = error.message if isinstance(error, MessageError) else str(error)
+        raise _unusable(folder / FILE_NAME, NotUnderstood(found)) from error

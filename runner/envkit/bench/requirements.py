@@ -6,7 +6,6 @@ Messages name the options by which it was asked for.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +13,50 @@ from typing import Any
 
 from envkit.bench import batch_split, dataset, quality
 from envkit.bench.dataset import DataSet
+from envkit.bench.dataset_messages import FromSeed, OfCommand, PartlyFromSeed
+from envkit.bench.image_messages import (
+    HEADERS,
+    EmulatedImage,
+    InstallThere,
+    NoGpuInImage,
+    NoPinnedMemory,
+    NothingToCompile,
+    SameImage,
+    TakeVariantCompile,
+)  # fmt: skip
 from envkit.bench.messages import FolderTooLarge, FolderUnreadable, NoSuchLink
 from envkit.bench.plan import Arm, own_ranks
+from envkit.bench.requirement_messages import (
+    CommandStartedOnce,
+    ComparedOnEach,
+    FewerRanks,
+    FullTrainsOnce,
+    MakesItsData,
+    NcclWithoutGpus,
+    NobodyToExchangeWith,
+    NoImages,
+    NoScale,
+    NotWithInstances,
+    OneProcess,
+    OneProcessForGpu,
+    ProfileWithRanks,
+    RanksOfCommand,
+    RanksOfProfile,
+    RanksOnOneNode,
+    RanksTogether,
+    TooFewGpus,
+    TrainsNothing,
+    UsualModesOnly,
+    WeakOnOneRank,
+    WeakWithoutOneProcess,
+    WithFix,
+)  # fmt: skip
 from envkit.bench.specification import EVERY, Specification
 from envkit.bench.user_command import UserCommand
 from envkit.common.errors import InputError
+from envkit.common.messages import About
 from envkit.engines import step
+from envkit.messages import Message
 from envkit.profiles.profile import Profile
 from envkit.worker.distributed import NCCL
 from envkit.worker.gpus import CHOOSING
@@ -79,12 +116,12 @@ def _grown(asked: Specification) -> Options:
     """How all ranks train together where their batch is to grow with them. Raises InputError where it can't."""
     ranks = asked.nproc * asked.nodes
     if ranks == 1:
-        raise InputError("--weak: the batch grows with the ranks, and there is one; add --nproc N, or leave it out")
+        raise InputError(WeakOnOneRank())
     for name in asked.workloads:
         if found := batch_split.ungrown(name, asked.options, ranks):
-            raise InputError(f"--weak: {'; '.join(found)}")
+            raise InputError(About("--weak", found))
     if not any(arm.cpu_shares == asked.nproc for arm in asked.arms):
-        raise InputError("--weak: no arm is one process with the CPUs of one rank, to hold ranks against; leave it out")
+        raise InputError(WeakWithoutOneProcess())
     return replace(asked.options, scale=asked.options.scale * ranks)
 
 
@@ -92,18 +129,18 @@ def require_instances(asked: Specification) -> None:
     """Raise InputError for what does not go together with several trainings at once."""
     if asked.instances == 1:
         return
-    ranked = (f"profile '{arm.profile}' has {arm.ranks} ranks of its own" for arm in asked.arms if arm.ranks)
-    against = (
-        "--nproc has ranks, which train one thing together" if asked.nproc * asked.nodes > 1 else None,
+    ranked = (ProfileWithRanks(arm.profile, arm.ranks) for arm in asked.arms if arm.ranks)
+    excluding: tuple[Message | None, ...] = (
+        RanksTogether() if asked.nproc * asked.nodes > 1 else None,
         next(ranked, None),
-        "a command of your own is started once (one that starts several can be)" if asked.user_command else None,
-        "--full trains once each" if asked.epochs else None,
-        f"--device {CUDA} takes one process for a GPU" if asked.options.device == CUDA else None,
-        "--workload all has a comparison on each" if asked.workload == EVERY else None,
+        CommandStartedOnce() if asked.user_command else None,
+        FullTrainsOnce() if asked.epochs else None,
+        OneProcessForGpu() if asked.options.device == CUDA else None,
+        ComparedOnEach() if asked.workload == EVERY else None,
     )
-    for why in filter(None, against):
-        what = f"--instances {asked.instances} has so many processes train at once, each by itself on its own cores"
-        raise InputError(f"{what}, and {why}; leave one of them out")
+    for other in excluding:
+        if other is not None:
+            raise InputError(NotWithInstances(asked.instances, other))
 
 
 def require_nodes(nodes: int, engine: str) -> None:
@@ -117,9 +154,9 @@ def require_nodes(nodes: int, engine: str) -> None:
 def require_exchange(workloads: Iterable[str], how: Options, fewest: int) -> None:
     """Raise InputError where ranks can't exchange as they are to; ``fewest`` is how many an arm has at least."""
     if how.exchange == NCCL and how.device != CUDA:
-        raise InputError(f"--backend {NCCL}: NCCL exchanges between GPUs alone; add --device {CUDA}, or leave it out")
+        raise InputError(NcclWithoutGpus())
     if fewest == 1 and any(map(exchanges, workloads)):
-        raise InputError("--workload all-reduce: one process has nobody to exchange with; give envkit bench --nproc N")
+        raise InputError(NobodyToExchangeWith())
 
 
 def require_modes(workloads: Sequence[str], how: Options) -> None:
@@ -127,14 +164,13 @@ def require_modes(workloads: Sequence[str], how: Options) -> None:
     for name in workloads:
         workload = get(name)
         if how.channels_last and not workload.images:
-            raise InputError(f"--channels-last means nothing to {name}, which has no images; leave it out")
+            raise InputError(NoImages(name))
         if how.scale != 1 and not workload.scales:
-            raise InputError(f"--scale means nothing to {name}, whose name says its sizes; leave it out")
+            raise InputError(NoScale(name))
         if workload.stages > 1 and how.modes != USUAL.modes:
-            what = "on CPUs in fp32, not compiled and not channels-last"
-            raise InputError(f"{name} is trained {what}; leave such options out")
+            raise InputError(UsualModesOnly(name))
         if workload.exchange and replace(how, device=CPU).modes != USUAL.modes:
-            raise InputError(f"{name} trains nothing: it is not compiled, and always in fp32; leave such options out")
+            raise InputError(TrainsNothing(name))
     quality.require(workloads)
 
 
@@ -145,21 +181,16 @@ def require_shares(arms: Iterable[Arm], trained: str | None, how: Options, ranks
     many there are on each of ``nodes`` where an arm does not say it.
     """
     for arm in arms:
-        several = (arm.ranks or 1) > 1
-        if nodes > 1 and several:
-            own = f"profile '{arm.profile}' has {arm.ranks} ranks of its own"
-            raise InputError(f"{own}, on one node; leave --nodes out")
+        own = arm.ranks or 1
+        if nodes > 1 and own > 1:
+            raise InputError(RanksOnOneNode(arm.profile, own))
         if trained is not None:
-            given = f"--nproc {ranks}" if nodes == 1 else f"--nodes {nodes} --nproc {ranks}"
-            what = f"profile '{arm.profile}', ranks: {arm.ranks}" if arm.ranks else given
             each, on = (arm.ranks, 1) if arm.ranks else (ranks, nodes)
             if found := batch_split.unshared(arm.workload or trained, how, each, on):
-                raise InputError(f"{what}: {'; '.join(found)}")
-        elif several:
-            raise InputError(
-                f"profile '{arm.profile}' has {arm.ranks} ranks, which a command of your own has to start by itself; "
-                "leave one of them out"
-            )
+                given = f"--nproc {ranks}" if nodes == 1 else f"--nodes {nodes} --nproc {ranks}"
+                raise InputError(RanksOfProfile(arm.profile, own, found) if arm.ranks else About(given, found))
+        elif own > 1:
+            raise InputError(RanksOfCommand(arm.profile, own))
 
 
 def exchanges(name: str) -> bool:
@@ -188,29 +219,23 @@ def require_in(seen: Mapping[str, Mapping[str, Any]], workloads: Sequence[str], 
     for engine, about in seen.items():
         inspection, image = about["inspection"], about["engine"]["image"]
         if how.device == CUDA:
-            _require_gpu(inspection["accelerator"], f"{image} (engine {engine})")
+            _require_gpu(inspection["accelerator"], image, engine)
         missing = [command for command in tools(how) if inspection["commands"][command] is None]
         if how.compile and not inspection["python_headers"]:
-            missing.append("Python's headers (Python.h)")
+            missing.append(HEADERS)
         if missing:
-            fix = "install it there" if about["engine"]["name"] == "local" else "take the variant compile of the image"
-            raise InputError(
-                f"--compile: torch.compile needs {' and '.join(missing)}, and {image} (engine {engine}) has none; "
-                f"{fix}, or leave --compile out"
-            )
+            fix = InstallThere() if about["engine"]["name"] == "local" else TakeVariantCompile()
+            raise InputError(NothingToCompile(tuple(missing), image, engine, fix))
         version = inspection["packages"]["torch"]
         pinning = [name for name in workloads if get(name).pins]
         if pinning and version.endswith(CPU_BUILD):
-            raise InputError(
-                f"{pinning[0]}: pinned memory is for an accelerator, and torch {version} in {image} has none; "
-                "leave -pin out"
-            )
+            raise InputError(NoPinnedMemory(pinning[0], version, image))
 
 
-def _require_gpu(found: Mapping[str, Any], where: str) -> None:
-    """``found`` is what ``envkit.worker.gpus.look`` saw there."""
+def _require_gpu(found: Mapping[str, Any], image: str, engine: str) -> None:
+    """Raise InputError if no GPU can be used; ``found`` is what ``envkit.worker.gpus.look`` saw in the image."""
     if found["problem"] is not None:
-        raise InputError(f"--device {CUDA}: {where} can't: {found['problem']}; {found['fix']}")
+        raise InputError(NoGpuInImage(image, engine, found["problem"], found["fix"]))
 
 
 def require_two_images(arms: Sequence[Arm], seen: Mapping[str, Mapping[str, Any]]) -> None:
@@ -223,16 +248,10 @@ def require_two_images(arms: Sequence[Arm], seen: Mapping[str, Mapping[str, Any]
         reference = having[0]
         identities = [_identity(seen[one.target]) for one in (reference, arm)]
         if identities[0] == identities[1]:
-            raise InputError(
-                f"{arm.image} and {reference.image} are the same image ({identities[0]}); name two that differ, "
-                "or measure one against itself: envkit calibrate"
-            )
+            raise InputError(SameImage(str(arm.image), str(reference.image), identities[0]))
         machines = [seen[one.target]["inspection"]["fingerprint"]["architecture"] for one in (reference, arm)]
         if machines[0] != machines[1]:
-            raise InputError(
-                f"{arm.image} is for {machines[1]} and {reference.image} for {machines[0]}: one of them is emulated "
-                "here, and its times mean nothing; name two images for the same architecture"
-            )
+            raise InputError(EmulatedImage(str(arm.image), machines[1], str(reference.image), machines[0]))
 
 
 def _identity(seen: Mapping[str, Any]) -> str:
@@ -246,10 +265,8 @@ def require_gpus(seen: Mapping[str, Mapping[str, Any]], ranks: int, how: Options
     for place, about in seen.items():
         usable = about["inspection"]["facts"].get("gpus", 0)
         if how.device == CUDA and ranks > usable:
-            there, most = ("1 is", "one process") if usable == 1 else (f"{usable} are", f"{usable} ranks or fewer")
-            raise InputError(
-                f"--device {CUDA}: {ranks} ranks take a GPU each, and {there} usable ({place}); train on {most}"
-            )
+            fix = OneProcess() if usable == 1 else FewerRanks(usable)
+            raise InputError(About(f"--device {CUDA}", WithFix(TooFewGpus(ranks, usable, place), fix)))
 
 
 def require_room(
@@ -266,21 +283,21 @@ def require_room(
 
 
 def data(asked: Specification) -> DataSet:
-    """The data that is trained on. Where it comes from is printed on stderr.
+    """Return the data that is trained on. Print on stderr which sources do not have it.
 
-    Raises InputError where nothing takes what was given.
+    Raise InputError if no workload takes what was given.
     """
     if asked.user_command:  # it brings its own
-        return DataSet("none", "the command's own")
+        return DataSet("none", OfCommand())
     given, workloads = asked.data, asked.workloads
     reading = [name for name in workloads if not get(name).generated]
     if not reading:
         if given is not None:
-            raise InputError(
-                f"--data {given}: means nothing to {workloads[0]}, which makes its data itself; leave it out"
-            )
-        return DataSet(GENERATED, "generated from a seed")
-    found = dataset.find(given, lambda text: print(text, file=sys.stderr))
+            raise InputError(MakesItsData(given, workloads[0]))
+        return DataSet(GENERATED, FromSeed())
+    from envkit.common.progress import say  # takes milliseconds, and most callers have no data to find
+
+    found = dataset.find(given, say)
     if len(reading) == len(workloads):
         return found
-    return replace(found, source=f"{found.source}; the others' is generated from a seed")
+    return replace(found, source=PartlyFromSeed(found.source))

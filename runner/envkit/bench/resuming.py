@@ -16,8 +16,20 @@ from envkit.bench import record, seal
 from envkit.bench.context import ExecutionContext, require_same_machine, require_same_values
 from envkit.bench.plan import Plan
 from envkit.bench.record import Event
+from envkit.bench.record_messages import (
+    ENVIRONMENTS,
+    KEPT_VARIABLES,
+    CommandNeeded,
+    Difference,
+    NoSeconds,
+    NoWholeNumber,
+    OtherCommand,
+    SealMissing,
+    SealOfAnother,
+)  # fmt: skip
 from envkit.common.errors import InputError
 from envkit.common.folders import quoted
+from envkit.messages import Message, MessageError
 from envkit.profiles.environment import Environment
 
 # Messages name so many differences, and count the rest.
@@ -27,30 +39,25 @@ MOST_STEPS, MOST_BLOCKS, MOST_AT_ONCE = 10**8, 10**6, 4096
 MISSING = "missing"
 
 
+class BadNumber(MessageError, ValueError):
+    """A record has a number that no run writes."""
+
+
 def no_seal(folder: Path, first: Event, again: str) -> InputError:
     """Return the error for a record without this user's seal; ``again`` is the command to give."""
-    return InputError(
-        f"--resume {folder}: the record {_unsealed(first)}, so it can't say what to run; give the whole command again: "
-        f"{again} --resume {quoted(folder)}"
-    )
+    return InputError(CommandNeeded(str(folder), _unsealed(first), f"{again} --resume {quoted(folder)}"))
 
 
-def _unsealed(first: Event) -> str:
-    if first.get(seal.KEY) is None:
-        return "carries no seal of yours (it was begun where you can have no key, or was edited)"
-    return "carries no seal of yours (another user or machine made it, or it was edited)"
+def _unsealed(first: Event) -> Message:
+    return SealMissing() if first.get(seal.KEY) is None else SealOfAnother()
 
 
-def require_same(folder: Path, first: Event, differences: Sequence[str]) -> None:
+def require_same(folder: Path, first: Event, differences: Sequence[Difference]) -> None:
     """Raise InputError that names the ``differences`` between the command and the record in ``folder``, if any."""
     if differences:
-        more = f"; and {len(differences) - NAMED} more" if len(differences) > NAMED else ""
-        named = "; ".join(differences[:NAMED])
-        unsealed = "" if seal.is_good(first) else f"{_unsealed(first)}, and "
-        raise InputError(
-            f"--resume {folder}: the record {unsealed}differs from the command that was given: {named}{more}; give the "
-            "record's own command, or start a new run"
-        )
+        more = len(differences) - NAMED if len(differences) > NAMED else None
+        unsealed = None if seal.is_good(first) else _unsealed(first)
+        raise InputError(OtherCommand(str(folder), tuple(differences[:NAMED]), more, unsealed))
 
 
 def require_same_run(
@@ -61,7 +68,7 @@ def require_same_run(
         then = [without_folder(first["plan"]), first["environments"], sorted(first["allowed_variables"])]
     own = {name: one.to_json() for name, one in environments.items()}
     now = [without_folder(plan.to_json()), own, sorted(context.kept)]
-    names = ("", "environments", "kept variables")
+    names = ("", ENVIRONMENTS, KEPT_VARIABLES)
     compared = zip(then, now, names, strict=True)
     require_same(folder, first, [line for one in compared for line in differences(*one)])
     require_same_machine(folder, first, context.seen)
@@ -77,12 +84,12 @@ def without_folder(plan: Mapping[str, Any]) -> dict[str, Any]:
     return {**plan, "arms": arms}
 
 
-def differences(then: Any, now: Any, name: str = "") -> list[str]:
-    """List the differences of two documents by key, such as ``stopping.budget_s was 60 and is now 90``."""
+def differences(then: Any, now: Any, name: str = "") -> list[Difference]:
+    """List the differences of two documents, each named by its key, such as ``stopping.budget_s``."""
     return [*_differences(json.loads(json.dumps(then)), json.loads(json.dumps(now)), name)]
 
 
-def _differences(then: Any, now: Any, name: str) -> Iterator[str]:
+def _differences(then: Any, now: Any, name: str) -> Iterator[Difference]:
     if isinstance(then, dict) and isinstance(now, dict):
         for key in dict.fromkeys([*then, *now]):
             here = f"{name}.{key}" if name else str(key)
@@ -91,7 +98,7 @@ def _differences(then: Any, now: Any, name: str) -> Iterator[str]:
         for number, pair in enumerate(zip(then, now, strict=True)):
             yield from _differences(*pair, f"{name}[{number}]")
     elif then != now or isinstance(then, bool) != isinstance(now, bool):
-        yield f"{name} was {_shown(then)} and is now {_shown(now)}"
+        yield Difference(name, _shown(then), _shown(now))
 
 
 def _shown(value: Any) -> str:
@@ -111,7 +118,7 @@ def lengths_of(plan: Mapping[str, Any]) -> tuple[int, int, float]:
     (of_all,) = steps
     budget_s = plan["stopping"]["budget_s"]
     if isinstance(budget_s, bool) or not isinstance(budget_s, int | float) or not 0 <= budget_s < math.inf:
-        raise ValueError(f"budget_s is {budget_s!r}, and must be a number of seconds")
+        raise BadNumber(NoSeconds("budget_s", repr(budget_s)))
     return of_all, _number("blocks", plan["stopping"]["blocks"], 0, MOST_BLOCKS), budget_s
 
 
@@ -132,5 +139,5 @@ def require_numbers(folder: Path, events: Sequence[Event]) -> None:
 
 def _number(name: str, value: Any, least: int, most: int) -> int:
     if type(value) is not int or not least <= value <= most:
-        raise ValueError(f"{name} is {value!r}, and must be a whole number from {least} to {most}")
+        raise BadNumber(NoWholeNumber(name, repr(value), least, most))
     return value

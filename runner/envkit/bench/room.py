@@ -15,7 +15,7 @@ from typing import Any
 
 from envkit.bench import costs, pace
 from envkit.bench.blocks import recorded_lengths
-from envkit.bench.messages import BudgetBelowLeast, BudgetTooShort
+from envkit.bench.messages import BudgetBelowLeast, BudgetTooShort, GoingOn
 from envkit.bench.plan import Plan
 from envkit.bench.record import Event
 from envkit.common.errors import InputError
@@ -146,11 +146,9 @@ def refusal(found: Need, plan: Plan, again: str | None = None) -> BudgetTooShort
     return BudgetTooShort("--budget", given, found.fewest, length(total_s), budget(total_s), job, again)
 
 
-def going_on(found: Need) -> str:
-    """Return the line that says that the run takes longer than its budget."""
-    needs = f"a verdict needs {found.fewest} blocks, about {length(found.total_s())} in all"
-    block = f"one block takes {found.block_s:.{0 if found.block_s >= 10 else 1}f} s"
-    return f"{block}: {needs}; going on until then, Ctrl-C ends with what was measured"
+def going_on(found: Need) -> GoingOn:
+    """Return the message that the run takes longer than its budget."""
+    return GoingOn(found.block_s, found.fewest, length(found.total_s()))
 
 
 def require(plan: Plan, worker_s: Sequence[float] = (), arms: int | None = None) -> None:

@@ -13,8 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from envkit.bench.plan import MARGIN, Ablated, Arm
+from envkit.bench.specification_messages import (
+    InvalidValue,
+    StepsBesideMetric,
+    TargetWithoutEpochs,
+    UnknownArm,
+    UnknownSpecificationKey,
+    UnknownWorkload,
+    UnusableText,
+)  # fmt: skip
 from envkit.bench.user_command import UserCommand
 from envkit.engines.base import EngineOptions
+from envkit.messages import Message, MessageError
 from envkit.worker.measure.quality_target import TargetError
 from envkit.worker.measure.quality_target import parse as parse_target
 from envkit.worker.modes import USUAL, Options
@@ -28,6 +38,10 @@ PRECISION = 0.04
 TIMEOUT_S = 300.0
 FULL_TIMEOUT_S = 7200.0
 SCHEMA_FILE = Path(__file__).resolve().parent / "schemas/specification.schema.json"
+
+
+class SpecificationError(MessageError, ValueError):
+    """A document is no specification."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +89,10 @@ class Specification:
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Specification:
-        """Raises ValueError for what is none, TypeError or KeyError for what is no mapping."""
+        """Parse a document. Raise SpecificationError if it is invalid, TypeError or KeyError if it is no mapping."""
         unknown = document.keys() - {one.name for one in fields(Specification)}
         if unknown:
-            raise ValueError(f"unknown key {sorted(unknown)[0]!r}")
+            raise SpecificationError(UnknownSpecificationKey(min(unknown)))
         _validate(document)
         found = Specification(
             **{
@@ -93,7 +107,7 @@ class Specification:
         )
         for name in found.workloads:
             if name != EVERY and find(name) is None:
-                raise ValueError(f"no workload {name!r}; there are: {', '.join(WORKLOADS)}")
+                raise SpecificationError(UnknownWorkload(name, tuple(WORKLOADS)))
         if found.user_command is not None:
             _require_metrics(found.user_command)
         if found.until is not None:
@@ -112,42 +126,46 @@ class Specification:
 
 
 def _require_metrics(own: UserCommand) -> None:
-    """Raise ValueError for a metric that is none, which each worker would end with."""
+    """Raise SpecificationError for an invalid metric, with which each worker would fail."""
     for name, text, read in (("metric", own.metric, parse), ("loss_metric", own.loss_metric, parse_losses)):
         if text is not None:
             try:
                 read(text)
             except MetricError as error:
-                raise ValueError(f"user_command.{name}: '{text}' {error}") from None
+                raise SpecificationError(UnusableText(f"user_command.{name}", text, _problem(error))) from None
     if own.metric is not None and own.optimizer_steps is not None:
-        raise ValueError("user_command.optimizer_steps: means nothing with a metric")
+        raise SpecificationError(StepsBesideMetric())
+
+
+def _problem(error: MetricError | TargetError) -> Message | str:
+    return error.message if isinstance(error, MessageError) else str(error)
 
 
 def _require_target(asked: Specification) -> None:
-    """Raise ValueError for a target that is none, or that no training is to reach."""
+    """Raise SpecificationError for an invalid target, or one that no training reaches."""
     try:
         parse_target(asked.until or "")
     except TargetError as error:
-        raise ValueError(f"until: '{asked.until}' {error}") from None
+        raise SpecificationError(UnusableText("until", str(asked.until), _problem(error))) from None
     if not asked.epochs:
-        raise ValueError("until: means nothing without epochs")
+        raise SpecificationError(TargetWithoutEpochs())
 
 
 def _require_arms(asked: Specification) -> None:
-    """Raise ValueError where settings name arms that there are not."""
+    """Raise SpecificationError if a setting names an arm that is not there."""
     there = {None, *(arm.name for arm in asked.arms)}
     for one in asked.ablated:
         missing = [name for name in (one.alone, one.beside, one.without) if name not in there]
         if missing:
-            raise ValueError(f"ablated: {one.setting}: there is no arm {missing[0]!r}")
+            raise SpecificationError(UnknownArm(one.setting, str(missing[0])))
 
 
 def _validate(document: Mapping[str, Any]) -> None:
-    """Raise ValueError for a value that can't be."""
+    """Raise SpecificationError for a value that breaks the schema."""
     import jsonschema
 
     validator = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_bytes()))
     error = min(validator.iter_errors(document), key=lambda one: [*map(str, one.absolute_path)], default=None)
     if error is not None:
         where = ".".join(map(str, error.absolute_path))
-        raise ValueError(f"{where}: {error.message}" if where else error.message)
+        raise SpecificationError(InvalidValue(where, error.message))

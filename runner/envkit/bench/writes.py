@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from envkit.bench.messages import WritesIntoCopy, WritesIntoFolder
 from envkit.bench.plan import Plan
-from envkit.worker.user_command import working_copy
+from envkit.bench.problem_messages import Written, WroteOutside
+from envkit.messages import Message
 
 
-def outside(plan: Plan, document: Mapping[str, Any]) -> str | None:
+def outside(plan: Plan, document: Mapping[str, Any]) -> Message | None:
     """Return what is wrong if a command wrote past its working copy into its folder, else None."""
     found = document.get("writes", {}).get("outside")
     if found is None or plan.user_command is None:
         return None
-    return (
-        f"saw files of {plan.user_command.folder} change although the command ran in a copy of it: "
-        f"{working_copy.said(found)}; let it write to paths below its current folder, keep other programs from writing "
-        "there, or give --in-place"
-    )
+    return WroteOutside(plan.user_command.folder, _written(found))
 
 
-def told(plan: Plan, document: Mapping[str, Any]) -> str | None:
+def told(plan: Plan, document: Mapping[str, Any]) -> Message | None:
     """Return what to say of the files that a command wrote, or None if it wrote none."""
     found, command = document.get("writes", {}).get("inside"), plan.user_command
     if found is None or command is None:
         return None
-    what = f"each start writes {working_copy.said(found)}"
-    if command.in_place:
-        return f"{what}, into {command.folder}; a later start may go on from them, which is other work"
-    return f"{what}, into a copy of the folder, which is removed"
+    written = _written(found)
+    return WritesIntoFolder(written, command.folder) if command.in_place else WritesIntoCopy(written)
+
+
+def _written(found: Mapping[str, Any]) -> Written:
+    return Written(found["files"], found["bytes"], tuple(found["names"]))

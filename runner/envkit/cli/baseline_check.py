@@ -23,6 +23,8 @@ from envkit.cli.arguments import count, duration
 from envkit.cli.measuring_options import against_baseline
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
+from envkit.messages import Message
+from envkit.rendering import text
 from envkit.stats.interval import MIN_BLOCKS
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.modes import Options
@@ -115,11 +117,12 @@ def refuse(old: Baseline, reasons: Sequence[str]) -> None:
         )
 
 
-def _require_same(old: Baseline, found: Sequence[str]) -> None:
+def _require_same(old: Baseline, found: Sequence[Message]) -> None:
     if found:
         more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
+        named = "; ".join(map(text, found[:NAMED]))
         raise InputError(
-            f"{old.source}: differs from the command line: {'; '.join(found[:NAMED])}{more}; give the command that it "
+            f"{old.source}: differs from the command line: {named}{more}; give the command that it "
             f"was measured with, or compare another run: envkit baseline check {shlex.quote(old.name)} --against DIR"
         )
 

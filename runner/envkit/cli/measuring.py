@@ -35,6 +35,7 @@ from envkit.common.progress import Progress
 from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
+from envkit.rendering import text_of
 from envkit.report import model, terminal
 from envkit.tuning import profile_file
 
@@ -219,7 +220,7 @@ def _needing_room(how: Invocation) -> Iterator[None]:
     except record.RecordFull as error:
         go_on = f"what was recorded is safe: make room, then {_go_on_with(how, error.folder)}"
         fix = "make room, then start it again" if how.resumed_by is None else go_on
-        raise InputError(f"{error}; {fix}") from None
+        raise InputError(f"{text_of(error)}; {fix}") from None
 
 
 def require_unchanged(folder: Path, first: Event, events: Sequence[Event]) -> None:

@@ -141,7 +141,7 @@ def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str,
     try:
         return _run(settings, folder, place, node, stage), None
     except record.RecordFull as error:
-        problem = f"{error}; what was recorded is safe: make room"
+        problem = f"{text_of(error)}; what was recorded is safe: make room"
     except (InputError, OSError) as error:
         problem = text_of(error)
     print(f"envkit: {problem}", file=sys.stderr)

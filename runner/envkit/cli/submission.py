@@ -36,7 +36,7 @@ from envkit.common.errors import INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted
 from envkit.engines.slurm import client
 from envkit.engines.slurm.client import NoAnswer, Refused
-from envkit.rendering import text
+from envkit.rendering import text, text_of
 from envkit.tuning.session import SPACE_FILE
 from envkit.tuning.shared_trials import FILE_NAME as JOURNAL
 from envkit.tuning.shared_trials import storage_in
@@ -121,7 +121,7 @@ def run(
     except record.RecordFull as error:  # a job that was submitted goes on all the same
         begun = record.is_begun(error.folder)
         then = f"then go on, with: {_go_on(arguments, error.folder)}" if begun else "then submit again"
-        raise InputError(f"{error}; make room, {then}") from None
+        raise InputError(f"{text_of(error)}; make room, {then}") from None
 
 
 def _start(arguments: argparse.Namespace, show: Show, make: Callable[[argparse.Namespace], Settings]) -> int:

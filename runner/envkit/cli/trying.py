@@ -8,6 +8,7 @@ from envkit.bench.parse_sample import parse_sample
 from envkit.bench.plan import Arm
 from envkit.checks.sample_effect import check_sample
 from envkit.common.progress import Progress
+from envkit.rendering import text
 from envkit.report import wording
 
 
@@ -45,7 +46,8 @@ def _found(job: Job, arm: Arm) -> tuple[str | None, float]:
     document, problem = parse_sample(outcome, (), job.plan.options)
     if document is None:
         printed = outcome.stderr_tail.strip().splitlines()[-1:]
-        wrong = ": ".join([f"its worker {problem}", *(line for line in printed if line not in str(problem))])
+        said = text(problem) if problem else ""
+        wrong = ": ".join([f"its worker {said}", *(line for line in printed if line not in said)])
         return wrong, outcome.seconds
     checks = check_sample(job.environments[arm.name], {**document, "stderr": outcome.stderr_tail}, job.kept)
     missed = next((one for one in checks if not one.holds), None)

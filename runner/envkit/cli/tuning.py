@@ -25,6 +25,7 @@ from envkit.bench.prepare import begin as begin_record
 from envkit.bench.record import Event, Record
 from envkit.checks.preflight import preflight
 from envkit.cli import measuring, rank_options
+from envkit.messages import Message, from_json
 from envkit.profiles import places
 from envkit.profiles import profile as profiles
 from envkit.profiles.environment import Environment
@@ -114,7 +115,7 @@ def first_event(asked: TuningSpecification) -> tuple[dict[str, Any], ExecutionCo
         "space_sha256": space_sha256,
         "plan": plan.to_json(),
         "engines": recorded(context.seen),
-        "data_source": data.source,
+        "data_source": data.source.to_json(),
         "baseline": baseline.to_json(),
         "shipped": [
             {"profile": profile_file.to_json(one.profile), "environment": one.environment.to_json()} for one in shipped
@@ -151,11 +152,11 @@ def session_of(
         baseline = Environment.from_json(first["baseline"])
         inspection = of_rank(first["engines"][plan.reference.engine]["inspection"], plan.ranks)
         job = Job(plan, {REFERENCE_PROFILE: baseline}, context.engines, context.inherited, context.kept)
-        begin = _begin(context, first["data_source"], inspection)
+        begin = _begin(context, from_json(first["data_source"]), inspection)
         return Session(settings, job, inspection, opened, events, begin, quiet, peers, turn)
 
 
-def _begin(context: ExecutionContext, data_source: str, inspection: Mapping[str, Any]) -> Any:
+def _begin(context: ExecutionContext, data_source: Message, inspection: Mapping[str, Any]) -> Any:
     """Writes the first event of the confirmation's record."""
 
     def begin(opened: Record, job: Job) -> Event:

@@ -8,8 +8,10 @@ from typing import Any
 
 from envkit.bench.job import Job
 from envkit.bench.parse_sample import parse_sample
+from envkit.bench.problem_messages import WorkerProblem
 from envkit.cli.workload_file import WARMUP_STEPS
 from envkit.common.errors import InputError
+from envkit.common.messages import About
 from envkit.common.progress import Progress
 
 # How long steps are watched, and how long may pass until enough of them were seen; in seconds.
@@ -26,6 +28,7 @@ def watch(job: Job, argv: Sequence[str], quiet: bool) -> dict[str, Any]:
         progress.start("watching", shlex.join(argv), 0.0)
         outcome = job.engines[arm.target].run(job.task(arm, arguments))
     sample, problem = parse_sample(outcome, (), job.plan.options)
-    if sample is None:
-        raise InputError(f"advise -- {argv[0]}: the worker {problem}")
+    if problem is not None:
+        raise InputError(About(f"advise -- {argv[0]}", WorkerProblem(problem)))
+    assert sample is not None, "there is a sample or a problem"
     return sample

@@ -21,6 +21,11 @@ NARROW = 70
 EVERY_S = 30.0
 
 
+def say(message: Message) -> None:
+    """Print a message on stderr, in a line of its own."""
+    print(text(message), file=sys.stderr)
+
+
 class Progress(LiveView):
     """Shows blocks and their arms as they are measured."""
 
@@ -51,9 +56,10 @@ class Progress(LiveView):
             self._printed_s = now
             print(text(message), file=sys.stderr, flush=True)
 
-    def say(self, said: str) -> None:
+    def say(self, message: Message) -> None:
+        """Print a message in a line of its own."""
         if not self.quiet:
-            print(f"envkit: {said}", file=sys.stderr, flush=True)
+            print(f"envkit: {text(message)}", file=sys.stderr, flush=True)
 
     def start(self, stage: str, arm: str, left_s: float) -> None:
         """Show that a worker is about to start; ``left_s`` seconds of the budget are left."""

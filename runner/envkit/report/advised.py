@@ -176,7 +176,8 @@ def _range(one: Expected) -> str:
 def _because(one: Expected, symptoms: Symptoms) -> str:
     if one.is_worth_trying:
         return _held(one.profile, symptoms) or headings.GAINED
-    return text(reasons.why_not(one.profile, symptoms) or headings.NOT_GAINED)
+    against = reasons.why_not(one.profile, symptoms)
+    return text(against) if against else headings.NOT_GAINED
 
 
 def _held(profile: str, symptoms: Symptoms) -> str:

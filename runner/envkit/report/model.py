@@ -10,6 +10,7 @@ from typing import Any
 from envkit.analysis import ranking
 from envkit.analysis.summary import Measured, Summary
 from envkit.bench import quality
+from envkit.bench.problems import problem_of
 from envkit.bench.record import Event
 from envkit.common.messages import About
 from envkit.messages import Message
@@ -76,13 +77,20 @@ def to_json(summary: Summary, folder: str) -> dict[str, Any]:
     rows = [row for section in report.sections for part in section.parts if isinstance(part, Rows) for row in part.rows]
     told = [{"label": row.label, **row.text.to_json()} for row in rows if isinstance(row.text, Message)]
     verdicts = {one.arm: verdict.of(summary, one).to_json() for one in summary.comparisons}
-    return {**summary.to_json(), "headline": headline(summary), "verdicts": verdicts, "messages": told}
+    found = {**summary.to_json(), "headline": headline(summary), "verdicts": verdicts, "messages": told}
+    failures = [{**one, "problem": _told(problem_of(one))} for one in found["failures"]]
+    return {**found, "failures": failures, "data_source": _told(summary.data_source)}
 
 
 def headline(summary: Summary) -> dict[str, Any]:
     """Return the first line of the report for scripts: its code, its fields and its text."""
     found = verdict.headline(summary).text
     assert isinstance(found, Message), "a verdict is a message"
+    return _told(found)
+
+
+def _told(found: Message) -> dict[str, Any]:
+    """Return a message as JSON, with its text."""
     return {**found.to_json(), "text": text(found)}
 
 
@@ -136,7 +144,7 @@ def _wide(summary: Summary) -> Table:
 def failures(summary: Summary, node: str = "") -> list[Row]:
     """Return which workers failed, and what they printed; ``node`` is where, if there are several."""
     return [
-        Row("Failed", messages.WorkerFailure(one["block"] + 1, one["arm"], one["problem"], node or None), "bad",
+        Row("Failed", messages.WorkerFailure(one["block"] + 1, one["arm"], problem_of(one), node or None), "bad",
             output=one["stderr"].strip())
         for one in summary.failures
     ]  # fmt: skip

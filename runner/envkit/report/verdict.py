@@ -12,6 +12,7 @@ from envkit.analysis.summary import Comparison, Summary
 from envkit.bench.calibration import is_calibration
 from envkit.bench.measure import FAILED
 from envkit.bench.plan import Arm, Plan
+from envkit.bench.problems import problem_of
 from envkit.checks.interference import HOT, OTHERS, STOLEN
 from envkit.messages import Message
 from envkit.rendering import text
@@ -115,7 +116,7 @@ def without_speedup(summary: Summary, one: Comparison) -> Message:
     if one.verdict == Verdict.NOT_IN_EFFECT:
         return messages.NotInEffect(next((name for name in wrong if name in (arm, reference)), arm))
     if one.verdict == Verdict.FAILED and summary.failures:
-        return messages.WorkerFailed(str(summary.failures[-1]["arm"]), str(summary.failures[-1]["problem"]))
+        return messages.WorkerFailed(str(summary.failures[-1]["arm"]), problem_of(summary.failures[-1]))
     if one.verdict == Verdict.NOT_REACHED:
         return not_reached(summary, one)
     if one.verdict == Verdict.NOT_ENDED and wrong:
@@ -237,7 +238,7 @@ def _without_result(summary: Summary, subject: str) -> Message | None:
     if summary.not_in_effect:
         return messages.NotInEffect(summary.not_in_effect[0].arm)
     if summary.ended == FAILED and summary.failures:
-        return messages.WorkerFailed(str(summary.failures[-1]["arm"]), str(summary.failures[-1]["problem"]))
+        return messages.WorkerFailed(str(summary.failures[-1]["arm"]), problem_of(summary.failures[-1]))
     if not summary.samples:
         return messages.NothingMeasured()
     if summary.ended in CUT_SHORT:

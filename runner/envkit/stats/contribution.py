@@ -18,17 +18,17 @@ MOST = 0.8
 
 
 class Contribution(TextEnum):
-    """What a setting does. Differences within the margin count as none."""
+    """What a setting does, as JSON documents name it. Differences within the margin count as none."""
 
-    ALONE = "does it alone"
+    ALONE = "alone"  # it gives what all settings give together
     NEEDED = "needed"
-    TOGETHER = "is worth something only together with others"
-    REPLACED = "helps alone, and others make up for it"  # all lose less without it than it is worth alone
-    HELPS = "helps alone"  # whether all of them need it was not found
+    TOGETHER = "together"  # it helps only together with others
+    REPLACED = "replaced"  # it helps alone, and all lose less without it than it is worth alone
+    HELPS = "helps"  # it helps alone; whether all of them need it was not found
     COSTS = "costs"
-    EQUIVALENT = "makes no difference larger than the margin"
-    NOT_FOUND = "makes no difference that was found"
-    UNKNOWN = "not known"
+    EQUIVALENT = "equivalent"
+    NOT_FOUND = "not-found"
+    UNKNOWN = "unknown"
 
 
 # What is left out where only settings count that do something.

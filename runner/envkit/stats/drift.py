@@ -18,6 +18,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from envkit.stats.errors import InvalidTimesError
+from envkit.stats.messages import NoLogarithm
+
 # With 6 values in perfect order chance does as much in 1 of 360 cases; with fewer nothing could be said with certainty.
 MIN_VALUES = 6
 
@@ -31,14 +34,14 @@ class Drift:
 
 
 def drift(values: Sequence[float]) -> Drift | None:
-    """The trend of ``values`` in their order: one for each block, above 0, in any unit. None where they are too few.
+    """Return the trend of ``values`` in their order: one for each block, above 0, in any unit. None if too few.
 
-    Raises ValueError for a value that is not above 0: give ratios, and not their logarithms.
+    Raise InvalidTimesError for a value that is not above 0: give ratios, and not their logarithms.
     """
     if len(values) < MIN_VALUES:
         return None
     if min(values) <= 0:
-        raise ValueError(f"{min(values)} has no logarithm")
+        raise InvalidTimesError(NoLogarithm(min(values)))
     import numpy
     from scipy import stats
 

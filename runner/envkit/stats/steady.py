@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from envkit.stats.errors import InvalidTimesError
+from envkit.stats.messages import UnequalLengths
 from envkit.stats.moderated import NORMAL_DEVIATION
 
 BATCH_STEPS = 5
@@ -40,18 +42,18 @@ class Steady:
 
 
 def steady(curves: Sequence[Sequence[float]]) -> Steady | None:
-    """Where training becomes steady; None where the samples have too few steps to tell.
+    """Return where training becomes steady; None if the samples have too few steps to tell.
 
     ``curves`` has, for each sample of one arm, the time of each step from the very first: above 0 and in any unit, and
     as many for each sample.
 
-    Raises ValueError if the samples have different numbers of steps.
+    Raise InvalidTimesError if the samples have different numbers of steps.
     """
     import numpy
 
     lengths = [len(curve) for curve in curves]
     if len(set(lengths)) > 1:
-        raise ValueError(f"samples have {min(lengths)} to {max(lengths)} steps, and can't be laid over one another")
+        raise InvalidTimesError(UnequalLengths(min(lengths), max(lengths)))
     if not lengths or lengths[0] < MIN_STEPS:
         return None
     curve = measured = _typical(numpy.asarray(curves, dtype=float))

@@ -10,6 +10,7 @@ from envkit.checks.doctor.finding import Situation
 from envkit.checks.doctor.profile_findings import PROFILE_CHECKS
 from envkit.checks.messages import Spoils, Worthless
 from envkit.common.errors import InputError
+from envkit.messages import Message
 from envkit.profiles import catalogue
 from envkit.profiles.environment import Environment
 from envkit.profiles.messages import CantBeUsed, DoesNotApply
@@ -19,7 +20,7 @@ from envkit.profiles.values import Kind
 from envkit.rendering import text
 from envkit.tuning.space import Constraint, Fragment, Parameter, Space, profile
 
-NotTried = Callable[[int], str | None]
+NotTried = Callable[[int], Message | str | None]
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def narrow(
                     kept[level] = fragment
                     continue
                 found = f"comes to the same as {first} here"
-            left_out.append(LeftOut(f"{parameter.name}={level}", found))
+            left_out.append(LeftOut(f"{parameter.name}={level}", text(found)))
         if kept:
             parameters.append(replace(parameter, levels=kept, when=when))
     renamed = [Constraint(_renamed(one.never, stands_for), one.because) for one in space.constraints]

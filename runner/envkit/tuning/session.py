@@ -20,6 +20,7 @@ from envkit.common.progress import Progress
 from envkit.profiles import profile
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
+from envkit.rendering import text
 from envkit.tuning import conclusion, confirm, profile_file, space_file
 from envkit.tuning.confirm import Decision
 from envkit.tuning.expected_order import ORDER, by_gain, gains
@@ -273,7 +274,7 @@ def shipped(
         if reason is None:
             found.append(Candidate(loaded, environment))
         else:
-            left_out.append(LeftOut(f"profile {name}", reason))
+            left_out.append(LeftOut(f"profile {name}", text(reason)))
     return in_order(found, first), left_out
 
 

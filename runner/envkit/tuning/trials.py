@@ -18,6 +18,7 @@ from envkit.checks.sample_effect import check_sample
 from envkit.engines.base import Outcome
 from envkit.engines.messages import TimedOut
 from envkit.profiles.environment import Environment
+from envkit.rendering import text
 from envkit.tuning.messages import Hopeless
 from envkit.tuning.trial_store import BASELINE
 from envkit.worker.workloads import get
@@ -114,7 +115,7 @@ class Trials:
             wrong = other_loader(document, plan.workload_of(arm))
             wrong = wrong or (writes.outside(plan, document) if reference is None else None)
             problem = wrong or other_ranks(document, plan.ranks_of(arm), plan.options)
-        return outcome, None if problem else document, problem
+        return outcome, None if problem else document, text(problem) if problem else None
 
     @property
     def _timeout_s(self) -> float:

@@ -95,7 +95,7 @@ def test_the_comparisons_share_one_error_rate(ablate, planted, run_folder):
 def test_two_that_only_help_together(ablate, planted):
     planted(lambda variables: 0.4 if {"OMP_WAIT_POLICY", "OMP_STACKSIZE"} <= variables.keys() else 0.0)
     found = settings(ablate(TWO, "--json"))
-    assert {one["contribution"] for one in found.values()} == {"is worth something only together with others"}
+    assert {one["contribution"] for one in found.values()} == {"together"}
     assert all(one["worth_in_profile"]["low"] > 1.4 > one["worth_alone"]["high"] for one in found.values())
 
 
@@ -140,7 +140,7 @@ def test_what_belongs_together_stays_together(ablate, planted, arms, simulation)
     assert found["MALLOC_CONF"]["worth_alone"]["ratio"] == pytest.approx(1.35, abs=0.03)
     assert found["jemalloc"]["worth_alone"]["ratio"] == pytest.approx(1.105, abs=0.03)
     assert found["jemalloc"]["worth_in_profile"]["ratio"] == pytest.approx(1.49, abs=0.03)
-    assert found["OMP_WAIT_POLICY"]["contribution"].startswith("makes no difference")
+    assert found["OMP_WAIT_POLICY"]["contribution"] in ("equivalent", "not-found")
 
 
 def test_a_library_and_one_variable_of_its(ablate, planted, arms):
@@ -149,7 +149,7 @@ def test_a_library_and_one_variable_of_its(ablate, planted, arms):
     assert arms() == ["baseline", "mine", "jemalloc alone"]
     conf = found["MALLOC_CONF"]
     assert (conf["alone"], conf["beside"], conf["without"]) == ("mine", "jemalloc alone", "jemalloc alone")
-    assert conf["contribution"] == "does it alone"
+    assert conf["contribution"] == "alone"
     assert found["jemalloc"]["without"] == "baseline"
 
 

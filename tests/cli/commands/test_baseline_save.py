@@ -114,7 +114,7 @@ def test_a_reference_kernel_that_ran_when_the_run_went_on_is_as_good(cli, folder
     made = session(tmp_path / "run")
     path = made / record.FILE_NAME
     lines = path.read_text().splitlines()
-    failure = {"event": "reference-kernel-failure", "time": 1.0, "block": 0, "problem": "exit status 1", "stderr": ""}
+    failure = {"event": "reference-kernel-failure", "time": 1.0, "block": 0, "problem": {}, "stderr": ""}
     path.write_text("\n".join([lines[0], json.dumps(failure), *lines[1:]]) + "\n")
     assert cli("baseline", "save", "old", "--from", made, "--folder", folder).returncode == 0
 

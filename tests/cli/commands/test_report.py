@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from envkit.engines.messages import ExitStatus
 
 from tests import records
 from tests.cli.commands.conftest import words
@@ -91,7 +92,9 @@ def test_a_run_without_any_sample(bench, simulation, instant, cli, run_folder):
     document = json.loads(cli("report", run_folder, "--json").stdout)
     assert document["measured"] == []
     assert document["comparisons"][0]["verdict"] == "failed"
-    assert [one["problem"] for one in document["failures"]] == ["ended with exit status 3"]
+    (failure,) = document["failures"]
+    assert failure["problem"]["text"] == "ended with exit status 3"
+    assert failure["problem"]["failure"] == ExitStatus(3).to_json()
 
 
 @pytest.mark.parametrize(("blocks", "said"), [(0, "a verdict needs 6"), (3, "a verdict needs 6"), (12, "FASTER  mine")])

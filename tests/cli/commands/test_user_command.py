@@ -255,7 +255,7 @@ def test_what_the_worker_says_of_its_failure_is_shown(own, simulation, run_folde
     problem = "found no step: none of 4 lines (warming up)"
     assert f"Failed block 1, baseline: the worker {problem}" in words(result.stdout)
     failures = json.loads(cli("report", run_folder, "--json").stdout)["failures"]
-    assert failures[0]["problem"] == problem
+    assert failures[0]["problem"]["text"] == problem
 
 
 def test_a_file_that_changes_between_samples(own, simulation):

@@ -30,7 +30,9 @@ from envkit.common.machine_lock import machine_lock
 from envkit.common.progress import Progress
 from envkit.common.suggestion import suggestion
 from envkit.engines.base import Outcome
+from envkit.messages import Message
 from envkit.profiles import profile
+from envkit.rendering import text
 from envkit.report import step_tables, terminal, wording
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.measure.entry_points import INPUT
@@ -123,12 +125,12 @@ def run(arguments: argparse.Namespace) -> int:
     return FAILED if unmet else MEASURED
 
 
-def _facts(plan: Plan, source: str, versions: str) -> dict[str, Any]:
+def _facts(plan: Plan, source: Message, versions: str) -> dict[str, Any]:
     return {
         "workload": plan.workload, "modes": plan.options.text(), "steps": plan.training.steps,
         "warmup_steps": plan.training.warmup_steps, "processes": plan.stopping.blocks,
         "engine": plan.reference.engine, "versions": versions, "synthetic_data": plan.training.data == SYNTHETIC,
-        "data_source": source,
+        "data_source": {**source.to_json(), "text": text(source)},
     }  # fmt: skip
 
 
@@ -166,7 +168,7 @@ def _asked(arguments: argparse.Namespace) -> Specification:
     )
 
 
-def _prepare(asked: Specification) -> tuple[Job, str, str]:
+def _prepare(asked: Specification) -> tuple[Job, Message, str]:
     """Return what to start, where its data is from, and the engine's version and its PyTorch's."""
     prepared = prepare(asked)
     about = prepared.context.seen[asked.arms[0].target]
@@ -195,7 +197,7 @@ def _measure(job: Job, asked: argparse.Namespace, progress: Progress) -> tuple[D
             earlier = [one for of_arm in documents.values() for one in of_arm]
             document, problem = parse_sample.parse_sample(outcome, earlier, plan.options, keys)
             if document is None:
-                raise _Failure(arm.name, problem or "", outcome)
+                raise _Failure(arm.name, text(problem) if problem else "", outcome)
             progress.finish(stage, arm.name, document["seconds"] / len(document["step_s"]))
             documents[arm.name].append(document)
             checks = check(job.environments[arm.name], document["evidence"], job.kept, outcome.stderr_tail)

@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         except record.RecordFull as error:
             folder = error.folder.parent if error.folder.name == record.CONFIRMATION else error.folder
             go_on = f"make room, then {measuring.go_on_with('tune', folder, 'tune')}"
-            raise InputError(f"{error}; what was recorded is safe: {go_on}") from None
+            raise InputError(f"{text_of(error)}; what was recorded is safe: {go_on}") from None
 
 
 def _start(arguments: argparse.Namespace) -> int:

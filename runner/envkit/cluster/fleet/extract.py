@@ -13,9 +13,10 @@ from envkit.analysis.noise import KINDS, commonest
 from envkit.bench import record
 from envkit.bench.blocks import INITIAL_WEIGHTS, skipped_steps
 from envkit.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
-from envkit.bench.messages import UnusableRecord
 from envkit.bench.plan import Arm, Plan
+from envkit.bench.problems import problem_of
 from envkit.bench.record import FILE_NAME, Event
+from envkit.bench.record_messages import UnusableRecord
 from envkit.checks.interference import disturbances
 from envkit.checks.sample_effect import checks_of
 from envkit.cluster.fleet.messages import (
@@ -142,7 +143,7 @@ def _require_success(events: Sequence[Event]) -> None:
     if reason == FAILED:
         failure = next(event for event in reversed(events) if event["event"] == "failure")
         printed = str(failure["stderr"]).strip().splitlines()
-        raise InputError(NodeFailed(failure["problem"], printed[-1] if printed else None))
+        raise InputError(NodeFailed(problem_of(failure), printed[-1] if printed else None))
     if reason == NOT_IN_EFFECT:
         run, sample = events[0], next(event for event in reversed(events) if event["event"] == "sample")
         profile = run["environments"][sample["arm"]]["profile"]

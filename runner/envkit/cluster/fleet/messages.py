@@ -250,7 +250,7 @@ class NodeFailed(Message):
     severity = WARNING
     template = "the worker {problem}[: {printed}]"
 
-    problem: Message | str
+    problem: Message
     printed: str | None = None
 
 

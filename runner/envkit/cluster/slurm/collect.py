@@ -11,6 +11,7 @@ from envkit.analysis.recorded_runs import natural
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record
 from envkit.bench.measure import NOT_IN_EFFECT
+from envkit.bench.problems import problem_of
 from envkit.cluster import type_verdict
 from envkit.cluster.slurm import node_preflight, node_status
 from envkit.cluster.slurm.follow import LATE, Followed
@@ -177,7 +178,7 @@ def _failure(summary: Summary | None, place: Path) -> Message:
         return PartFailed(str(place / node_status.LOG))
     last = summary.failures[-1]
     printed = last["stderr"].strip().splitlines()
-    return WorkerFailed(last["block"] + 1, last["arm"], last["problem"], printed[-1] if printed else None)
+    return WorkerFailed(last["block"] + 1, last["arm"], problem_of(last), printed[-1] if printed else None)
 
 
 def _why(folder: Path, job: Job | None, down: str | None) -> Message:

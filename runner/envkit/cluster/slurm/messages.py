@@ -31,7 +31,7 @@ class InvalidSubmission(Message):
     template = "{file}: not the settings of a submission ({reason}); submit again"
 
     file: str
-    reason: str
+    reason: Message | str
 
 
 # --- what a node reports before it measures ---
@@ -190,7 +190,7 @@ class WorkerFailed(Message):
 
     block: int
     arm: str
-    problem: Message | str
+    problem: Message
     printed: str | None = None
 
 

@@ -16,6 +16,7 @@ from envkit.cluster.slurm.messages import GIVE_SUBMISSION, InvalidSubmission
 from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema, Unreadable
+from envkit.messages import Message, MessageError
 from envkit.tuning.specification import TuningSpecification
 
 FILE_NAME = "submit.json"
@@ -111,7 +112,8 @@ class Settings:
         except OSError as error:
             raise InputError(Unreadable(str(path), str(error.strerror), GIVE_SUBMISSION)) from None
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise InputError(InvalidSubmission(str(path), str(error))) from None
+            reason: Message | str = error.message if isinstance(error, MessageError) else str(error)
+            raise InputError(InvalidSubmission(str(path), reason)) from None
 
     def command(self, folder: str, place: str) -> list[str]:
         """Return the command that a node's record names. The record is in ``place`` of the submission's ``folder``.

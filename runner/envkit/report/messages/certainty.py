@@ -381,5 +381,5 @@ class WorkerFailure(Message):
 
     block: int
     arm: str
-    problem: Message | str
+    problem: Message
     node: str | None = None

@@ -114,7 +114,7 @@ class WorkerFailed(Message):
     template = "FAILED  {arm}: no speedup is reported"
 
     arm: str
-    problem: str
+    problem: Message
 
 
 class Unfinished(Message):

@@ -1,0 +1,81 @@
+"""Messages of the advice: why a training takes longer than it must."""
+
+from __future__ import annotations
+
+from envkit.messages import Message, Severity
+
+# What is seen, however much or little of it there is.
+
+
+class KernelTime(Message):
+    """The kernel's share of the CPU time, with page faults per step if steps were seen, else per second."""
+
+    code = "advice.kernel-time"
+    severity = Severity.NOTE
+    template = (
+        "{share:.0%} of its CPU time is the kernel's[, with {faults_per_step:,.0f} page faults a step]"
+        "[, with {faults_per_s:,.0f} page faults a second]"
+    )
+
+    share: float
+    faults_per_step: float | None = None
+    faults_per_s: float | None = None
+
+
+class NativeMatrixCode(Message):
+    """MKL has nothing faster for this processor than what it takes."""
+
+    code = "advice.native-matrix-code"
+    severity = Severity.NOTE
+    template = "MKL takes code that is made for this processor already"
+
+
+class GenericMatrixCode(Message):
+    """The share of a step that is matrix products in generic code."""
+
+    code = "advice.generic-matrix-code"
+    severity = Severity.NOTE
+    template = "{share:.0%} of a step is matrix products, for which MKL takes code that is made for any processor"
+
+    share: float
+
+
+class WaitingThreads(Message):
+    """The share of their time in which threads that could run had no CPU."""
+
+    code = "advice.waiting-threads"
+    severity = Severity.NOTE
+    template = "threads that could run waited for a CPU in {share:.0%} of their time"
+
+    share: float
+
+
+class SeenOfAll(Message):
+    """All that was seen of what a profile takes away."""
+
+    code = "advice.seen-of-all"
+    severity = Severity.NOTE
+    template = "{seen:lines}"
+
+    seen: tuple[Message, ...]
+
+
+# Why it costs time.
+
+
+class MemoryGivenBack(Message):
+    code = "advice.memory-given-back"
+    severity = Severity.NOTE
+    template = "the allocator gives memory back to the kernel, which fills its pages with zeros anew for each step"
+
+
+class FasterMatrixCode(Message):
+    code = "advice.faster-matrix-code"
+    severity = Severity.NOTE
+    template = "MKL has faster code for this processor, and takes it where it believes the processor to be Intel's"
+
+
+class CpusKept(Message):
+    code = "advice.cpus-kept"
+    severity = Severity.NOTE
+    template = "other programs, or threads that spin while they wait for others, keep CPUs from those that have work"

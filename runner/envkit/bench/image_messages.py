@@ -1,0 +1,78 @@
+"""Messages about what is in images: torch.compile's needs, GPUs and what tells two images apart."""
+
+from __future__ import annotations
+
+from envkit.messages import Message
+
+# How a message names Python's headers among commands.
+HEADERS = "Python's headers (Python.h)"
+
+
+class NothingToCompile(Message):
+    """An image lacks what torch.compile needs: ``missing`` are commands, ``headers`` is Python's."""
+
+    code = "bench.nothing-to-compile"
+    template = "--compile: torch.compile needs {missing}, and {image} (engine {engine}) has none; {fix}"
+
+    missing: tuple[str, ...]
+    image: str
+    engine: str
+    fix: Message
+
+
+class InstallThere(Message):
+    code = "bench.install-there"
+    template = "install it there, or leave --compile out"
+
+
+class TakeVariantCompile(Message):
+    code = "bench.take-variant-compile"
+    template = "take the variant compile of the image, or leave --compile out"
+
+
+class NoPinnedMemory(Message):
+    code = "bench.no-pinned-memory"
+    template = (
+        "{workload}: pinned memory is for an accelerator, and torch {version} in {image} has none; leave -pin out"
+    )
+
+    workload: str
+    version: str
+    image: str
+
+
+class NoGpuInImage(Message):
+    """An image can't train on a GPU: ``problem`` and ``fix`` are those of ``envkit.worker.gpus``."""
+
+    code = "bench.no-gpu-in-image"
+    template = "--device cuda: {image} (engine {engine}) can't: {problem}; {fix}"
+
+    image: str
+    engine: str
+    problem: Message | str
+    fix: Message | str
+
+
+class SameImage(Message):
+    code = "bench.same-image"
+    template = (
+        "{image} and {other} are the same image ({identity}); name two that differ, "
+        "or measure one against itself: envkit calibrate"
+    )
+
+    image: str
+    other: str
+    identity: str  # the beginning of a digest, or which Python it is
+
+
+class EmulatedImage(Message):
+    code = "bench.emulated-image"
+    template = (
+        "{image} is for {architecture} and {other} for {others}: one of them is emulated here, and its times mean "
+        "nothing; name two images for the same architecture"
+    )
+
+    image: str
+    architecture: str
+    other: str
+    others: str

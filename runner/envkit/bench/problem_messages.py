@@ -1,0 +1,259 @@
+"""Messages of what a worker did wrong. Each is a clause whose subject is the worker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from envkit.messages import Message, Severity
+
+
+class WorkerProblem(Message):
+    """A worker failed, as a sentence. ``printed`` is the last line on its stderr."""
+
+    code = "bench.worker-problem"
+    template = "the worker {problem}[: {printed}]"
+
+    problem: Message
+    printed: str | None = None
+
+
+class UnknownProblem(Message):
+    """A record has a problem that this version does not know, or whose fields it does not know."""
+
+    code = "bench.unknown-problem"
+    template = "failed for a reason that this version of envkit does not know[ ({found})]"
+
+    found: str | None = None  # the code of that problem
+
+
+class WarmingUp(Message):
+    """A worker failed before anything was measured."""
+
+    code = "bench.warming-up"
+    template = "{problem} (warming up)"
+
+    problem: Message
+
+
+class NoDocument(Message):
+    """A worker ended well, and its output is no JSON."""
+
+    code = "bench.no-document"
+    template = "printed no JSON document"
+
+
+class OtherDocument(Message):
+    """A worker printed JSON that lacks keys of a sample."""
+
+    code = "bench.other-document"
+    template = "printed another document than was asked for"
+
+
+class OtherMode(Message):
+    """A worker trained in another mode than the run's."""
+
+    code = "bench.other-mode"
+    template = "was to train with {mode}: {wanted}, and saw that it was: {seen}"
+
+    mode: str
+    wanted: Any
+    seen: Any
+
+
+class OtherInstances(Message):
+    """Fewer or more trainings than ``wanted`` ran at once."""
+
+    code = "bench.other-instances"
+    template = "was to train {wanted} at once, and has the evidence of {found}"
+
+    wanted: int
+    found: int
+
+
+class OtherRanks(Message):
+    """Fewer or more ranks than ``wanted`` trained together."""
+
+    code = "bench.other-ranks"
+    template = "was to train on {wanted} ranks, and has the evidence of {found}"
+
+    wanted: int
+    found: int
+
+
+class OtherBackend(Message):
+    """Ranks exchanged by another backend than the run's."""
+
+    code = "bench.other-backend"
+    template = "was to exchange by {wanted}, and did so by {found}"
+
+    wanted: str
+    found: str
+
+
+class OtherStart(Message):
+    """DataLoader's workers were started in another way than the workload's name says."""
+
+    code = "bench.other-start"
+    template = "was to load by workers that {wanted} starts, and they were started by {found}"
+
+    wanted: str
+    found: str
+
+
+class UnknownStart(Message):
+    """A worker did not say how DataLoader's workers were started."""
+
+    code = "bench.unknown-start"
+    template = "was to load by workers that {wanted} starts, and how they were started is not known"
+
+    wanted: str
+
+
+class NoEpochEnd(Message):
+    """No epoch ended among the steps of a sample."""
+
+    code = "bench.no-epoch-end"
+    template = "saw no end of an epoch, and so not whether DataLoader's workers stay; give more --steps"
+
+
+class WorkersReplaced(Message):
+    """DataLoader's workers ended with the epoch, although they were to stay."""
+
+    code = "bench.workers-replaced"
+    template = "was to load by workers that stay when an epoch ends, and they were others in the next"
+
+
+class WorkersStayed(Message):
+    """DataLoader's workers stayed, although they were to end with the epoch."""
+
+    code = "bench.workers-stayed"
+    template = "was to load by workers that end when an epoch ends, and they stayed in the next"
+
+
+class Diverged(Message):
+    """A loss of one of the kit's workloads is no finite number."""
+
+    code = "bench.diverged"
+    template = (
+        "diverged: the loss of step {step:d} is {loss}, so that its speed says nothing; "
+        "the profile[ or the mode ({mode})] changes the numerics; measure without it"
+    )
+
+    step: int
+    loss: str  # nan, inf or -inf
+    mode: str | None = None
+
+
+class LossOfStep(Message):
+    """A loss of a user's command that prints one for each step."""
+
+    code = "bench.loss-of-step"
+    severity = Severity.NOTE
+    template = "the loss of step {step:d}"
+
+    step: int
+
+
+class LossAmong(Message):
+    """A loss of a user's command that prints other than one for each step."""
+
+    code = "bench.loss-among"
+    severity = Severity.NOTE
+    template = "loss {number:d} of {of:d}"
+
+    number: int  # from 1
+    of: int
+
+
+class CommandDiverged(Message):
+    """A loss that a user's command printed is no finite number."""
+
+    code = "bench.command-diverged"
+    template = (
+        "diverged: {which} is {loss}, so that its speed says nothing; "
+        "lower its learning rate or, where it happens under one profile alone, leave this out"
+    )
+
+    which: LossOfStep | LossAmong
+    loss: str  # nan, inf or -inf
+
+
+class OtherNumberOfLosses(Message):
+    """A user's command printed fewer or more losses than in earlier samples."""
+
+    code = "bench.other-number-of-losses"
+    template = (
+        "saw {found:count loss|losses}, and earlier samples had {earlier}; let each run print equally many, "
+        "in a line for each step and not in a bar that is drawn now and then"
+    )
+
+    found: int
+    earlier: int
+
+
+class OtherDigest(Message):
+    """A worker had other code, data or weights than earlier samples. ``digest`` is the beginning of the new one."""
+
+    code = "bench.other-digest"
+    template = "its {name} differs from that of earlier samples ({digest}…)"
+
+    name: str
+    digest: str
+
+
+class OtherTorch(Message):
+    """A worker had another version of torch than earlier samples."""
+
+    code = "bench.other-torch"
+    template = "its torch is {found}, and that of earlier samples was {earlier}; start a new run"
+
+    found: str
+    earlier: str
+
+
+class UnlikeCpus(Message):
+    """A rank, and the one process that is to have a rank's part of the CPUs, have unlike many."""
+
+    code = "bench.unlike-cpus"
+    template = (
+        "had {found} CPUs where one of {other} had {wanted}; efficiency is worked out from processes that have "
+        "equally many"
+    )
+
+    found: int
+    other: str  # an arm
+    wanted: int
+
+
+class FewSteps(Message):
+    """A sample has no step behind those that warm it up. Logs of a user's command may be short."""
+
+    code = "bench.few-steps"
+    template = "found only {found} step times, and the first {skipped} are left out as warm-up"
+
+    found: int
+    skipped: int
+
+
+class Written(Message):
+    """Files that a user's command wrote."""
+
+    code = "bench.written"
+    template = "{files:count file} ({bytes:size}), such as {names:list}"
+
+    files: int
+    bytes: int
+    names: tuple[str, ...]
+
+
+class WroteOutside(Message):
+    """A user's command wrote past its working copy into its folder."""
+
+    code = "bench.wrote-outside"
+    template = (
+        "saw files of {folder} change although the command ran in a copy of it: {written}; let it write to paths below "
+        "its current folder, keep other programs from writing there, or give --in-place"
+    )
+
+    folder: str
+    written: Written

@@ -1,0 +1,287 @@
+"""Messages about records: files that can't be used, and runs that can't go on."""
+
+from __future__ import annotations
+
+from envkit.messages import Message, Severity
+
+# How a message names the compared documents of a run that have no name of their own.
+ENVIRONMENTS, KEPT_VARIABLES = "environments", "kept variables"
+
+
+class UnusableRecord(Message):
+    """A record can't be read. ``problem`` is a clause whose subject is the file."""
+
+    code = "bench.unusable-record"
+    template = "{file}[:{line:d}]: {problem}"
+
+    file: str
+    problem: Message
+    line: int | None = None
+
+
+class RecordUnreadable(Message):
+    code = "bench.record-unreadable"
+    template = "{file}: can't be read: {reason}; give the folder of a run"
+
+    file: str
+    reason: str
+
+
+class RecordUnwritable(Message):
+    """An event can't be written to a record. The events before it are safe."""
+
+    code = "bench.record-unwritable"
+    template = "{file}: can't be written: {reason}"
+
+    file: str
+    reason: str
+
+
+class ResultsUnwritable(Message):
+    code = "bench.results-unwritable"
+    template = "{folder}: results can't be written there: {reason}; give another folder with --output"
+
+    folder: str
+    reason: str
+
+
+class NotReopened(Message):
+    code = "bench.not-reopened"
+    template = "--resume {folder}: {file} can't be opened: {reason}"
+
+    folder: str
+    file: str
+    reason: str
+
+
+class OtherRunner(Message):
+    """Another process measures into the folder."""
+
+    code = "bench.other-runner"
+    template = "{file}: another runner is writing to it; wait for it, or give another folder"
+
+    file: str
+
+
+class NotLockable(Message):
+    """A file system has no locks, as some network file systems."""
+
+    code = "bench.not-lockable"
+    template = "{file}: can't be locked against a second runner: {reason}; give a folder on another file system"
+
+    file: str
+    reason: str
+
+
+# What is wrong with a record.
+
+
+class NoWholeLine(Message):
+    code = "bench.no-whole-line"
+    template = "is not the record of a run: it has no whole line; start the run again"
+
+
+class NoSchema(Message):
+    code = "bench.no-schema"
+    template = "is not the record of a run (its first line has no number as its schema)"
+
+
+class DamagedLine(Message):
+    code = "bench.damaged-line"
+    template = "damaged line; remove it to read the rest"
+
+
+class OfSearch(Message):
+    """A record is that of a search, which measures its result in a folder of its own."""
+
+    code = "bench.of-search"
+    template = "is the record of a search by envkit tune; what it found was measured in {folder}"
+
+    folder: str
+
+
+class OfSubmission(Message):
+    code = "bench.of-submission"
+    template = "is the record of a submission; give the folder of a node's run, beside it"
+
+
+class OtherKind(Message):
+    """A record begins with another event than ``kind``: run, tune or submit."""
+
+    code = "bench.other-kind"
+    template = "is not the record of a {kind} (its first line must be the event '{kind}')"
+
+    kind: str
+
+
+class AfterEnd(Message):
+    code = "bench.after-end"
+    template = (
+        "a {event} stands after the end of the run: lines are not in the order in which they were written; "
+        "sort them by their times"
+    )
+
+    event: str  # sample or trial
+
+
+class AfterBlock(Message):
+    code = "bench.after-block"
+    template = (
+        "a {event} stands after those of block {block:d}: lines are not in the order in which they were written; "
+        "sort them by their times"
+    )
+
+    event: str  # sample or trial
+    block: int  # from 1
+
+
+class SampleTwice(Message):
+    code = "bench.sample-twice"
+    template = "another sample of '{arm}' in block {block:d} than that on line {line:d}; remove one of them"
+
+    arm: str
+    block: int  # from 1
+    line: int
+
+
+class EventLacks(Message):
+    code = "bench.event-lacks"
+    template = "an event lacks {key}; the record can't be used"
+
+    key: str  # as Python's KeyError writes it
+
+
+class NotUnderstood(Message):
+    """A record has a value that no run writes. ``reason`` is a message, or the text of Python's exception."""
+
+    code = "bench.not-understood"
+    template = "is not understood ({reason}); the record can't be used"
+
+    reason: Message | str
+
+
+class NoSeconds(Message):
+    code = "bench.no-seconds"
+    template = "{key} is {value}, and must be a number of seconds"
+
+    key: str
+    value: str
+
+
+class NoWholeNumber(Message):
+    code = "bench.no-whole-number"
+    template = "{key} is {value}, and must be a whole number from {least:d} to {most:d}"
+
+    key: str
+    value: str
+    least: int
+    most: int
+
+
+# Going on with a run.
+
+
+class SealMissing(Message):
+    code = "bench.seal-missing"
+    template = "carries no seal of yours (it was begun where you can have no key, or was edited)"
+
+
+class SealOfAnother(Message):
+    code = "bench.seal-of-another"
+    template = "carries no seal of yours (another user or machine made it, or it was edited)"
+
+
+class CommandNeeded(Message):
+    """A record without this user's seal can't say what to run. ``again`` is the command."""
+
+    code = "bench.command-needed"
+    template = (
+        "--resume {folder}: the record {problem}, so it can't say what to run; give the whole command again: {again}"
+    )
+
+    folder: str
+    problem: Message
+    again: str
+
+
+class Difference(Message):
+    """A value of a record differs from that of the command line, or of this machine."""
+
+    code = "bench.difference"
+    severity = Severity.NOTE
+    template = "{name} was {was} and is now {now}"
+
+    name: str
+    was: str
+    now: str
+
+
+class OtherCommand(Message):
+    """The command differs from that of the record, in ``more`` values than are named."""
+
+    code = "bench.other-command"
+    template = (
+        "--resume {folder}: the record [{seal}, and ]differs from the command that was given: {differences:lines}"
+        "[; and {more} more]; give the record's own command, or start a new run"
+    )
+
+    folder: str
+    differences: tuple[Message, ...]
+    more: int | None = None
+    seal: Message | None = None
+
+
+class VariableGone(Message):
+    code = "bench.variable-gone"
+    template = (
+        "--resume {folder}: {name}: the run keeps it, and it is not set in your environment; "
+        "set it as it was when the run began"
+    )
+
+    folder: str
+    name: str
+
+
+class VariableChanged(Message):
+    code = "bench.variable-changed"
+    template = (
+        "--resume {folder}: {name} has another value in your environment than when the run began: samples of both "
+        "can't be compared; set it as it was, or start a new run"
+    )
+
+    folder: str
+    name: str
+
+
+class OtherEngines(Message):
+    code = "bench.other-engines"
+    template = "--resume {folder}: its engines were {was}, and are now {now}; start a new run"
+
+    folder: str
+    was: str
+    now: str
+
+
+class ProgramMoved(Message):
+    """The first word of a user's command is another file than when the run began."""
+
+    code = "bench.program-moved"
+    template = (
+        "--resume {folder}: {word} was {was} and is {now} on this PATH: samples of both can't be compared; "
+        "resume where it is what it was, or start a new run"
+    )
+
+    folder: str
+    word: str
+    was: str
+    now: str
+
+
+class MachineChanged(Message):
+    """A fact about the machine, its image or its libraries differs from that of the record."""
+
+    code = "bench.machine-changed"
+    template = "--resume {folder}: {difference}: samples of both can't be compared; start a new run"
+
+    folder: str
+    difference: Difference

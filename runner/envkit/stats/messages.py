@@ -1,0 +1,31 @@
+"""Messages of the statistics, and words for what a comparison can come to, which JSON documents have too."""
+
+from __future__ import annotations
+
+from envkit.messages import Message
+
+# Values of stats.verdict.Verdict.
+NO_RELEVANT_DIFFERENCE = "no difference larger than the margin"
+NO_DIFFERENCE_FOUND = "no difference found"
+TOO_FEW_SAMPLES = "too few samples"
+TARGET_NOT_REACHED = "target not reached"
+ONE_RUN_EACH = "one run each"
+
+
+class NoLogarithm(Message):
+    """A ratio is not above 0."""
+
+    code = "stats.no-logarithm"
+    template = "{value:g} has no logarithm"
+
+    value: float
+
+
+class UnequalLengths(Message):
+    """Samples of one arm have different numbers of steps."""
+
+    code = "stats.unequal-lengths"
+    template = "samples have {fewest} to {most} steps, and steps are compared by their numbers"
+
+    fewest: int
+    most: int

@@ -1,0 +1,65 @@
+"""The problem of a recorded event is a message; one that can't be read is said to be unknown."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from envkit.bench.messages import WorkerEnded, WorkerReported
+from envkit.bench.problem_messages import FewSteps, NoDocument, UnknownProblem, WarmingUp, WorkerProblem
+from envkit.bench.problems import problem_of
+from envkit.checks.messages import ProcessLimitElsewhere
+from envkit.engines.messages import ExitStatus, Killed, TimedOut
+from envkit.rendering import text
+from envkit.worker.messages import ProcessKilled
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        NoDocument(),
+        FewSteps(2, 3),
+        WarmingUp(WorkerEnded(Killed("SIGKILL", "4g"), ProcessLimitElsewhere())),
+        WorkerReported(ProcessKilled("rank 1", "SIGSEGV"), TimedOut(4)),  # a float that was written as a whole number
+        WorkerReported("found no step"),
+    ],
+)
+def test_a_problem_is_read_as_it_was_recorded(problem):
+    assert problem_of(json.loads(json.dumps({"problem": problem.to_json()}))) == problem
+
+
+@pytest.mark.parametrize(
+    ("recorded", "code"),
+    [
+        ({"code": "bench.of-tomorrow", "severity": "error", "seconds": 1}, "bench.of-tomorrow"),
+        ({**NoDocument().to_json(), "more": 1}, "bench.no-document"),
+        ({**FewSteps(2, 3).to_json(), "found": "two"}, "bench.few-steps"),
+        ({**FewSteps(2, 3).to_json(), "found": True}, "bench.few-steps"),
+        ({**WarmingUp(NoDocument()).to_json(), "problem": {"code": "bench.of-tomorrow"}}, "bench.warming-up"),
+        ({**WarmingUp(FewSteps(2, 3)).to_json(), "problem": {"code": "bench.few-steps"}}, "bench.warming-up"),
+        (
+            {**WorkerEnded(ExitStatus(1)).to_json(), "failure": {"code": "engines.exit-status", "status": None}},
+            "bench.worker-ended",
+        ),
+        ({"code": 5}, None),
+        ({}, None),
+        ("ended with exit status 3", None),
+        (["x"], None),
+        (None, None),
+    ],
+)
+def test_one_that_this_version_does_not_know(recorded, code):
+    found = problem_of({"problem": recorded})
+    assert found == UnknownProblem(code)
+    assert "does not know" in text(WorkerProblem(found))
+
+
+def test_a_report_of_a_record_with_one_is_printed(bench, simulation, instant, cli, run_folder):
+    simulation.worker("mine", does="exit", status=3)
+    assert bench("mine").returncode == 1
+    path = run_folder / "record.jsonl"
+    path.write_text(path.read_text().replace('"code": "engines.exit-status"', '"code": "engines.of-tomorrow"'))
+    for options in ([], ["--details"], ["--json"]):
+        result = cli("report", run_folder, *options)
+        assert (result.returncode, result.stderr) == (0, "")
+        assert "this version of envkit does not know" in " ".join(result.stdout.split())
