@@ -115,7 +115,7 @@ def words(given: argparse.Namespace, names: Iterable[str]) -> list[str]:
 
 
 def refuse(given: argparse.Namespace, names: Iterable[str], why: Message | str) -> None:
-    """Raise InputError for an option, or a PROFILE, that was given and is among ``names``; ``why`` follows it."""
+    """Raise InputError for an option, or a PROFILE, that was given and is among ``names``; ``why`` is a clause."""
     for name in names:
         if vars(given).get(name) not in (None, False, []):
             raise InputError(OptionRefused("PROFILE" if name == "profile" else option(name), why))

@@ -162,7 +162,7 @@ def _problems(asked: Specification, parts: Parts, context: ExecutionContext, how
     """Try each part once, and return why some can't be measured. Raise InputError if the whole profile can't."""
     plan = plan_of(asked, requirements.data(asked).location)
     job = Job(plan, parts.environments, context.engines, context.inherited, context.kept)
-    found = trying.problems(job, quiet=how.quiet)
+    found = {name: text(reason) for name, reason in trying.problems(job, quiet=how.quiet).items()}
     whole = asked.arms[1]
     if whole.name in found:
         raise InputError(messages.WholeFails(whole.name, found[whole.name], whole.profile))

@@ -27,7 +27,6 @@ from envkit.cli.commands import breakdown_messages as messages
 from envkit.cli.commands.help_messages import BREAKDOWN
 from envkit.cli.commands.messages import SettingsOff, SeveralRanks
 from envkit.cli.ending import end_with
-from envkit.cli.messages import UnknownChoice
 from envkit.cli.parser import BadValue, Parser
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
@@ -88,7 +87,7 @@ def add_arguments(parser: Parser) -> None:
 def _workload(text: str) -> str:
     """Return the name of a workload, for argparse. Raise BadValue if there is none of that name."""
     if find(text) is None:
-        raise BadValue(UnknownChoice(text, tuple(WORKLOADS), nearest(text, WORKLOADS)))
+        raise BadValue(messages.NoSuchWorkload(text, tuple(WORKLOADS), nearest(text, WORKLOADS)))
     return text
 
 

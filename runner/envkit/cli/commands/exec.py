@@ -129,7 +129,7 @@ def _command(arguments: argparse.Namespace) -> list[str]:
         if arguments.no_check:
             raise InputError(_messages().NoEvidence())
         if not arguments.evidence.absolute().parent.is_dir():
-            raise InputError(_messages().NoEvidenceFolder(str(arguments.evidence)))
+            raise InputError(_messages().NoPlaceForEvidence(str(arguments.evidence)))
     return command
 
 
@@ -149,7 +149,7 @@ def _judge(
         resolved = Environment.from_json(environment)
         judged_processes = process_checks.read(folder, resolved, passed_on)
         in_effect = all(observed.holds for observed in judged_processes)
-        lines = process_checks.verdict(resolved, judged_processes)
+        lines: Sequence[Message | str] = process_checks.verdict(resolved, judged_processes)
         testified = [observed.to_json() for observed in judged_processes]
     else:
         in_effect, lines = process_scan.verdict(environment, seen)

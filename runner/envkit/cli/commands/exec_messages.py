@@ -28,10 +28,10 @@ class NoEvidence(Message):
     template = "--evidence: --no-check collects no evidence; leave one of them out"
 
 
-class NoEvidenceFolder(Message):
+class NoPlaceForEvidence(Message):
     """--evidence names a file in a folder that does not exist."""
 
-    code = "cli.no-evidence-folder"
+    code = "cli.no-place-for-evidence"
     template = "--evidence {file}: there is no such folder; make it first"
 
     file: str

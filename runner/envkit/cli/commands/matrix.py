@@ -209,5 +209,5 @@ def try_once(choice: Choice, asked: Specification, context: ExecutionContext, ho
     environments = {name: environment for name, (_, environment) in choice.measured.items()}
     job = Job(plan, {REFERENCE_PROFILE: baseline, **environments}, context.engines, context.inherited, context.kept)
     for name, reason in trying.problems(job, quiet=how.quiet).items():
-        choice.left_out[name] = reason
+        choice.left_out[name] = text(reason)
         del choice.measured[name]
