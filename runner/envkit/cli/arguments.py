@@ -8,10 +8,11 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 
-from envkit.cli.messages import NoUnit
+from envkit.cli.messages import NoUnit, OptionRefused
 from envkit.cli.parser import BadValue
 from envkit.common.errors import InputError
 from envkit.common.suggestion import suggestion
+from envkit.messages import Message
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _HOURS = {"h": 1, "d": 24, "w": 168}
@@ -113,13 +114,13 @@ def words(given: argparse.Namespace, names: Iterable[str]) -> list[str]:
     return found
 
 
-def refuse(given: argparse.Namespace, names: Iterable[str], why: str) -> None:
-    """Raise InputError for an option, or a PROFILE, that was given and is among ``names``; ``why`` follows it."""
+def refuse(given: argparse.Namespace, names: Iterable[str], why: Message | str) -> None:
+    """Raise InputError for an option, or a PROFILE, that was given and is among ``names``; ``why`` is a clause."""
     for name in names:
         if vars(given).get(name) not in (None, False, []):
-            raise InputError(f"{'PROFILE' if name == 'profile' else option(name)} {why}")
+            raise InputError(OptionRefused("PROFILE" if name == "profile" else option(name), why))
 
 
-def refuse_others(given: argparse.Namespace, allowed: Collection[str], why: str) -> None:
+def refuse_others(given: argparse.Namespace, allowed: Collection[str], why: Message | str) -> None:
     """``refuse`` all that are not ``allowed``."""
     refuse(given, [name for name in vars(given) if name not in allowed], why)

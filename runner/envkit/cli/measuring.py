@@ -155,7 +155,7 @@ def beside_resume(arguments: argparse.Namespace, free: Collection[str] = ()) -> 
     return [name for name, value in vars(arguments).items() if name not in beside and value not in (None, False, [])]
 
 
-def lacks_profile(arguments: argparse.Namespace, needs: str, kind: str = "run") -> InputError:
+def lacks_profile(arguments: argparse.Namespace, needs: Message | str, kind: str = "run") -> InputError:
     """Return the error for a command without a PROFILE: what it ``needs``, or why --resume alone is not enough."""
     if arguments.resume is None:
         return InputError(needs)

@@ -131,6 +131,16 @@ class NotTogether(Message):
     why: str
 
 
+class OptionRefused(Message):
+    """An option, or a PROFILE, that a command does not take; ``why`` is a clause whose subject is the option."""
+
+    code = "cli.option-refused"
+    template = "{option} {why}"
+
+    option: str
+    why: Message | str
+
+
 class UnitWithoutMetric(Message):
     code = "cli.unit-without-metric"
     template = "--unit means nothing without --metric; add it, or leave this out"

@@ -223,7 +223,7 @@ def test_a_run_without_the_profile_is_refused(save, check_refused, tmp_path):
 
 def test_options_of_a_measurement_with_a_record(save, check_refused, tmp_path):
     save()
-    said = "envkit: --timeout means nothing with --against, which measures nothing"
+    said = "envkit: --timeout means nothing with --against, which measures nothing; leave it out"
     assert check_refused(tmp_path, "--timeout", "60s") == said
 
 

@@ -21,7 +21,7 @@ def test_saving_says_what_and_where_and_what_next(cli, folder, tmp_path):
     result = cli("baseline", "save", "cnn", "--from", made, "--folder", folder)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.splitlines()[0].startswith(f"baseline  cnn: baseline, mine, {BLOCKS} blocks, measured 2026-")
-    assert f"file     {folder}/cnn.json  (commit it; later: envkit baseline check cnn PROFILE)" in result.stdout
+    assert f"file      {folder}/cnn.json (commit it; later: envkit baseline check cnn PROFILE)\n" in result.stdout
     assert [path.name for path in folder.iterdir()] == ["cnn.json"]
     assert (folder / "cnn.json").stat().st_size < 10_000
     document = json.loads(cli("baseline", "save", "other", "--from", made, "--folder", folder, "--json").stdout)
@@ -142,7 +142,7 @@ def test_without_from_the_latest_run_that_is_fit_is_taken(cli, folder):
     damaged = rewrite(session(measuring.RESULTS / "e"), lambda run: run.pop("time"))
     result = cli("baseline", "save", "cnn", "--folder", folder)
     assert (result.returncode, result.stderr) == (0, "")
-    assert f"run      {taken}\n" in result.stdout
+    assert f"run       {taken}\n" in result.stdout
     assert damaged.is_dir()
     document = json.loads(cli("baseline", "save", "other", "--folder", folder, "--json").stdout)
     assert document["record"] == str(taken)

@@ -46,7 +46,8 @@ def test_a_profile_beside_the_baseline_and_the_reason(breakdown, memory):
     assert "in mm (-123.8 ms)" in said
     assert "changes a step's time by +10% and +10%" in said
     assert "baseline 250.00 125.00 125.00 100" in said
-    assert "4 processes of each, in turns: 4 steps after 1" in said
+    measured = "4 processes of each of baseline and mine, in turns: 4 steps after 1, then 4 under the profiler; medians"
+    assert measured in said
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
@@ -132,7 +133,9 @@ def test_a_profile_is_not_compared_with_itself(refused):
 
 def test_a_profile_of_several_ranks_is_refused(refused, write_profile):
     line = refused("breakdown", write_profile("mine", "ranks: 2\n"))
-    assert line == "envkit: profile 'mine' is for 2 ranks, and only one process is profiled here; choose another"
+    assert line == (
+        "envkit: mine: trains on 2 ranks, and envkit breakdown measures one process; take a copy without 'ranks'"
+    )
 
 
 def test_what_nothing_is_known_to_read_is_refused_unless_it_is_asked_for(breakdown):
@@ -188,9 +191,9 @@ def test_phases_beside_the_baseline(breakdown, input_saved, simulation):
     assert "wait for input 125.00 50.0% 18.75 12.5% +106.25 +104.69 to +107.81" in shown
     assert "whole step 250.00 100.0% 150.00 100.0% +100.00 +95.00 to +105.00" in shown
     assert "decode 250.00 80.0% 150.00 80.0%" in shown
-    assert "batches are made by 2 processes of DataLoader's" in shown
+    assert "batches come from 2 DataLoader workers beside the training process" in shown
     assert "do not add up to it" in shown
-    assert "4 processes of each, in turns: 4 steps after 1; medians; workload loader" in shown
+    assert "4 processes of each of baseline and mine, in turns: 4 steps after 1; medians; workload loader" in shown
     assert "under the profiler" not in shown
     assert max(map(len, result.stdout.splitlines())) <= 80
 
@@ -210,7 +213,7 @@ def test_phases_as_json(breakdown, input_saved):
 
 def test_phases_of_few_processes_have_no_interval(breakdown):
     shown = words(breakdown("mine", options=("--phases", "--processes", 3)).stdout)
-    assert "interval takes 4 processes of each (--processes)" in shown
+    assert "interval needs 4 processes of each profile (--processes)" in shown
     assert "backward 125.00 50.0% 125.00 50.0% - -" in shown
 
 

@@ -94,4 +94,4 @@ def test_json(calibrate, instant):
 @pytest.mark.parametrize("option", [("--full",), ("--epochs", 2)])
 def test_a_full_training_is_refused(refused, option):
     line = refused("calibrate", *option)
-    assert line == f"envkit: calibrate takes no {option[0]}: one training each does not show how much they vary"
+    assert line == f"envkit: calibrate takes no {option[0]}: one run each has no confidence interval"

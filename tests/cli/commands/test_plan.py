@@ -42,7 +42,7 @@ def test_it_says_how_many_blocks_and_minutes_each_difference_takes(plan, instant
     # to see a difference half as large takes four times as many blocks
     assert blocks[0] / blocks[1] == pytest.approx(4, rel=0.1)
     assert all(minutes == pytest.approx(blocks / 2, abs=2) for _, blocks, minutes in needs)
-    promise = "a difference of that size is found 80% of the time, and one that is not there at most 5% of the time"
+    promise = "a difference of that size is found 80% of the time; false-positive rate: at most 5%"
     assert f"chance {promise}" in words(result.stdout)
     assert all(len(line.rstrip()) <= 80 for line in lines)
 
@@ -140,7 +140,7 @@ def test_interrupted(plan, simulation):
         (["mine", "--budget", "60s"], "plan takes no --budget; give --blocks"),
         (["mine", "--half-width", "1%"], "plan takes no --half-width; give --blocks"),
         (["mine", "--resume", "x"], "plan takes no --resume; give --blocks"),
-        (["baseline"], "plan needs another PROFILE than baseline; for baseline against itself there is: envkit calib"),
+        (["baseline"], "plan needs another PROFILE than baseline; to compare baseline with itself: envkit calib"),
     ],
 )
 def test_bad_input(refused, write_profile, options, said):

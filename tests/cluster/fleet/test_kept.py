@@ -150,7 +150,7 @@ def test_a_report_that_can_not_be_kept_is_printed_all_the_same(cli, then):
     assert result.stdout.startswith("NO SLOW NODE")
     assert result.stderr == (
         f"envkit: {then}/fleet.json: can't be written: No such file or directory; "
-        "this report can't be held against later ones\n"
+        "later reports can't be compared with this one\n"
     )
 
 

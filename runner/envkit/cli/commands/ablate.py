@@ -17,6 +17,9 @@ from envkit.bench.prepare import plan_of
 from envkit.bench.specification import Specification
 from envkit.checks.preflight import preflight
 from envkit.cli import measuring, measuring_options, trying
+from envkit.cli.arguments import option
+from envkit.cli.commands import messages
+from envkit.cli.commands.help_messages import AblateBudget
 from envkit.cli.measuring import Invocation
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
@@ -26,6 +29,7 @@ from envkit.profiles.ablation import Setting
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import resolve
+from envkit.rendering import text
 from envkit.report import wording
 from envkit.tuning.narrow import identity, why
 
@@ -57,7 +61,7 @@ class Parts:
         try:
             found = self.environment(one)
         except InputError as error:
-            self.left_out[name] = why(error)
+            self.left_out[name] = text(why(error))
             return
         alike = (other for other, known in self.environments.items() if identity(known) == identity(found))
         self.arms[name] = next(alike, name)
@@ -71,19 +75,18 @@ class Parts:
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("profile", metavar="PROFILE", nargs="?", help="take apart this profile, or YAML file")
-    each = "the baseline, the profile, each setting alone, and the profile without each"
-    measuring_options.add(parser, budget=f"{BUDGET_PER_ARM_S:g}s for each of: {each}", refused=REFUSED)
+    measuring_options.add(parser, budget=text(AblateBudget(BUDGET_PER_ARM_S)), refused=REFUSED)
 
 
 def run(arguments: argparse.Namespace) -> int:
     for name in REFUSED:
         if getattr(arguments, name):
-            raise InputError(f"ablate takes no --{name}: one training each has no interval to tell settings apart by")
+            raise InputError(messages.NoInterval("ablate", option(name)))
     how = measuring.invocation(arguments)
     if measuring.goes_on_alone(arguments):
         return measuring.resume(arguments.resume, how)
     if arguments.profile is None:
-        raise measuring.lacks_profile(arguments, "ablate needs a PROFILE; envkit profiles lists them")
+        raise measuring.lacks_profile(arguments, messages.NeedsProfile("ablate"))
     whole, engine = _load(arguments.profile), arguments.engine or "local"
     arms = [Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine), Arm(whole.name, arguments.profile, engine)]
     asked = measuring_options.specification(arguments, f"{whole.name}-ablated", arms)
@@ -96,19 +99,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _load(name: str) -> Profile:
-    """The profile that is to be taken apart. Raises InputError where there is nothing to take apart."""
+    """Return the profile to take apart. Raise InputError if it has fewer than two settings, or several ranks."""
     whole = profile.load(name)
     settings = ablation.settings(whole)
-    nothing = f"{name}: there is nothing to take apart"
     if whole.name == REFERENCE_PROFILE:
-        raise InputError(f"{nothing}: it is what profiles are compared with; envkit profiles lists them")
+        raise InputError(messages.AblatesReference(name))
     if not settings:
-        raise InputError(f"{nothing}: it sets nothing; envkit profiles lists others")
+        raise InputError(messages.AblatesNothing(name))
     if len(settings) == 1:
-        raise InputError(f"{nothing}: it has one setting, {settings[0].name}; envkit bench {name}")
+        raise InputError(messages.AblatesOneSetting(name, settings[0].name))
     if whole.ranks > 1:
-        one = "settings are told apart in one process"
-        raise InputError(f"{name}: trains on {whole.ranks} ranks, and {one}; take a copy without 'ranks'")
+        raise InputError(messages.SeveralRanks(name, whole.ranks, "ablate"))
     return whole
 
 
@@ -132,10 +133,10 @@ def _try_and_measure(asked: Specification, whole: Profile, how: Invocation) -> i
         parts.leave_out({name: recorded[name] for name in recorded if name in kept_out})
     found = ablated(settings, parts)
     for names, reason in wording.together(parts.left_out).items():
-        print(f"left out {names}: {reason}", file=sys.stderr)
+        print(text(messages.LeftOut(reason, names)), file=sys.stderr)
     used = {name for one in found for name in (one.alone, one.beside, one.without)} | {whole.name}
     if not any(name in used for name in files):
-        raise InputError(f"{whole.name}: nothing is left of it that could be measured apart; envkit bench {whole.name}")
+        raise InputError(messages.AblatesNoPart(whole.name))
     arms = tuple(arm for arm in arms if arm.name in used)
     asked = replace(asked, arms=arms, ablated=tuple(found))
     if asked.open_ended:
@@ -145,7 +146,7 @@ def _try_and_measure(asked: Specification, whole: Profile, how: Invocation) -> i
 
 
 def take_apart(whole: Profile, inspection: Mapping[str, Any], asked: Specification) -> Parts:
-    """Raises InputError where the profile itself can't be measured in the image that was inspected."""
+    """Return the parts of a profile. Raise InputError if the profile can't be measured in the inspected image."""
     parts = Parts(inspection, asked)
     for one in (profile.load(REFERENCE_PROFILE), whole):
         parts.environments[one.name] = parts.environment(one)
@@ -158,18 +159,18 @@ def take_apart(whole: Profile, inspection: Mapping[str, Any], asked: Specificati
 
 
 def _problems(asked: Specification, parts: Parts, context: ExecutionContext, how: Invocation) -> dict[str, str]:
-    """Why parts can't be measured, by trying each once. Raises InputError where it is the whole profile."""
+    """Try each part once, and return why some can't be measured. Raise InputError if the whole profile can't."""
     plan = plan_of(asked, requirements.data(asked).location)
     job = Job(plan, parts.environments, context.engines, context.inherited, context.kept)
-    found = trying.problems(job, quiet=how.quiet)
+    found = {name: text(reason) for name, reason in trying.problems(job, quiet=how.quiet).items()}
     whole = asked.arms[1]
     if whole.name in found:
-        raise InputError(f"{whole.name}: {found[whole.name]}; find out why: envkit doctor {whole.profile}")
+        raise InputError(messages.WholeFails(whole.name, found[whole.name], whole.profile))
     return found
 
 
 def ablated(settings: list[Setting], parts: Parts) -> list[Ablated]:
-    """By which arms it is told what each setting is worth. One that needs a library is held against that library."""
+    """Return the arms that show the effect of each setting. A setting that needs a library is compared with it."""
     found = []
     for setting in settings:
         alone, beside = parts.arms.get(setting.alone), REFERENCE_PROFILE
@@ -178,7 +179,7 @@ def ablated(settings: list[Setting], parts: Parts) -> list[Ablated]:
             if library in parts.arms:
                 beside = parts.arms[library]
             else:
-                parts.left_out[setting.alone] = f"{library}, which it is compared with, is left out"
+                parts.left_out[setting.alone] = text(messages.LibraryLeftOut(library))
                 alone = None
         found.append(Ablated(setting.name, setting.needs, alone, beside, parts.arms.get(setting.without)))
     return found

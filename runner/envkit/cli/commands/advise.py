@@ -28,6 +28,8 @@ from envkit.checks.doctor import diagnose_process
 from envkit.checks.doctor.finding import Finding, Situation
 from envkit.cli import engine_options, measuring, output_options, watching
 from envkit.cli.arguments import duration, refuse, words
+from envkit.cli.commands import messages
+from envkit.cli.commands.help_messages import ADVISE
 from envkit.cli.measuring import Invocation
 from envkit.cli.parser import Parser
 from envkit.cli.user_command import add_folder_options, folder_options, shortened
@@ -46,7 +48,6 @@ from envkit.tuning.narrow import require, why
 # How long a sample of a proof times steps, at least, in seconds and in steps.
 SAMPLE_S, FEWEST_STEPS = 3.0, 6
 PROOF = "4m"
-ON_A_GPU = "it computes on a GPU, and all that taught the advice do not"
 # What a proof has in common with the watching, and what means nothing to a process that runs already.
 SAME = ("engine", *engines.base.EngineOptions.names(), "keep_env", "link", "in_place")
 NOT_WITH_PID = ("prove", *SAME)
@@ -65,22 +66,22 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--output", metavar="DIR", type=Path,
                         help="write the record of --prove to DIR (default: in ./results)")  # fmt: skip
     add_folder_options(parser)
-    engine_options.add(parser, engine_options.OF_COMMAND, "run it with")
+    engine_options.add(parser, engine_options.OF_COMMAND, ADVISE["engine"])
     output_options.add(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None and arguments.prove is None:
-        raise InputError("--output means nothing without --prove; add it, or leave this out")
+        raise InputError(messages.OptionAlone("--output", "--prove"))
     if arguments.pid is not None:
         if arguments.user_command is not None or arguments.without_dashes:
-            raise InputError("advise: give --pid, or a command after --, and not both")
-        refuse(arguments, NOT_WITH_PID, "means nothing with --pid: that process runs already; leave it out")
+            raise InputError(messages.PidAndCommand())
+        refuse(arguments, NOT_WITH_PID, messages.NotWithPid())
         return _show(_of_process(arguments.pid, arguments), arguments)
     if arguments.without_dashes:
-        raise InputError(f"advise: '{arguments.without_dashes[0]}': the command comes after --")
+        raise InputError(messages.DashesMissing("advise", ("envkit", "advise", "--", *arguments.without_dashes)))
     if not arguments.user_command:
-        raise InputError("advise: name the training after --, for example: envkit advise -- python train.py")
+        raise InputError(messages.NothingToAdviseOn())
     asked = _specification(arguments)
     with machine_lock(), _naming_prove():
         if arguments.prove is not None:
@@ -95,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _naming_prove() -> Iterator[None]:
-    """Name the option of this command in what is said of a budget that is too short."""
+    """Name --prove in the message about a budget that is too short."""
     try:
         yield
     except TooShort as error:
@@ -118,7 +119,7 @@ def _specification(arguments: argparse.Namespace) -> Specification:
 
 
 def _of_command(asked: Specification, arguments: argparse.Namespace) -> tuple[Advice, int]:
-    """What is advised, and how many steps a sample of a proof times."""
+    """Return the advice, and how many steps a sample of a proof times."""
     prepared = prepare(asked)
     inspection = prepared.context.seen[asked.arms[0].target]["inspection"]
     applying, left_out = _apply(inspection)
@@ -127,7 +128,7 @@ def _of_command(asked: Specification, arguments: argparse.Namespace) -> tuple[Ad
     sample = watching.watch(prepared.job, argv, quiet=output_options.is_quiet(arguments))
     symptoms = of_sample(sample)
     if sample["evidence"].get("gpu"):
-        applying, instead, left_out = [], [], {**left_out, **dict.fromkeys(applying, ON_A_GPU)}
+        applying, instead, left_out = [], [], {**left_out, **dict.fromkeys(applying, text(messages.ComputesOnGpu()))}
     assert symptoms.step_s is not None, "steps were watched"
     steps = max(FEWEST_STEPS, round(SAMPLE_S / symptoms.step_s))
     again = shlex.join(["envkit", "advise", "--prove", PROOF, *words(arguments, SAME), "--", *argv])
@@ -138,14 +139,14 @@ def _of_command(asked: Specification, arguments: argparse.Namespace) -> tuple[Ad
 
 
 def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, str]]:
-    """Those of the profiles of which something is known that apply here, and why the others don't."""
+    """Return the fitted profiles that apply here, and why the others do not."""
     applying, left_out = [], {}
     for name in expected.fitted().fits:
         try:
             require(profile.load(name), inspection)
             applying.append(name)
         except InputError as error:
-            left_out[name] = why(error)
+            left_out[name] = text(why(error))
     return applying, left_out
 
 
@@ -209,7 +210,7 @@ def _proving(asked: Specification, profile_name: str, steps: int) -> Specificati
 
 
 def _prove(asked: Specification, advice: Advice, steps: int, arguments: argparse.Namespace) -> int:
-    """Measure the first that is advised beside the baseline, and say whether it came as expected."""
+    """Measure the first advised profile beside the baseline, and print whether it gained as expected."""
     best, step_s = advice.best, advice.symptoms.step_s
     assert best is not None, "there is something to prove"
     assert step_s is not None, "steps were watched"

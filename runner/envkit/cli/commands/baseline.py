@@ -19,49 +19,46 @@ from envkit.analysis.baselines import Baseline
 from envkit.cli import baseline_check, measuring, output_options
 from envkit.cli.arguments import refuse_others, share
 from envkit.cli.baseline_check import refuse
+from envkit.cli.commands import results_messages as messages
+from envkit.cli.commands.help_messages import BASELINE
 from envkit.cli.measuring import Invocation
 from envkit.cli.parser import Parser
 from envkit.common.errors import FAILED, INTERRUPTED, MEASURED
 from envkit.common.plain_table import plain_table
+from envkit.rendering import text
 from envkit.report import baseline_report, terminal
 from envkit.worker.fashion_mnist import SYNTHETIC
 
 THRESHOLD = 0.05
-EXIT_STATUSES = (
-    "exit status: 0 done, and with check no regression; 1 a regression, or a worker failed; 2 bad input, or what can't "
-    "be compared; 130 interrupted"
-)
-NO_RATIO = (
-    "the reference kernel is other work now (Python, the C library or the kit changed), and there is no ratio to "
-    "compare instead, because nothing was measured beside the reference"
-)
 
 
 def add_arguments(parser: Parser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
-    def add(name: str, text: str) -> Parser:
-        action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=EXIT_STATUSES)
+    def add(name: str) -> Parser:
+        does = BASELINE[name]
+        description = f"{does[0].upper()}{does[1:]}."
+        action = actions.add_parser(name, help=does, description=description, epilog=BASELINE["statuses"])
         action.add_argument("--folder", metavar="DIR", type=Path, default=baselines.FOLDER,
                             help="keep baselines in DIR (default: baselines/)")  # fmt: skip
         return action
 
-    save = add("save", "save a run's record as a small file to be committed")
+    save = add("save")
     save.add_argument("name", metavar="NAME", help="name of the new baseline, e.g. cnn-epyc")
     save.add_argument("--from", dest="record", metavar="DIR", type=Path,
                       help="save the run in this folder (default: the latest in ./results)")  # fmt: skip
     save.add_argument("--replace", action="store_true", help="overwrite a baseline of this name")
-    check = add("check", "measure the same again; exit status 1 if more speed was lost than --threshold allows")
+    check = add("check")
     check.add_argument("name", metavar="NAME", help="name of a baseline, or its file")
     check.add_argument("--against", metavar="DIR", type=Path, help="compare with this run instead of measuring")
-    diff = add("diff", "say what differs between two baselines, and how speed changed")
+    diff = add("diff")
     diff.add_argument("old", metavar="A", help="name of a baseline, or its file")
     diff.add_argument("new", metavar="B", help="name of the other baseline, or its file")
     for action in (check, diff):
         action.add_argument("--threshold", metavar="SHARE", type=share, default=THRESHOLD,
                             help="call a larger loss of speed a regression (default: 5%%)")  # fmt: skip
     baseline_check.add_arguments(check)
-    for action in (save, diff, add("list", "list the baselines")):
+    for action in (save, diff, add("list")):
         action.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -81,14 +78,14 @@ def _save(arguments: argparse.Namespace) -> int:
         print(json.dumps({**_described(saved), "source": str(path), "record": saved.source}))
         return MEASURED
     out = terminal.console()
-    text = f"{saved.name}: {', '.join(saved.arms)}, {saved.blocks} blocks, measured {baseline_report.when(saved)}"
-    terminal.item(out, "baseline", text)
-    out.print(Text(f"run      {saved.source}"), soft_wrap=True)
+    when = baseline_report.when(saved)
+    terminal.item(out, "baseline", messages.BaselineSaved(saved.name, tuple(saved.arms), saved.blocks, when))
+    terminal.item(out, "run", saved.source, whole=True)
     if saved.plan["data"] == SYNTHETIC:
-        terminal.item(out, "note", "measured with synthetic data, and only comparable with the same")
+        terminal.item(out, "note", messages.BaselineIsSynthetic())
     if saved.is_under_load:
         terminal.item(out, "note", baseline_report.under_load(saved), "bold yellow")
-    out.print(Text(f"file     {path}  (commit it; later: envkit baseline check {saved.name} PROFILE)"), soft_wrap=True)
+    terminal.item(out, "file", messages.BaselineFile(str(path), saved.name), whole=True)
     return MEASURED
 
 
@@ -98,8 +95,7 @@ def _list(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([_described(one) for one in found]))
     elif not found:
-        hint = "save one with: envkit baseline save NAME --from DIR"
-        out.print(Text(f"no baselines in {arguments.folder}; {hint}"), soft_wrap=True)
+        out.print(Text(text(messages.NoBaselines(str(arguments.folder)))), soft_wrap=True)
     else:
         table = plain_table(("baseline", "measured", "blocks", "profiles", "machine"), fold=True)
         for one in found:
@@ -114,8 +110,8 @@ def _list(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     old = baselines.load(arguments.name, arguments.folder)
     if arguments.against is not None:
-        why = "means nothing with --against, which measures nothing"
-        refuse_others(arguments, ("command", "action", "name", "folder", "json", "quiet", "against", "threshold"), why)
+        allowed = ("command", "action", "name", "folder", "json", "quiet", "against", "threshold")
+        refuse_others(arguments, allowed, messages.NotWithAgainst())
         return _compare(arguments, old, arguments.against)
     asked = baseline_check.asked(arguments, old)
     how = Invocation(arguments.output, arguments.json, output_options.is_quiet(arguments))
@@ -123,19 +119,17 @@ def _check(arguments: argparse.Namespace) -> int:
         asked, how, lambda folder: _compare(arguments, old, folder), partial(baseline_check.require_same_run, old)
     )
     if status == INTERRUPTED:
-        print(
-            f"envkit: and then compare: envkit baseline check {arguments.name} --against that folder", file=sys.stderr
-        )
+        print(f"envkit: {text(messages.ThenCompare(arguments.name))}", file=sys.stderr)
     return status
 
 
 def _compare(arguments: argparse.Namespace, old: Baseline, folder: Path) -> int:
-    """Say how the run in ``folder`` compares with the baseline; returns the exit status."""
+    """Print how the run in ``folder`` compares with the baseline. Return the exit status."""
     new = baselines.from_record(folder, old.name)
     refuse(old, obstacles(old, new))
     found = changes(old, new, arguments.threshold)
     if found is None:
-        refuse(old, [NO_RATIO])
+        refuse(old, [text(messages.NoRatio())])
     _show(arguments, old, new, found, [])
     return FAILED if found is not None and found.regressions else MEASURED
 
@@ -144,7 +138,7 @@ def _diff(arguments: argparse.Namespace) -> int:
     old, new = (baselines.load(name, arguments.folder) for name in (arguments.old, arguments.new))
     reasons = obstacles(old, new)
     found = None if reasons else changes(old, new, arguments.threshold)
-    _show(arguments, old, new, found, reasons or [NO_RATIO])
+    _show(arguments, old, new, found, reasons or [text(messages.NoRatio())])
     return MEASURED
 
 

@@ -8,7 +8,10 @@ from pathlib import Path
 
 from envkit.bench.specification import EVERY, Specification
 from envkit.cli import image_options, instance_options, measuring, measuring_options, rank_options
+from envkit.cli.commands import help_messages
+from envkit.cli.commands.messages import NeedsProfile
 from envkit.cli.parser import Parser
+from envkit.rendering import text
 from envkit.worker.workloads import ALL
 
 # Of ``--workload all``, for each profile on each workload: eight samples of up to 12 s with their workers' starts.
@@ -20,10 +23,9 @@ BUDGET_EACH_S = 96.0
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("profile", metavar="PROFILE", nargs="*",
                         help="name of a profile, or a YAML file; envkit profiles lists them")  # fmt: skip
-    all_of_them = f"{BUDGET_EACH_S:g}s per arm with --workload all"
-    budget = f"3m; {all_of_them}; {rank_options.BUDGET} or --instances"
-    measuring_options.add(parser, budget=budget, every="all of these, ")
-    rank_options.add_option(parser, "also measures how that scales")
+    budget = text(help_messages.BenchBudget(BUDGET_EACH_S, rank_options.BUDGET))
+    measuring_options.add(parser, budget=budget, every=help_messages.BENCH["every"])
+    rank_options.add_option(parser, help_messages.BENCH["ranks"])
     rank_options.add_weak_option(parser)
     rank_options.add_nodes_option(parser)
     instance_options.add_option(parser)
@@ -36,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     if measuring.goes_on_alone(arguments):
         return measuring.resume(arguments.resume, how)
     if not arguments.profile:
-        raise measuring.lacks_profile(arguments, "bench needs a PROFILE; envkit profiles lists them")
+        raise measuring.lacks_profile(arguments, NeedsProfile("bench"))
     return measuring.run(_asked(arguments), how)
 
 

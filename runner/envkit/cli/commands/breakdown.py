@@ -23,16 +23,19 @@ from envkit.bench.specification import TIMEOUT_S, Specification
 from envkit.checks.effect import Check, check
 from envkit.cli import engine_options, output_options, training_options
 from envkit.cli.arguments import count, duration, refuse
+from envkit.cli.commands import breakdown_messages as messages
+from envkit.cli.commands.help_messages import BREAKDOWN
+from envkit.cli.commands.messages import SettingsOff, SeveralRanks
 from envkit.cli.ending import end_with
-from envkit.cli.parser import Parser
+from envkit.cli.parser import BadValue, Parser
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
 from envkit.common.progress import Progress
-from envkit.common.suggestion import suggestion
+from envkit.common.suggestion import nearest
 from envkit.engines.base import Outcome
-from envkit.messages import Message
+from envkit.messages import Message, MessageError
 from envkit.profiles import profile
-from envkit.rendering import text
+from envkit.rendering import text as rendered
 from envkit.report import step_tables, terminal, wording
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.measure.entry_points import INPUT
@@ -78,28 +81,27 @@ def add_arguments(parser: Parser) -> None:
     group.add_argument("--allow-unknown", action="store_true",
                        help="allow a profile to set variables that no known program reads")  # fmt: skip
     engine_options.add(parser)
-    output_options.add(parser, "print every operator or phase of every process as JSON")
+    output_options.add(parser, BREAKDOWN["json"])
 
 
 def _workload(text: str) -> str:
-    """For argparse: the name of a workload. Raises ArgumentTypeError."""
+    """Return the name of a workload, for argparse. Raise BadValue if there is none of that name."""
     if find(text) is None:
-        known = f"there are: {', '.join(WORKLOADS)}"
-        raise argparse.ArgumentTypeError(f"no workload '{text}'{suggestion(text, WORKLOADS)}; {known}")
+        raise BadValue(messages.NoSuchWorkload(text, tuple(WORKLOADS), nearest(text, WORKLOADS)))
     return text
 
 
-class _Failure(Exception):
-    """A worker failed: which, what happened, and how it ended."""
+class _Failure(MessageError):
+    """A worker failed. ``outcome`` is how it ended."""
 
-    def __init__(self, arm: str, problem: str, outcome: Outcome) -> None:
-        super().__init__(f"a worker of {arm}: {problem}")
+    def __init__(self, message: Message, outcome: Outcome) -> None:
+        super().__init__(message)
         self.outcome = outcome
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.phases:
-        refuse(arguments, ("forward", "top"), "is for operators, and --phases shows none; leave one of the two out")
+        refuse(arguments, ("forward", "top"), messages.NotWithPhases())
     asked = _asked(arguments)
     early_checks.require(asked)
     with machine_lock():
@@ -109,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
             with Progress(0.0, quiet=output_options.is_quiet(arguments)) as progress:
                 documents, unmet = _measure(job, arguments, progress)
         except _Failure as failure:
-            status = end_with(str(failure), FAILED, arguments.json)
+            status = end_with(failure.message, FAILED, arguments.json)
             for line in failure.outcome.stderr_tail.strip().splitlines()[-terminal.STDERR_LINES :]:
                 print(f"        | {line}", file=sys.stderr)
             return status
@@ -119,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         out = terminal.console()
         if job.plan.training.data == SYNTHETIC:
-            out.print(Text("SYNTHETIC DATA: this is not Fashion-MNIST.", "bold red"))
+            out.print(Text(rendered(messages.NotFashionMnist()), "bold red"))
         (_show_phases if arguments.phases else _show_operators)(documents, unmet, arguments, out)
         _show_measured(job.plan, versions, profiler=not arguments.phases, out=out)
     return FAILED if unmet else MEASURED
@@ -130,16 +132,16 @@ def _facts(plan: Plan, source: Message, versions: str) -> dict[str, Any]:
         "workload": plan.workload, "modes": plan.options.text(), "steps": plan.training.steps,
         "warmup_steps": plan.training.warmup_steps, "processes": plan.stopping.blocks,
         "engine": plan.reference.engine, "versions": versions, "synthetic_data": plan.training.data == SYNTHETIC,
-        "data_source": {**source.to_json(), "text": text(source)},
+        "data_source": {**source.to_json(), "text": rendered(source)},
     }  # fmt: skip
 
 
 def _arms(first: str, second: str | None, engine: str) -> tuple[Arm, ...]:
-    """The profile that others are compared with comes first."""
+    """Return the arms, the one that is compared with first. Raise InputError if both are of one profile."""
     given = [REFERENCE_PROFILE, first] if second is None else [first, second]
     names = {name: profile.load(name).name for name in dict.fromkeys(given)}
     if second is not None and len(set(names.values())) < 2:
-        raise InputError(f"breakdown: '{second}' is compared with itself; name two profiles, or one")
+        raise InputError(messages.ComparedWithItself(second))
     return tuple(Arm(name, given, engine) for name, given in {called: path for path, called in names.items()}.items())
 
 
@@ -148,8 +150,7 @@ def _asked(arguments: argparse.Namespace) -> Specification:
     arms = _arms(arguments.profile, arguments.second, arguments.engine or "local")
     for arm in arms:
         if (ranks := profile.load(arm.profile).ranks) > 1:
-            one = "only one process is profiled here; choose another"
-            raise InputError(f"profile '{arm.name}' is for {ranks} ranks, and {one}")
+            raise InputError(SeveralRanks(arm.name, ranks, "breakdown"))
     return Specification(
         title="breakdown",
         arms=arms,
@@ -173,13 +174,14 @@ def _prepare(asked: Specification) -> tuple[Job, Message, str]:
     prepared = prepare(asked)
     about = prepared.context.seen[asked.arms[0].target]
     engine, torch = about["engine"], about["inspection"]["packages"]["torch"]
-    return prepared.job, prepared.data_source, f"{engine['name']} {engine['version']}, torch {torch}"
+    by = messages.MeasuredBy(engine["name"], engine["version"], torch)
+    return prepared.job, prepared.data_source, rendered(by)
 
 
 def _measure(job: Job, asked: argparse.Namespace, progress: Progress) -> tuple[Documents, Unmet]:
-    """What each arm's processes printed, and what was expected of an arm and not seen. Raises _Failure.
+    """Return what each arm's processes printed, and which expected settings of an arm were not seen. Raise _Failure.
 
-    They take turns: A B, B A, A B, so that what drifts hits both alike.
+    Arms take turns: A B, B A, A B. A drift then affects both equally.
     """
     plan, training = job.plan, job.plan.training
     length = ("--warmup-steps", str(training.warmup_steps), "--steps", str(training.steps))
@@ -197,7 +199,8 @@ def _measure(job: Job, asked: argparse.Namespace, progress: Progress) -> tuple[D
             earlier = [one for of_arm in documents.values() for one in of_arm]
             document, problem = parse_sample.parse_sample(outcome, earlier, plan.options, keys)
             if document is None:
-                raise _Failure(arm.name, text(problem) if problem else "", outcome)
+                assert problem is not None
+                raise _Failure(messages.WorkerOfArmFailed(arm.name, problem), outcome)
             progress.finish(stage, arm.name, document["seconds"] / len(document["step_s"]))
             documents[arm.name].append(document)
             checks = check(job.environments[arm.name], document["evidence"], job.kept, outcome.stderr_tail)
@@ -216,7 +219,7 @@ def _profiled(documents: Documents) -> list[Profiled]:
 
 
 def _reasons(sides: Sequence[Profiled], unmet: Unmet, arguments: argparse.Namespace) -> list[str]:
-    """Why the second profile takes less; nothing of the forward pass, which is only a part of the step."""
+    """Return why the second profile takes less. The forward pass alone has no reasons: it is a part of the step."""
     compared = len(sides) > 1 and not unmet and not arguments.forward
     return operator_times.reasons(sides[0], sides[1]) if compared else []
 
@@ -244,12 +247,11 @@ def _show_operators(documents: Documents, unmet: Unmet, arguments: argparse.Name
     _show_missing(unmet, out)
     for number, sentence in enumerate(_reasons(sides, unmet, arguments)):
         terminal.item(out, "" if number else "why", sentence)
-    idle = [f"{side.arm} {side.gpu_idle.median:.0%}" for side in sides if side.gpu_idle]
+    idle = [messages.ShareOf(side.arm, side.gpu_idle.median) for side in sides if side.gpu_idle]
     if idle:
-        terminal.item(out, "gpu", f"had nothing to do, of a step's time under the profiler: {', '.join(idle)}")
-    slower = " and ".join(f"{side.overhead:+.0%}" for side in sides)
-    terminal.item(out, "profiler", f"changes a step's time by {slower}: operators' times are with it, and those of the "
-                                 "clock, faults and CPU time without")  # fmt: skip
+        terminal.item(out, "gpu", messages.GpuIdle(tuple(idle)))
+    overheads = tuple(messages.Overhead(side.overhead) for side in sides)
+    terminal.item(out, "profiler", messages.ProfilerCosts(overheads))
 
 
 def _show_phases(documents: Documents, unmet: Unmet, arguments: argparse.Namespace, out: Console) -> None:
@@ -257,34 +259,27 @@ def _show_phases(documents: Documents, unmet: Unmet, arguments: argparse.Namespa
     step_tables.phases(sides, not unmet, out)
     out.print()
     _show_missing(unmet, out)
-    if sides[0].workers is not None:
-        terminal.item(out, "loader", _made_by(sides[0].workers))
+    if (workers := sides[0].workers) is not None:
+        terminal.item(out, "loader", messages.LoadsBeside(workers, INPUT) if workers else messages.LoadsItself(INPUT))
     if len(sides) > 1 and arguments.processes < PROCESSES:
-        terminal.item(out, "interval", f"takes {PROCESSES} processes of each (--processes)")
-
-
-def _made_by(workers: int) -> str:
-    if not workers:
-        return f"batches are made by the process that trains: their parts are parts of '{INPUT}'"
-    processes = "a process" if workers == 1 else f"{workers} processes"
-    each_other = "" if workers == 1 else ", and with each other"
-    return (
-        f"batches are made by {processes} of DataLoader's, while others are trained on: their parts overlap with the "
-        f"step{each_other}, and do not add up to it; it is what '{INPUT}' waits for"
-    )
+        terminal.item(out, "interval", messages.IntervalTakes(PROCESSES))
 
 
 def _show_missing(unmet: Unmet, out: Console) -> None:
     for arm, one in unmet:
-        terminal.item(out, "effect", f"{arm} is NOT IN EFFECT: {one.key}: expected {wording.shown(one.expected)}, "
-                                   f"seen {wording.shown(one.seen)}", "bold red")  # fmt: skip
+        missed = SettingsOff(arm, one.key, wording.shown(one.expected), wording.shown(one.seen))
+        terminal.item(out, "effect", missed, "bold red")
 
 
 def _show_measured(plan: Plan, versions: str, profiler: bool, out: Console) -> None:
-    processes = f"{plan.stopping.blocks} process{'' if plan.stopping.blocks == 1 else 'es'}"
-    each = f"{processes} of each, in turns" if len(plan.arms) > 1 else processes
-    modes = f" ({plan.options.text()})" if plan.options.text() else ""
-    steps = f"{plan.training.steps} steps after {plan.training.warmup_steps}"
-    more = ", then as many under the profiler" if profiler else ""
-    about = f"workload {plan.workload}{modes}, {versions}"
-    terminal.item(out, "measured", f"{each}: {steps}{more}; medians; {about}")
+    measured = messages.Breakdown(
+        processes=plan.stopping.blocks,
+        steps=plan.training.steps,
+        warmup=plan.training.warmup_steps,
+        workload=plan.workload,
+        by=versions,
+        arms=tuple(arm.name for arm in plan.arms) if len(plan.arms) > 1 else (),
+        profiled=plan.training.steps if profiler else None,
+        modes=plan.options.text(),
+    )
+    terminal.item(out, "measured", measured)

@@ -6,6 +6,8 @@ import argparse
 
 from envkit.bench.plan import REFERENCE_PROFILE, Arm
 from envkit.cli import measuring, measuring_options
+from envkit.cli.arguments import option
+from envkit.cli.commands.messages import NoInterval
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 
@@ -22,7 +24,7 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     for name in REFUSED:
         if getattr(arguments, name):
-            raise InputError(f"calibrate takes no --{name}: one training each does not show how much they vary")
+            raise InputError(NoInterval("calibrate", option(name)))
     how = measuring.invocation(arguments)
     if measuring.goes_on_alone(arguments):
         return measuring.resume(arguments.resume, how)

@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 
 from envkit import engines
-from envkit.bench.plan import Arm
+from envkit.bench.plan import REFERENCE_PROFILE, Arm
 from envkit.cli import measuring, measuring_options
+from envkit.cli.commands.messages import NeedsProfile, TooFewEngines
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 
@@ -29,10 +30,10 @@ def run(arguments: argparse.Namespace) -> int:
     if measuring.goes_on_alone(arguments):
         return measuring.resume(arguments.resume, how)
     if arguments.profile is None:
-        raise measuring.lacks_profile(arguments, "compare-engines needs a PROFILE, for example baseline")
+        raise measuring.lacks_profile(arguments, NeedsProfile("compare-engines", REFERENCE_PROFILE))
     names = list(dict.fromkeys((arguments.engines or DEFAULT).split(",")))
     if len(names) < 2:
-        raise InputError(f"--engines {arguments.engines}: name two or more, for example {DEFAULT}")
+        raise InputError(TooFewEngines(arguments.engines, DEFAULT))
     arms = [Arm(name, arguments.profile, name) for name in names]
     title = f"{Path(arguments.profile).stem}-engines"
     return measuring.run(measuring_options.specification(arguments, title, arms), how)

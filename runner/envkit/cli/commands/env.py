@@ -7,17 +7,21 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Iterator
 
 from envkit.cli import engine_options, resolving_options
+from envkit.cli.commands import profile_messages as messages
 from envkit.cli.parser import Parser
 from envkit.cli.resolving_options import Looked
 from envkit.common.errors import MEASURED, InputError
 from envkit.engines import CONTAINERS, container
 from envkit.engines.base import PACKAGE
+from envkit.messages import Message
 from envkit.profiles import profile
 from envkit.profiles.formats import FORMATS, docker_run
 from envkit.profiles.formats.resolved import Resolved
 from envkit.profiles.profile import VARIABLE_NAME
+from envkit.rendering import text
 from envkit.worker.performance_variables import PRELOAD, is_unlisted
 
 SHORT_DIGEST = len("sha256:") + 12
@@ -37,50 +41,49 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = FORMATS[arguments.format]
     if chosen.inside and arguments.engine in (None, "local"):
         named = profile.load(arguments.profile)
-        if needs := [*named.preload, *named.prefix[:1]]:
-            raise InputError(
-                f"profile '{named.name}' needs {', '.join(needs)}, and --format {arguments.format} needs the "
-                "paths inside an image: add --engine docker with --image, apptainer with --sif, or enroot with --sqsh"
-            )
+        if needs := (*named.preload, *named.prefix[:1]):
+            raise InputError(messages.NeedsPathsInImage(named.name, needs, arguments.format))
     looked = resolving_options.look(arguments)
     environment = looked.environment
     limits = tuple(container.limits(engine_options.given(arguments)))
     stray = _stray(looked) if chosen.cleans and looked.engine.name == "local" else ()
     resolved = _resolved(looked, limits, stray)
-    text = chosen.render(resolved)
+    written = chosen.render(resolved)
     try:
-        text.encode(sys.stdout.encoding or "utf-8")
+        written.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError as error:
-        raise InputError(
-            f"profile '{environment.profile}': {text[error.start : error.end]!r} can't be written in "
-            f"{error.encoding}; take it out, or use a UTF-8 locale"
-        ) from None
-    in_oci = looked.engine.name not in NOT_OCI
-    allowing = docker_run.ALLOWING if chosen.either and in_oci else chosen.allowing
+        characters = repr(written[error.start : error.end])
+        raise InputError(messages.NotInEncoding(environment.profile, characters, error.encoding)) from None
+    allowing = docker_run.ALLOWING if chosen.either and looked.engine.name not in NOT_OCI else chosen.allowing
     notes = [*resolved.notes(chosen.starts, chosen.asking, allowing), *chosen.missing(resolved)]
-    if stray:
-        notes.append(f"unset, as it could change the outcome: {', '.join(stray)}; what you need of it, set again")
-    theirs = os.environ.get(PRELOAD, "")
-    if chosen.cleans and environment.preload and {*theirs.split(":")} - {"", *environment.preload.values()}:
-        notes.append(f"{PRELOAD}={theirs} is replaced by the profile's own; what you need of it, add again")
-    if arguments.memory and arguments.format != "docker":
-        notes.append(f"--memory {arguments.memory} is in no text of this format; give the limit where it is started")
-    if environment.preload and not chosen.inside and looked.engine.name != "local":
-        notes.append(f"the preloaded libraries' paths are those inside the image ({resolved.place})")
-    elif environment.preload and chosen.either:
-        fix = "for a container add --engine docker --image NAME"
-        notes.append(f"the preloaded libraries' paths are this machine's; {fix}")
+    notes += map(text, _own_notes(arguments, looked, resolved))
     if arguments.json:
-        print(json.dumps({"format": arguments.format, "text": text, "notes": notes}))
+        print(json.dumps({"format": arguments.format, "text": written, "notes": notes}))
         return MEASURED
-    sys.stdout.write(text)
+    sys.stdout.write(written)
     for note in notes:  # eval and a redirection hide what stands in comments, and some formats have none
         print(f"envkit: note: {note}", file=sys.stderr)
     return MEASURED
 
 
+def _own_notes(arguments: argparse.Namespace, looked: Looked, resolved: Resolved) -> Iterator[Message]:
+    """Yield what the user must know of the text: what it replaces and leaves out, and where its paths exist."""
+    chosen, environment = FORMATS[arguments.format], looked.environment
+    if resolved.stray:
+        yield messages.Unset(resolved.stray)
+    theirs = os.environ.get(PRELOAD, "")
+    if chosen.cleans and environment.preload and {*theirs.split(":")} - {"", *environment.preload.values()}:
+        yield messages.PreloadReplaced(PRELOAD, theirs)
+    if arguments.memory and arguments.format != "docker":
+        yield messages.MemoryNotWritten(arguments.memory)
+    if environment.preload and not chosen.inside and looked.engine.name != "local":
+        yield messages.PathsInImage(resolved.place)
+    elif environment.preload and chosen.either:
+        yield messages.PathsOfMachine()
+
+
 def _stray(looked: Looked) -> tuple[str, ...]:
-    """The variables of this shell that contradict the profile, or could: those that a shell can name."""
+    """Return the variables of this shell that could contradict the profile, if a shell can name them."""
     names = (name for name in os.environ if is_unlisted(name) and VARIABLE_NAME.match(name))
     return tuple(sorted(name for name in names if name not in looked.environment.variables))
 

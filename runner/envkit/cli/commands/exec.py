@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import json
 import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from shlex import quote
+from types import ModuleType
 from typing import Any
 
 from envkit.checks import process_scan
 from envkit.cli import engine_options
+from envkit.cli.commands.help_messages import EXEC
 from envkit.cli.execution import in_container, process_checks, resolving
 from envkit.cli.execution.executables import NOT_EXECUTABLE, NOT_FOUND, Unusable
 from envkit.cli.execution.launch import launch
@@ -22,8 +24,9 @@ from envkit.cli.execution.on_machine import Start, evidence_folder, local
 from envkit.cli.parser import Parser
 from envkit.common import atomic
 from envkit.common.errors import FAILED, InputError
+from envkit.messages import Message
 from envkit.profiles.environment import Environment
-from envkit.rendering import text_of
+from envkit.rendering import text, text_of
 from envkit.worker.child import end_by, signal_name
 from envkit.worker.performance_variables import PRELOAD, is_performance_variable, is_unlisted, preloading
 
@@ -38,18 +41,16 @@ SILENT = (signal.SIGINT, signal.SIGPIPE)
 
 def add_arguments(parser: Parser) -> None:
     parser.usage = "envkit exec [options] PROFILE -- COMMAND..."
-    parser.epilog = (
-        "exit status: the command's own, or 128 + N if signal N ended it; 1 if that was 0 and the profile was not in "
-        "effect; 126 or 127 if the command can't be started; 2 bad input"
-    )
+    parser.epilog = EXEC["statuses"]
     parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
     parser.add_argument("without_dashes", metavar="COMMAND", nargs="*", help="after --: run this command")
     parser.add_argument("--engine", help="run it with: local, docker, podman, apptainer, enroot (default: local)")
     parser.add_argument("--evidence", metavar="FILE", type=Path,
                         help="write what was observed in each process to FILE, as JSON")  # fmt: skip
     parser.add_argument("--no-check", action="store_true", help="do not verify the settings when the command ends")
-    kept = "pass this variable on although it can change the outcome; into a container, any variable"
-    parser.add_argument("--keep-env", metavar="NAME", action="append", default=[], help=kept)
+    parser.add_argument("--keep-env", metavar="NAME", action="append", default=[],
+                        help="pass this variable on although it can change the outcome; into a container, any "
+                        "variable")  # fmt: skip
     parser.add_argument("--gpus", action="store_true", advanced=True,
                         help="give a container the machine's GPUs; a profile for GPUs does so itself")  # fmt: skip
     parser.add_argument("--allow-unknown", action="store_true", advanced=True,
@@ -62,10 +63,12 @@ def run(arguments: argparse.Namespace) -> int:
     caller = dict(os.environ)
     for name in arguments.keep_env:
         if name not in caller:
-            raise InputError(f"--keep-env {name}: it is not set in your environment; set it, or leave it out")
+            from envkit.bench.messages import VariableNotSet
+
+            raise InputError(VariableNotSet(name))
     is_local = arguments.engine in (None, "local") and not any(getattr(arguments, name) for name in LIMITS)
     if is_local and arguments.gpus:
-        raise InputError("--gpus is for a container; on this machine a command has its GPUs, so leave it out")
+        raise InputError(_messages().GpusOnMachine())
     with contextlib.nullcontext() if arguments.no_check else evidence_folder(not is_local) as folder:
         evidence = None if folder is None else str(folder)
         if is_local:
@@ -77,13 +80,13 @@ def run(arguments: argparse.Namespace) -> int:
             own = environment["variables"].items()
             removed = sorted(stray - {name for name, value in own if _replaces_nothing(name, value)})
             if removed:
-                _say(f"left out {', '.join(removed)}, which could change the outcome (--keep-env NAME passes one on)")
+                _say(_messages().VariablesLeftOut(tuple(removed)))
             inherited = {name: value for name, value in caller.items() if name not in stray}
             passed_on = {name: value for name, value in inherited.items() if is_performance_variable(name)}
             try:
                 start = local(environment, command, inherited, evidence)
             except Unusable as reason:
-                return _unusable(command[0], str(reason), reason.status)
+                return _unusable(command[0], text_of(reason), reason.status)
         else:
             named = {name: caller[name] for name in arguments.keep_env}
             environment, start, passed_on = in_container.prepare(arguments, command, named, evidence)
@@ -105,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
         status = ended if ended >= 0 else 128 - ended
         if ended < 0 and -ended not in SILENT:
             meaning = signal.strsignal(-ended) or "unknown"
-            _say(f"{command[0]}: was ended by signal {signal_name(-ended)} ({meaning})")
+            _say(_messages().EndedBySignal(command[0], signal_name(-ended), meaning))
         if folder is not None:
             status = _judge(arguments, environment, start, status, folder, seen, passed_on)
     if ended == -signal.SIGINT:  # so that a shell knows of Ctrl-C, and ends its loop or script
@@ -116,18 +119,23 @@ def run(arguments: argparse.Namespace) -> int:
 def _command(arguments: argparse.Namespace) -> list[str]:
     command: list[str] | None = arguments.user_command
     if command is None or arguments.without_dashes:
-        what = " ".join(arguments.without_dashes) or "python train.py"
-        raise InputError(f"exec: the command comes after --, for example: envkit exec {arguments.profile} -- {what}")
+        from envkit.cli.commands.messages import DashesMissing
+
+        given = arguments.without_dashes or ("python", "train.py")
+        raise InputError(DashesMissing("exec", ("envkit", "exec", arguments.profile, "--", *given)))
     if not command:
-        raise InputError(
-            f"exec: there is no command after --, for example: envkit exec {arguments.profile} -- python train.py"
-        )
+        raise InputError(_messages().NothingAfterDashes(arguments.profile))
     if arguments.evidence is not None:
         if arguments.no_check:
-            raise InputError("--evidence: with --no-check there is none; leave one of them out")
+            raise InputError(_messages().NoEvidence())
         if not arguments.evidence.absolute().parent.is_dir():
-            raise InputError(f"--evidence {arguments.evidence}: there is no such folder; make it first")
+            raise InputError(_messages().NoPlaceForEvidence(str(arguments.evidence)))
     return command
+
+
+def _messages() -> ModuleType:
+    """Return the messages of this command, imported only if it has something to say: it must start fast."""
+    return importlib.import_module("envkit.cli.commands.exec_messages")
 
 
 def _judge(
@@ -141,7 +149,7 @@ def _judge(
         resolved = Environment.from_json(environment)
         judged_processes = process_checks.read(folder, resolved, passed_on)
         in_effect = all(observed.holds for observed in judged_processes)
-        lines = process_checks.verdict(resolved, judged_processes)
+        lines: Sequence[Message | str] = process_checks.verdict(resolved, judged_processes)
         testified = [observed.to_json() for observed in judged_processes]
     else:
         in_effect, lines = process_scan.verdict(environment, seen)
@@ -163,47 +171,47 @@ def _write(path: Path, document: Mapping[str, Any]) -> None:
     try:
         atomic.write(path, json.dumps(document, indent=1).encode())
     except InputError as error:  # the command has ended, and how it did counts
-        _say(f"--evidence {text_of(error)}")
+        _say(_messages().EvidenceUnwritable(error.message))
 
 
 def _replaces_nothing(name: str, value: str) -> bool:
-    """Whether a profile's variable may take the place of the caller's without a word: not where libraries are lost."""
+    """Return whether a profile's variable may replace the caller's in silence: not if that loses libraries."""
     return name != PRELOAD or os.environ.get(PRELOAD, "") in ("", value)
 
 
 def _say_overruled(kept: Sequence[str], variables: Mapping[str, str]) -> None:
     for name in kept:
         if name != PRELOAD and variables.get(name, os.environ[name]) != os.environ[name]:
-            _say(f"--keep-env {name} keeps nothing: the profile itself sets {name}={variables[name]}")
+            _say(_messages().KeptInVain(name, variables[name]))
 
 
 def _say_other_machine(environment: dict[str, Any]) -> None:
     """Take the warning of another kind of machine out of the environment, and print it."""
     if (warning := environment.pop("other_machine", None)) is not None:
-        from envkit import messages, rendering
         from envkit.cli.execution import machine_kind  # which has the message
+        from envkit.messages import from_json
 
         assert warning["code"] == machine_kind.OtherMachine.code
-        _say(rendering.text(messages.from_json(warning)))
+        _say(from_json(warning))
 
 
 def _say_ranks(profile: str, ranks: int, command: Sequence[str]) -> None:
-    """Where a profile is for several ranks, and the command is one process: most CPUs are idle then."""
+    """Warn if a profile is for several ranks and the command is one process, which leaves most CPUs idle."""
     several = any(word.rpartition("/")[2] in LAUNCHERS for word in command)
     if ranks == 1 or several or any(os.environ.get(name, "1") != "1" for name in SIZES):
         return
-    _say(
-        f"{profile} sets what each of {ranks} ranks is to have, and this starts one process; to start {ranks}: "
-        f"envkit exec {quote(profile)} -- torchrun --nproc-per-node {ranks} train.py"
-    )
+    instead = ("envkit", "exec", profile, "--", "torchrun", "--nproc-per-node", str(ranks), "train.py")
+    _say(_messages().OneOfSeveralRanks(profile, ranks, instead))
 
 
 def _unusable(command: str, why: str, status: int) -> int:
-    _say(f"{command}: {why}")
+    from envkit.common.messages import About
+
+    _say(About(command, why))
     return status
 
 
-def _say(line: str) -> None:
+def _say(line: Message | str) -> None:
     if sys.stderr:  # None where it was closed
         with contextlib.suppress(OSError):  # nobody reads it any more
-            print(f"envkit: {line}", file=sys.stderr)
+            print(f"envkit: {text(line)}", file=sys.stderr)

@@ -10,17 +10,19 @@ from typing import Any
 
 from rich.text import Text
 
-from envkit import rendering
 from envkit.checks.effect import look_up
 from envkit.cli import engine_options
+from envkit.cli.commands import profile_messages as messages
 from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
 from envkit.engines.base import Engine, Task
 from envkit.engines.inspect_image import inspect
+from envkit.messages import Message
 from envkit.profiles import catalogue, needs, profile
 from envkit.profiles.catalogue import Variable
 from envkit.profiles.expressions import ExpressionError
+from envkit.rendering import text, text_of
 from envkit.report import terminal, wording
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.performance_variables import WHERE, is_performance_variable
@@ -39,9 +41,7 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     variable = catalogue.load().get(arguments.name)
     if variable is None:
-        near = catalogue.nearest(arguments.name)
-        meant = f" (did you mean '{near}'?)" if near else ""
-        raise InputError(f"no variable '{arguments.name}' in the catalogue{meant}")
+        raise InputError(messages.UnknownVariable(arguments.name, catalogue.nearest(arguments.name)))
     engine, inherited = engine_options.engine(arguments)
     inspection = inspect(engine, inherited, torch=False)
     present = catalogue.readers(inspection)
@@ -53,10 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
         "read_by": variable.read_by,
         "in_image": [library for library in variable.read_by if library in present],
         "type": variable.kind.type,
-        "values": rendering.text(variable.kind.allowed()),
+        "values": text(variable.kind.allowed()),
         "keys": {
             key: {
-                "values": rendering.text(kind.allowed()),
+                "values": text(kind.allowed()),
                 "default": kind.default,
                 "since": kind.since,
                 "does": kind.does,
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         },
         "default": variable.default,
         "here": here,
-        "here_how": how,
+        "here_how": text(how),
         "shell": os.environ.get(variable.name),
         "verified_by": variable.verified_by,
         "not_observable": variable.not_observable,
@@ -82,16 +82,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _here(
     variable: Variable, engine: Engine, inspection: Mapping[str, Any], inherited: dict[str, str]
-) -> tuple[Any, str]:
-    """What a worker with nothing set has, None where that can't be told, and how that is known.
+) -> tuple[Any, Message]:
+    """Return the value in a worker with nothing set, None if unknown, and how it is known.
 
-    A short one is asked, in which a library that reads the variable runs.
+    A short training is started, in which a library that reads the variable runs.
     """
     if variable.verified_by is None:
-        return None, f"can't be seen: {variable.not_observable}"
+        return None, messages.Invisible(str(variable.not_observable))
     present = [library for library in variable.read_by if library in catalogue.readers(inspection)]
     if not present:
-        return None, "nothing in this image reads it"
+        return None, messages.NobodyReads()
     # One that is there anyway answers for what training has by default; the others run only where they are preloaded.
     library = next((library for library in present if library not in inspection["libraries"]), present[0])
     found = inspection["libraries"].get(library)
@@ -100,17 +100,17 @@ def _here(
         with machine_lock():  # a worker more would spoil a measurement that runs
             outcome = engine.run(Task(LOOK, variables=variables, inherited=inherited, timeout_s=LOOK_TIMEOUT_S))
     except InputError as error:
-        return None, f"not looked at: {rendering.text_of(error)}"
+        return None, messages.NotLookedAt(error.message)
     if outcome.failure is not None:
-        return None, f"not known: the worker {rendering.text(outcome.failure)}"
+        return None, messages.WorkerTellsNothing(outcome.failure)
     evidence = json.loads(outcome.stdout)["evidence"]
-    how = f"a worker's own answer, with {library} preloaded" if found else "a worker's own answer, with nothing set"
+    how = messages.PreloadedAnswer(library) if found else messages.WorkersAnswer()
     if variable.verified_by.endswith("."):
         values = {key: look_up(evidence, variable.verified_by + key) for key in variable.kind.keys}
         seen = {key: value for key, value in values.items() if value is not None}
-        return seen or None, (how if seen else f"{library} tells only of keys that are set")
+        return seen or None, (how if seen else messages.OnlyKeysSet(library))
     value = look_up(evidence, variable.verified_by)
-    return value, (how if value is not None else f"{how}: it says nothing of it")
+    return value, (how if value is not None else messages.NotReported(how))
 
 
 def _profiles(name: str) -> dict[str, str]:
@@ -122,15 +122,15 @@ def _profiles(name: str) -> dict[str, str]:
 
 
 def _not_here(names: Iterable[str], inspection: Mapping[str, Any]) -> dict[str, str]:
-    """Say of profiles that do not apply here why, by facts that were looked at: in containers GPUs are not."""
+    """Return why profiles do not apply here, by the facts that were inspected. In containers GPUs are not."""
     facts, found = needs.known(inspection["facts"]), {}
     for name in names:
         wanted = {fact: one for fact, one in profile.load(name).needs.items() if fact in inspection["facts"]}
         try:
             lacks = needs.unmet(wanted, facts)
-            reason = None if lacks is None else rendering.text(lacks[1])
+            reason = None if lacks is None else text(lacks[1])
         except ExpressionError as error:
-            reason = rendering.text_of(error)
+            reason = text_of(error)
         if reason is not None:
             found[name] = reason
     return found
@@ -138,39 +138,42 @@ def _not_here(names: Iterable[str], inspection: Mapping[str, Any]) -> dict[str, 
 
 def _show(variable: Variable, document: Mapping[str, Any]) -> None:
     out = terminal.console()
-    in_image = ", ".join(document["in_image"]) or "none"
     versions = (f"{name}{'' if which == 'any' else f' {which}'}" for name, which in variable.read_by.items())
     here = document["here"]
-    shell = document["shell"]
-    fate = "workers start without it" if is_performance_variable(variable.name) else "local workers inherit it"
-    if variable.name in WHERE:
-        fate += ", but for commands of your own"
     rows = [
-        ("read by", f"{', '.join(versions)} (in this image: {in_image})"),
-        ("values", rendering.text(variable.kind.allowed())),
+        ("read by", text(messages.ReadBy(tuple(versions), tuple(document["in_image"] or ["none"])))),
+        ("values", text(variable.kind.allowed())),
         ("default", variable.default),
         ("here", document["here_how"] if here is None or variable.kind.keys else f"{here} ({document['here_how']})"),
-        ("shell", "not set in your shell" if shell is None else f"{shell} in your shell; {fate}"),
+        ("shell", text(_in_shell(variable.name, document["shell"]))),
         ("verified", f"{variable.verified_by}{'KEY' if variable.kind.keys else ''}" if variable.verified_by
-         else f"not observable: {variable.not_observable}"),
+         else text(messages.NotObservable(str(variable.not_observable)))),
         ("set by", ", ".join(f"{name} ({value})" for name, value in document["profiles"].items()) or "no profile"),
         *(("not here", f"{names}: {why}") for names, why in wording.together(document["does_not_apply"]).items()),
         ("source", variable.source),
     ]  # fmt: skip
     out.print(Text(variable.name, "bold"))
     out.print(Text(variable.does))
-    for title, text in rows:
-        out.print(Text(f"{title:<9}{text}"), soft_wrap=True)
+    for title, content in rows:
+        out.print(Text(f"{title:<9}{content}"), soft_wrap=True)
     if variable.kind.keys:
         _show_keys(variable, here or {})
+
+
+def _in_shell(name: str, value: str | None) -> Message:
+    """Return what the caller's environment has, and which workers start with that."""
+    if value is None:
+        return messages.NotInShell()
+    if not is_performance_variable(name):
+        return messages.Inherited(value)
+    return messages.KeptFromOwnWorkloads(value) if name in WHERE else messages.KeptFromWorkers(value)
 
 
 def _show_keys(variable: Variable, here: Mapping[str, Any]) -> None:
     out = terminal.console()
     for key, kind in variable.kind.keys.items():
-        found = f", here {here[key]}" if key in here else ""
-        since = f", since version {kind.since}" if kind.since else ""
-        values = rendering.text(kind.allowed())
-        out.print(Text(f"key      {key}: {values} (default {kind.default}{found}{since})"), soft_wrap=True)
+        found = str(here[key]) if key in here else None
+        row = messages.KeyRow(key, kind.allowed(), str(kind.default), found, kind.since)
+        out.print(Text(f"key      {text(row)}"), soft_wrap=True)
         if kind.does:
             out.print(Text(f"         {kind.does}"), soft_wrap=True)

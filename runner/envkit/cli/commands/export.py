@@ -9,11 +9,13 @@ from pathlib import Path
 from envkit.analysis import recorded_runs
 from envkit.bench import record
 from envkit.cli import measuring
+from envkit.cli.commands.messages import LeftOut
+from envkit.cli.commands.results_messages import HoldsNoRuns, NotForTerminal
 from envkit.cli.parser import Parser
 from envkit.common import atomic, extras
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import short
-from envkit.rendering import text_of
+from envkit.rendering import text
 from envkit.report.exports import FORMATS, Format
 from envkit.report.exports.rows import Row
 
@@ -29,7 +31,7 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     chosen = FORMATS[arguments.format]
     if chosen.binary and arguments.output is None:
-        raise InputError(f"--format {arguments.format} is not for a terminal: name a file with --output")
+        raise InputError(NotForTerminal(arguments.format))
     if chosen.package is not None:
         extras.require(f"--format {arguments.format}", chosen.package)
     places = arguments.folders or [short(measuring.results())]  # short, as it becomes a part of each row
@@ -41,9 +43,9 @@ def run(arguments: argparse.Namespace) -> int:
         except InputError as error:
             if folder in places:
                 raise  # asked for by name
-            print(f"envkit: left out: {text_of(error)}", file=sys.stderr)
+            print(f"envkit: {text(LeftOut(error.message))}", file=sys.stderr)
     if not any(found.values()):
-        raise InputError(f"{places[0]}: holds no runs; give the folder of a run, or one that holds runs")
+        raise InputError(HoldsNoRuns(str(places[0])))
     content = chosen.render(rows)
     if arguments.output is None:
         sys.stdout.write(content.decode())

@@ -13,6 +13,8 @@ from envkit.bench import record
 from envkit.bench.plan import MARGIN, REFERENCE_PROFILE
 from envkit.cli import submission
 from envkit.cli.arguments import refuse_others
+from envkit.cli.commands import results_messages as messages
+from envkit.cli.commands.help_messages import FLEET
 from envkit.cli.ending import end_with
 from envkit.cli.parser import Parser
 from envkit.cluster.fleet import kept
@@ -20,7 +22,7 @@ from envkit.cluster.slurm.collect import NodeResult
 from envkit.cluster.slurm.settings import Settings
 from envkit.common import atomic, extras
 from envkit.common.errors import FAILED, MEASURED, InputError
-from envkit.rendering import text_of
+from envkit.rendering import text
 from envkit.report import terminal
 
 # The word that stands where a profile to measure would.
@@ -28,14 +30,10 @@ REPORT, DIFF = "report", "diff"
 # What `envkit fleet report` takes besides the folder.
 OF_REPORT = ("judged", "margin", "json", "quiet", "html", "prometheus")
 OF_DIFF = ("judged", "margin", "json", "quiet", "prometheus")
-EXIT_STATUSES = (
-    "exit status: 0 done, and no node is slow or left out; 1 a worker failed, or a node is slow, was not measured or "
-    f"can't be compared, or ({DIFF}) became slower; 2 bad input; 130 interrupted"
-)
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.epilog = EXIT_STATUSES
+    parser.epilog = FLEET["statuses"]
     parser.add_argument("profile", metavar="PROFILE", nargs="*",
                         help="measure these profiles on every node, each in a Slurm job of its own; or "
                         f"'{REPORT} DIR': report on a folder that holds a record per node; or "
@@ -46,11 +44,7 @@ def add_arguments(parser: Parser) -> None:
     group.add_argument("--html", metavar="FILE", type=Path, help="write one page with pictures, for a browser")
     group.add_argument("--prometheus", metavar="FILE", type=Path, advanced=True,
                        help="write metrics for the textfile collector of Prometheus")  # fmt: skip
-    submission.add_arguments(
-        parser,
-        nodelist="measure these nodes, e.g. node1,node2 or node[1-2] (default: all nodes of the partition in service)",
-        together="each node trains alone",
-    )
+    submission.add_arguments(parser, nodelist=FLEET["nodelist"], together=FLEET["together"])
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -63,10 +57,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     compared = [name for name in arguments.profile if name != REFERENCE_PROFILE]
     if len(compared) > 1 and arguments.judged is None:
-        raise InputError(f"fleet judges nodes by one profile: choose among {', '.join(compared)} with --profile")
+        raise InputError(messages.SeveralJudges(tuple(compared)))
     measured = [Path(name).stem for name in compared] or [REFERENCE_PROFILE]
     if arguments.profile and arguments.judged not in (None, *measured):
-        raise InputError(f"--profile {arguments.judged}: it is not measured; choose among {', '.join(measured)}")
+        raise InputError(messages.JudgeNotMeasured(arguments.judged, tuple(measured)))
     for written in filter(None, (arguments.html, arguments.prometheus)):
         if written.parent != arguments.output:  # which is made
             atomic.require(written)
@@ -75,7 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             return _show(folder, arguments, settings.nodelist, settings.specification.margin, {"submission": document})
         except InputError as error:
-            return end_with(f"no report: {text_of(error)}", FAILED, arguments.json, {"submission": document})
+            failed = messages.NoFleetReport(error.message)
+            return end_with(failed, FAILED, arguments.json, {"submission": document})
 
     return submission.run(arguments, show, with_resume=("judged", "html", "prometheus"))
 
@@ -83,9 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _report(arguments: argparse.Namespace) -> int:
     folders = arguments.profile[1:]
     if len(folders) != 1:
-        raise InputError(f"fleet {REPORT} takes one folder; give: envkit fleet {REPORT} DIR")
-    why = "means nothing to fleet report, which reads what was measured; leave it out"
-    refuse_others(arguments, ("command", "profile", *OF_REPORT), why)
+        raise InputError(messages.ReportsOneFolder())
+    refuse_others(arguments, ("command", "profile", *OF_REPORT), messages.MeasuresNothing(REPORT))
     place = Path(folders[0])
     nodelist, margin = _submitted(place)
     return _show(place, arguments, nodelist, margin or MARGIN, {})
@@ -97,20 +91,19 @@ def _diff(arguments: argparse.Namespace) -> int:
 
     given = arguments.profile[1:]
     if len(given) != 2:
-        raise InputError(f"fleet {DIFF} takes two folders, or reports; give: envkit fleet {DIFF} THEN NOW")
-    why = "means nothing to fleet diff, which compares what was measured; leave it out"
-    refuse_others(arguments, ("command", "profile", *OF_DIFF), why)
+        raise InputError(messages.ComparesTwoFolders())
+    refuse_others(arguments, ("command", "profile", *OF_DIFF), messages.MeasuresNothing(DIFF))
     then, now = map(Path, given)
     submitted = [_submitted(place if place.is_dir() else place.parent) for place in (then, now)]
     before, after = (
         kept.read(place, arguments.judged, asked) for place, (asked, _) in zip((then, now), submitted, strict=True)
     )
     if before == after:
-        raise InputError(f"fleet {DIFF}: {then} and {now} are of the same measurements; give another one")
+        raise InputError(messages.SameMeasurements(str(then), str(now)))
     margins = [margin for _, margin in reversed(submitted) if margin is not None]
     found = diff(before, after, arguments.margin or next(iter(margins), MARGIN))
     if found.back_in_time:
-        print(f"envkit: warning: {then} was measured after {now}: swap them to see what became slower", file=sys.stderr)
+        print(f"envkit: {text(messages.BackInTime(str(then), str(now)))}", file=sys.stderr)
     if arguments.prometheus:
         atomic.write(arguments.prometheus, prometheus.render_changes(found))
         print(f"envkit: written: {arguments.prometheus}", file=sys.stderr)
@@ -122,9 +115,9 @@ def _diff(arguments: argparse.Namespace) -> int:
 
 
 def _submitted(place: Path) -> tuple[Sequence[str], float | None]:
-    """The nodes of the submission that the folder is of, and the smallest difference that matters to it.
+    """Return the nodes and the smallest relevant difference of the submission in ``place``.
 
-    No nodes and None where it is of none, but has records from elsewhere.
+    No nodes and None if the folder is no submission's, and only holds records.
     """
     if not record.is_submission(place):
         return (), None
@@ -144,7 +137,7 @@ def _show(
     try:
         kept.write(folder, [one.node for one in fleet.results], fleet.left_out)
     except InputError as error:  # somebody else's folder may only be read
-        print(f"envkit: {text_of(error)}; this report can't be held against later ones", file=sys.stderr)
+        print(f"envkit: {text(messages.ReportNotKept(error.message))}", file=sys.stderr)
     written = {}
     if arguments.html:
         from envkit.cluster.fleet import page  # drawing takes a second to load

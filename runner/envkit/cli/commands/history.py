@@ -17,9 +17,12 @@ from envkit.analysis.summary import Comparison
 from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.cli import measuring
 from envkit.cli.arguments import count, moment
+from envkit.cli.commands import results_messages as messages
 from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED
 from envkit.common.folders import short
+from envkit.messages import Message
+from envkit.rendering import text
 from envkit.report import terminal, wording
 from envkit.report.messages.headings import UNDER_LOAD
 from envkit.stats.verdict import Verdict
@@ -91,23 +94,23 @@ def _found_as_wanted(run: Run, arguments: argparse.Namespace) -> bool:
 
 def _show(entries: list[Entry], unread: list[Unread], place: Path, found: int, out: Console) -> None:
     if found == 0:
-        out.print(Text(f"no runs in {short(place)}; measure one with: envkit bench PROFILE"), soft_wrap=True)
+        out.print(Text(text(messages.NoRuns(str(short(place))))), soft_wrap=True)
     elif not entries and len(unread) < found:
-        out.print(Text(f"none of the {found} runs in {short(place)} is like that"), soft_wrap=True)
+        out.print(Text(text(messages.NoSuchRuns(str(short(place)), found))), soft_wrap=True)
     elif entries:
         runs = [run for entry in entries for run in entry.runs]
         longest = max(len(_label(run, arm.name)) for run in runs for arm in run.summary.plan.subjects)
         names = min(NAME_WIDTH, longest)
-        out.print(Text(f"runs in {short(place)}, the latest first"), soft_wrap=True)
+        out.print(Text(text(messages.RunsIn(str(short(place))))), soft_wrap=True)
         for entry in entries:
             _entry(entry, names, out)
     for one in unread:
-        name = one.folder if one.folder == place else one.folder.name
-        out.print(Text(f"not read: {name}: {one.problem}", "yellow"), soft_wrap=True)
+        name = str(one.folder if one.folder == place else one.folder.name)
+        out.print(Text(text(messages.UnreadRun(name, one.problem)), "yellow"), soft_wrap=True)
 
 
 def _entry(entry: Entry, names: int, out: Console) -> None:
-    """The day and a line for each comparison, on each node of a submission; then the time and what else is known."""
+    """Print the day and a line for each comparison, on each node of a submission; then the time and facts."""
     run, *others = entry.runs[:MOST_NODES]
     plan = run.summary.plan
     lines = Table.grid(padding=(0, 2, 0, 0))
@@ -115,36 +118,44 @@ def _entry(entry: Entry, names: int, out: Console) -> None:
     lines.add_column(width=SPEEDUP_WIDTH)
     lines.add_column(overflow="fold")
     for shown in (run, *others):
-        where = f", {shown.folder.name}" if entry.nodes > 1 else ""
+        node = shown.folder.name if entry.nodes > 1 else None
         for one in shown.summary.comparisons:
             colour = COLOURS.get(one.verdict, "") if one.load is None else ""
-            verdict = Text(one.words + UNDER_LOAD * (one.load is not None), colour).append(where, "dim")
-            lines.add_row(_label(shown, one.arm), _speedup(one), verdict)
+            verdict = Text(one.words + UNDER_LOAD * (one.load is not None), colour)
+            lines.add_row(_label(shown, one.arm), _speedup(one), verdict.append(f", {node}" if node else "", "dim"))
         if not shown.summary.comparisons:
-            lines.add_row(_label(shown, plan.reference.name), "-", f"nothing to compare with{where}")
+            lines.add_row(_label(shown, plan.reference.name), "-", text(messages.NothingComparedWith(node)))
     if entry.nodes > MOST_NODES:
-        lines.add_row("", "", f"and {entry.nodes - MOST_NODES:,} more nodes")
-    nodes = [f"{entry.nodes:,} nodes"] if entry.nodes > 1 else []
-    blocks = f"{run.blocks} block{'' if run.blocks == 1 else 's'}"
-    facts = [*nodes, *recorded_runs.engines(plan), wording.trained(plan), blocks]
-    if plan.compares_images:
-        facts.append(f"against {plan.reference.name}")
-    elif plan.reference.profile != REFERENCE_PROFILE:
-        facts.append(f"against {plan.reference.profile}")
-    if plan.ablated:
-        facts.append(f"those without a setting against {plan.whole.name}")
-    facts += dict.fromkeys(one.summary.ended or "runs, or was killed" for one in (run, *others))
+        lines.add_row("", "", text(messages.MoreNodes(entry.nodes - MOST_NODES)))
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(width=10)
     grid.add_column(overflow="fold")
-    details = Text(f"{', '.join(facts)}; {entry.folder.name}", "dim")
+    details = Text(text(_facts(entry)), "dim")
     when = Text(f"{run.started:%Y-%m-%d}\n").append(f"{run.started:%H:%M}", "dim")
     grid.add_row(when, Group(lines, details))
     out.print(grid)
 
 
+def _facts(entry: Entry) -> Message:
+    """Return how a run was measured, what its results are compared with, and how it ended."""
+    run = entry.runs[0]
+    plan = run.summary.plan
+    reference = plan.reference.name if plan.compares_images else plan.reference.profile
+    ended = dict.fromkeys(one.summary.ended or messages.NotEnded() for one in entry.runs[:MOST_NODES])
+    return messages.RunFacts(
+        engines=tuple(recorded_runs.engines(plan)),
+        trained=wording.trained(plan),
+        blocks=run.blocks,
+        ended=tuple(ended),
+        folder=entry.folder.name,
+        nodes=entry.nodes if entry.nodes > 1 else None,
+        reference=reference if plan.compares_images or reference != REFERENCE_PROFILE else None,
+        whole=plan.whole.name if plan.ablated else None,
+    )
+
+
 def _label(run: Run, name: str) -> str:
-    """An arm as one line can name it: by its profile, with the engine or the image where there are several."""
+    """Return one line's name of an arm: its profile, and the engine or image if the run has several."""
     plan = run.summary.plan
     arm = next(arm for arm in plan.arms if arm.name == name)
     where = arm.name if plan.compares_images else arm.engine if len(recorded_runs.engines(plan)) > 1 else ""

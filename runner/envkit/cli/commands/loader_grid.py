@@ -18,6 +18,8 @@ from envkit.bench import record
 from envkit.bench.plan import REFERENCE_PROFILE, Arm
 from envkit.cli import measuring, measuring_options, user_command
 from envkit.cli.arguments import counts, refuse, words_of
+from envkit.cli.commands import messages
+from envkit.cli.commands.help_messages import LoaderGridBudget
 from envkit.cli.parser import Parser
 from envkit.common import atomic, extras
 from envkit.common.errors import MEASURED, InputError
@@ -31,6 +33,7 @@ WORKERS, BATCHES, PREFETCH = (0, 1, 2, 4), (16, 32, 64, 128), (2,)
 # Of what is measured with ends of epochs.
 EPOCH_WORKERS, EPOCH_BATCHES = (2,), (32,)
 PERSISTENT = {"no": False, "yes": True}
+GRID_OPTIONS, EPOCH_OPTIONS = ("--workers", "--batches", "--prefetch"), ("--start-method", "--persistent-workers")
 BLOCKS = 3
 PICTURE = "grid.png"
 # What says how to train other workloads than the loader with its settings.
@@ -51,16 +54,17 @@ def add_arguments(parser: Parser) -> None:
                        help=f"let each worker make this many batches ahead (default: {_listed(PREFETCH)})")  # fmt: skip
     group.add_argument("--pin-memory", action="store_true", advanced=True,
                        help="measure each setting with pinned memory too; needs an accelerator")  # fmt: skip
-    defaults = f"2 workers and batches of {_listed(EPOCH_BATCHES)}"
     group = parser.add_argument_group(
-        "ends of epochs", f"Either option measures the time to begin the next epoch, by default with {defaults}."
+        "ends of epochs",
+        "Either option measures the time to begin the next epoch, by default with "
+        f"{_listed(EPOCH_WORKERS)} workers and batches of {_listed(EPOCH_BATCHES)}.",
     )
     group.add_argument("--start-method", metavar="LIST", type=words_of(loader_epochs.STARTS, "start method"),
                        help="start DataLoader's workers by these methods: "
                        f"{', '.join(loader_epochs.STARTS)} (default: all)")  # fmt: skip
     group.add_argument("--persistent-workers", metavar="LIST", type=words_of(tuple(PERSISTENT), "answer"),
                        help="yes: keep workers between epochs; no: start new ones (default: both)")  # fmt: skip
-    measuring_options.add(parser, budget=f"{BLOCKS} blocks, however long they take", refused=NOT_HERE)
+    measuring_options.add(parser, budget=text(LoaderGridBudget(BLOCKS)), refused=NOT_HERE)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -74,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     asked = replace(asked, workload="loader")
     if arguments.blocks is None and arguments.budget is None:
         if arguments.half_width is not None:
-            raise InputError(f"--half-width means nothing to {BLOCKS} blocks, which never stop early; add --budget")
+            raise InputError(messages.HalfWidthOfBlocks(BLOCKS))
         asked = replace(asked, blocks=BLOCKS)
     return measuring.run(asked, how, tell)
 
@@ -107,39 +111,31 @@ def workloads(arguments: argparse.Namespace) -> list[str]:
 
 def _require(arguments: argparse.Namespace) -> None:
     """Raise InputError for options that mean nothing here, for too few cells, and for settings that can't be."""
-    refuse(arguments, NOT_HERE, "means nothing to loader-grid, which measures the loader; leave it out")
+    refuse(arguments, NOT_HERE, messages.NotOfLoaderGrid())
     if arguments.prefetch and not any(arguments.workers or WORKERS):
-        raise InputError("--prefetch means nothing without workers; leave it out, or give more --workers")
+        raise InputError(messages.PrefetchWithoutWorkers())
     if ends_epochs(arguments):
         _require_epochs(arguments, cells(arguments))
     wanted = workloads(arguments)
     for name in wanted:
         if find(name) is None:
-            raise InputError(f"{name}: too large a number; give fewer workers, or smaller batches")
+            raise InputError(messages.TooLargeSettings(name))
     if len(wanted) < 2:
-        given = ["--workers", "--batches", "--prefetch"]
-        given += ["--start-method", "--persistent-workers"] if ends_epochs(arguments) else []
-        more = f"{', '.join(given[:-1])} or {given[-1]}"
-        raise InputError(f"loader-grid compares settings, and this is one; give more {more}")
+        raise InputError(messages.OneCell((*GRID_OPTIONS, *(EPOCH_OPTIONS if ends_epochs(arguments) else ()))))
 
 
 def _require_epochs(arguments: argparse.Namespace, wanted: Sequence[Settings]) -> None:
-    """Raise InputError where there is nobody to start, or a sample would see no epoch end."""
-    given = "--start-method" if arguments.start_method else "--persistent-workers"
+    """Raise InputError if there are no workers to start, or a sample is shorter than an epoch."""
+    given = EPOCH_OPTIONS[0 if arguments.start_method else 1]
     if not all(one.workers for one in wanted):
-        raise InputError(f"{given} is of DataLoader's workers, and with --workers 0 there are none; leave the 0 out")
+        raise InputError(messages.WorkersMissing(given))
     for one in wanted:
         steps, most = loader.PICTURES // one.batch, loader.PICTURES // loader_epochs.LEAST_STEPS
         if steps < loader_epochs.LEAST_STEPS:
-            raise InputError(
-                f"--batches {one.batch}: an epoch has {loader.PICTURES} images, and is to have "
-                f"{loader_epochs.LEAST_STEPS} batches or more with {given}; give at most {most}"
-            )
+            least = loader_epochs.LEAST_STEPS
+            raise InputError(messages.FewBatchesInEpoch(one.batch, loader.PICTURES, least, given, most))
         if arguments.steps and arguments.steps < steps:
-            raise InputError(
-                f"--steps {arguments.steps}: an epoch of batches of {one.batch} has {steps} steps, and a sample is to "
-                f"see one end; give at least {steps}"
-            )
+            raise InputError(messages.FewStepsInSample(arguments.steps, one.batch, steps))
 
 
 def _tell(folder: Path, as_json: bool) -> int:

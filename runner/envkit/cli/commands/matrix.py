@@ -19,6 +19,8 @@ from envkit.bench.prepare import plan_of
 from envkit.bench.specification import Specification
 from envkit.checks.preflight import preflight
 from envkit.cli import measuring, measuring_options, submission, submitted, trying
+from envkit.cli.commands.help_messages import MATRIX
+from envkit.cli.commands.messages import LeftOut, NoneLeft, SameName, SetsNothingHere
 from envkit.cli.measuring import Invocation
 from envkit.cli.messages import NothingToCompare
 from envkit.cli.parser import Parser
@@ -33,6 +35,7 @@ from envkit.profiles import catalogue, profile
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import of_rank, resolve
+from envkit.rendering import text
 from envkit.report import terminal, wording
 from envkit.tuning.narrow import identity, why
 
@@ -54,11 +57,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("profile", metavar="PROFILE", nargs="*",
                         help="names of profiles, or YAML files (default: all shipped profiles). The report names those "
                         "that do not apply here, fail, or are not in effect")  # fmt: skip
-    measuring_options.add(parser, budget="2m for each profile and the baseline")
-    submission.add_job_options(
-        parser, "measure on these nodes, e.g. node1,node2 or node[1-2]",
-        "measure on N nodes of a Slurm cluster, and rank by the results of all of them",
-    )  # fmt: skip
+    measuring_options.add(parser, budget=MATRIX["budget"])
+    submission.add_job_options(parser, MATRIX["nodelist"], MATRIX["nodes"])
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -144,9 +144,9 @@ def _try_and_measure(asked: Specification, named: Sequence[str], how: Invocation
             if choice.measured.pop(name, None):
                 choice.left_out[name] = reason
     for names, reason in wording.together(choice.left_out).items():
-        print(f"left out {names}: {reason}", file=sys.stderr)
+        print(text(LeftOut(reason, names)), file=sys.stderr)
     if not choice.measured:
-        raise InputError(f"none of these profiles is left to measure: {', '.join(choice.left_out)}; name others")
+        raise InputError(NoneLeft(tuple(choice.left_out)))
     asked = replace(asked, arms=tuple(arms_of(choice, engine)))
     if asked.open_ended and not asked.epochs:
         asked = replace(asked, budget_s=BUDGET_PER_PROFILE_S * len(asked.arms))
@@ -176,7 +176,7 @@ def choose(
     resolved: dict[str, tuple[str, Environment]] = {}
     for given, one in loaded.items():
         if one.name in {*choice.left_out, *resolved, REFERENCE_PROFILE}:
-            raise InputError(f"{given}: another profile is called '{one.name}' too; rename it")
+            raise InputError(SameName(given, one.name))
         try:
             environment = resolve(one, inspection)
             inside = of_rank(inspection, environment.ranks)
@@ -184,10 +184,10 @@ def choose(
             preflight([(environment, inside)], asked.force)
             require(environment)
         except InputError as error:
-            choice.left_out[one.name] = why(error)
+            choice.left_out[one.name] = text(why(error))
             continue
         if not environment.variables and not environment.prefix:
-            choice.left_out[one.name] = f"it sets nothing here, and so is the same as {REFERENCE_PROFILE}"
+            choice.left_out[one.name] = text(SetsNothingHere(REFERENCE_PROFILE))
             continue
         resolved[one.name] = given, environment
         alike.setdefault(identity(environment), []).append(one.name)
@@ -209,5 +209,5 @@ def try_once(choice: Choice, asked: Specification, context: ExecutionContext, ho
     environments = {name: environment for name, (_, environment) in choice.measured.items()}
     job = Job(plan, {REFERENCE_PROFILE: baseline, **environments}, context.engines, context.inherited, context.kept)
     for name, reason in trying.problems(job, quiet=how.quiet).items():
-        choice.left_out[name] = reason
+        choice.left_out[name] = text(reason)
         del choice.measured[name]

@@ -20,11 +20,14 @@ from envkit.bench.blocks import block_ratios, recorded_plan, timed_steps
 from envkit.bench.plan import MARGIN
 from envkit.cli import measuring, measuring_options, user_command
 from envkit.cli.arguments import option, words
+from envkit.cli.commands import messages
+from envkit.cli.commands.help_messages import PlanBlocks
 from envkit.cli.measuring_options import against_baseline
 from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.plain_table import plain_table
 from envkit.engines.base import EngineOptions
+from envkit.rendering import text
 from envkit.report import terminal
 from envkit.stats.bootstrap import bootstrap
 from envkit.stats.interval import ERROR_RATE
@@ -41,22 +44,19 @@ NOTABLE_SHARE = 0.5
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
-    blocks = f"measure the noise in N blocks, {LEAST_BLOCKS} or more (default: {BLOCKS})"
-    measuring_options.add(parser, blocks=blocks, refused=REFUSED)
+    measuring_options.add(parser, blocks=text(PlanBlocks(LEAST_BLOCKS, BLOCKS)), refused=REFUSED)
 
 
 def run(arguments: argparse.Namespace) -> int:
     for name in REFUSED:
         if getattr(arguments, name):
-            raise InputError(f"plan takes no {option(name)}; give --blocks to look at the noise for longer")
+            raise InputError(messages.PlanTakesNo(option(name)))
     blocks = arguments.blocks or BLOCKS
     if blocks < LEAST_BLOCKS:
-        raise InputError(f"--blocks {blocks}: the noise can't be told from fewer than {LEAST_BLOCKS} blocks")
+        raise InputError(messages.TooFewBlocksForNoise(blocks, LEAST_BLOCKS))
     arms = against_baseline([arguments.profile], arguments.engine or "local")
     if len(arms) < 2:
-        raise InputError(
-            "plan needs another PROFILE than baseline; for baseline against itself there is: envkit calibrate"
-        )
+        raise InputError(messages.PlansBaseline())
     asked = replace(measuring_options.specification(arguments, f"plan-{arms[1].name}", arms), blocks=blocks)
     how = measuring.invocation(arguments, resumed_by=None)
     return measuring.run(asked, how, partial(_tell, arguments=arguments))
@@ -95,12 +95,9 @@ def _tell(folder: Path, arguments: argparse.Namespace) -> int:
         print(json.dumps({**found, "chance": POWER, "needs": needs, "record": str(folder)}))
         return MEASURED
     out = terminal.console()
-    measured = f"standard deviation, from {len(ratios)} blocks of {seconds:.0f} s"
-    terminal.item(out, "noise", f"a block's ratio varies by {deviation:.1%} ({measured})")
-    longer = f"try longer ones, as --steps {2 * plan.training.steps}"
-    more = "let the command train for longer" if plan.user_command else longer
-    longer = more if within > NOTABLE_SHARE else "longer ones would not help"
-    terminal.item(out, "", f"{within:.0%} of that comes from the steps within samples: {longer}")
+    terminal.item(out, "noise", messages.NoiseFound(deviation, len(ratios), seconds))
+    longer = messages.TrainLonger() if plan.user_command else messages.TryLonger(2 * plan.training.steps)
+    terminal.item(out, "", messages.NoiseWithin(within, longer if within > NOTABLE_SHARE else messages.LongerInVain()))
     out.print()
     figures = ("to find", "blocks", "minutes")
     table = plain_table((*figures, ""), right=figures)
@@ -108,6 +105,5 @@ def _tell(folder: Path, arguments: argparse.Namespace) -> int:
         table.add_row(f"{one['difference']:.0%}", f"{one['blocks']:,}", f"{one['minutes']:,}", Text(one["command"]))
     out.print(table)
     out.print()
-    promise = f"a difference of that size is found {POWER:.0%} of the time"
-    terminal.item(out, "chance", f"{promise}, and one that is not there at most {ERROR_RATE:.0%} of the time")
+    terminal.item(out, "chance", messages.Chance(POWER, ERROR_RATE))
     return MEASURED

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from envkit.cli.commands.profile_messages import PROFILE_COLUMNS, NotForThisMachine
 from envkit.cli.parser import Parser
 from envkit.common.errors import FAILED, MEASURED
 from envkit.common.plain_table import plain_table
@@ -37,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([{**_document(*entry), "does_not_apply": lacking[entry[0].name]} for entry in listed]))
         return status
-    table = plain_table(("profile", "from", "what it does", "preloads"))
+    table = plain_table(PROFILE_COLUMNS)
     table.columns[0].no_wrap = True  # a name is to be typed
     table.columns[0].min_width = max(len(one.name) for one, _, _ in listed)
     for one, place, _ in listed:
@@ -51,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         terminal.item(out, "note", text(PassedOver(str(path))))
     for why in dict.fromkeys(why for why in lacking.values() if why):
         names = ", ".join(name for name, lacks in lacking.items() if lacks == why)
-        terminal.item(out, "note", f"does not apply here: {names}: {why}")
+        terminal.item(out, "note", NotForThisMachine(names, why))
     return status
 
 
@@ -63,7 +64,7 @@ def _document(one: Profile, place: Place, hidden: Sequence[Path]) -> dict[str, A
 
 
 def _lacks(one: Profile, facts: Mapping[str, Any]) -> str | None:
-    """Why a profile does not apply to this machine, for its own Python; None where it does."""
+    """Return why a profile does not apply to this machine, for its own Python; None if it does."""
     try:
         found = needs.unmet(one.needs, facts)
     except ExpressionError as error:

@@ -1,6 +1,6 @@
 """``envkit report DIR``: the report of a run, from its record alone: terminal, page, pictures or Markdown.
 
-Of a submission it is the table of its nodes; where it is of one run, that run's report.
+A submission has a table of its nodes, or its run's report if it has one run.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from envkit.analysis import recorded_runs
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record
 from envkit.bench.record import Event
+from envkit.cli.arguments import option
+from envkit.cli.commands import results_messages as messages
 from envkit.cli.parser import Parser
 from envkit.common import atomic, extras
 from envkit.common.errors import MEASURED, InputError
-from envkit.common.folders import quoted
+from envkit.common.folders import short
 from envkit.rendering import text
 from envkit.report import model, terminal
 
@@ -43,7 +45,7 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     prints_markdown = arguments.markdown == STANDARD_OUTPUT
     if prints_markdown and (arguments.json or arguments.details):
-        raise InputError("--markdown prints in the place of --json and --details: leave them out, or give it a FILE")
+        raise InputError(messages.MarkdownPrints())
     if arguments.html:
         extras.require("--html", *extras.PAGE)
     if arguments.png:
@@ -75,12 +77,12 @@ def _of_submission(arguments: argparse.Namespace) -> int:
     with record.reading(folder):
         settings = Settings.from_json(record.first(folder, "submit")["settings"])
     if settings.fleet:
-        raise InputError(f"{folder}: is a fleet's; report on it with: envkit fleet report {quoted(folder)}")
+        raise InputError(messages.OfFleet(str(folder), ("envkit", "fleet", "report", str(short(folder)))))
     begun = [name for name in node_status.seen(folder) if record.is_begun(folder / name)]
     runs = sorted(begun, key=recorded_runs.natural)
     if not runs:
-        go_on = f"envkit {settings.by} --resume {quoted(folder)}"
-        raise InputError(f"{folder}: nothing was measured yet; follow it with: {go_on}")
+        follow = ("envkit", settings.by, "--resume", str(short(folder)))
+        raise InputError(messages.NothingMeasuredYet(str(folder), follow))
     if len(runs) == 1:
         arguments.folder = folder / runs[0]
         status = run(arguments)
@@ -88,7 +90,7 @@ def _of_submission(arguments: argparse.Namespace) -> int:
         return status
     for name in ("details", "html", "png", "markdown"):
         if getattr(arguments, name):
-            raise InputError(f"--{name}: {folder} has {len(runs)} runs; give the folder of one, as {folder / runs[0]}")
+            raise InputError(messages.OfOneRun(option(name), str(folder), len(runs), str(folder / runs[0])))
     results = collect.collect(folder, settings, None)
     if arguments.json:
         print(json.dumps(collect.document(folder, settings, None, results)))
@@ -99,7 +101,7 @@ def _of_submission(arguments: argparse.Namespace) -> int:
 
 
 def _tell(results: Sequence[NodeResult]) -> None:
-    """What kept nodes from measuring, on stderr."""
+    """Print what kept nodes from measuring to stderr."""
     from envkit.cluster.slurm import table
 
     for one in table.problems(results):
@@ -107,7 +109,7 @@ def _tell(results: Sequence[NodeResult]) -> None:
 
 
 def _contents(arguments: argparse.Namespace, events: list[Event], summary: Summary) -> dict[Path, bytes]:
-    """What goes where. The modules are imported only when asked for: drawing takes a second to load."""
+    """Return what to write to which file. The modules are imported only when needed: drawing takes a second to load."""
     found = {}
     if arguments.html:
         from envkit.report import html
@@ -117,7 +119,7 @@ def _contents(arguments: argparse.Namespace, events: list[Event], summary: Summa
         from envkit.report import pictures
 
         if not summary.samples:
-            raise InputError(f"--png {arguments.png}: nothing can be drawn: no sample was measured")
+            raise InputError(messages.NothingToDraw(str(arguments.png)))
         found[arguments.png] = pictures.png(summary)
     if arguments.markdown:
         from envkit.report import markdown

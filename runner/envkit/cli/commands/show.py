@@ -9,9 +9,11 @@ from rich.text import Text
 
 from envkit import rendering
 from envkit.cli import resolving_options
+from envkit.cli.commands.profile_messages import RanksOfProfile
 from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED
 from envkit.profiles import needs, profile
+from envkit.rendering import text
 from envkit.report import terminal
 
 
@@ -31,15 +33,15 @@ def run(arguments: argparse.Namespace) -> int:
     out = terminal.console()
     out.print(Text(f"{chosen.name}: {chosen.title}", "bold"))
     out.print(Text(chosen.reason))
-    for label, text in (("helps", chosen.helps), ("hurts", chosen.hurts)):
-        if text is not None:
-            terminal.item(out, label, text)
+    for label, told in (("helps", chosen.helps), ("hurts", chosen.hurts)):
+        if told is not None:
+            terminal.item(out, label, told)
     if chosen.source is not None:
         out.print(Text(f"source   {chosen.source}"), soft_wrap=True)
     out.print(Text(f"file     {chosen.path}"), soft_wrap=True)
     out.print(Text(f"numerics {chosen.numerics}"))
     if chosen.ranks > 1:
-        out.print(Text(f"ranks    {chosen.ranks}, of each of which is what follows"))
+        out.print(Text(f"ranks    {text(RanksOfProfile(chosen.ranks))}"))
     for fact, wanted in chosen.needs.items():
         terminal.item(out, "needs", rendering.text(needs.described(fact, wanted)))
     for title, pairs in (("sets", environment.variables), ("expects", environment.expect)):

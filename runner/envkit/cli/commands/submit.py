@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.cli import submission
+from envkit.cli.commands.help_messages import SUBMIT
 from envkit.cli.parser import Parser
 from envkit.cluster.slurm import collect, table
 from envkit.cluster.slurm.collect import NodeResult
@@ -20,12 +21,7 @@ from envkit.report import terminal
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("profile", metavar="PROFILE", nargs="*", help="name of a profile, or a YAML file")
-    submission.add_arguments(
-        parser,
-        nodes="measure on N nodes (default: 1)",
-        nodelist="measure on these nodes, e.g. node1,node2 or node[1-2]",
-        together="all nodes train together",
-    )
+    submission.add_arguments(parser, **SUBMIT)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -22,14 +22,16 @@ from envkit.bench.messages import Interrupted
 from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.record import Event, Record
 from envkit.cli import measuring, output_options, submission, tune_nodes, tune_options
+from envkit.cli.commands import tune_messages as messages
 from envkit.cli.ending import end_with, error
 from envkit.cli.tuning import first_event, require_early, require_same_tuning, session_of
 from envkit.common import atomic, extras
 from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
-from envkit.common.folders import quoted, short
+from envkit.common.folders import short
 from envkit.common.machine_lock import machine_lock
+from envkit.messages import Message
 from envkit.profiles import places, profile
-from envkit.rendering import text_of
+from envkit.rendering import text, text_of
 from envkit.report import scaling, terminal, wording
 from envkit.report.reproduce import digest
 from envkit.tuning import conclusion, confirm, destination, profile_file, session
@@ -56,8 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
             return _start(arguments) if arguments.resume is None else _resume(arguments)
         except record.RecordFull as error:
             folder = error.folder.parent if error.folder.name == record.CONFIRMATION else error.folder
-            go_on = f"make room, then {measuring.go_on_with('tune', folder, 'tune')}"
-            raise InputError(f"{text_of(error)}; what was recorded is safe: {go_on}") from None
+            go_on = measuring.go_on_with("tune", folder, "tune")
+            raise InputError(messages.RecordIsFull(error.message, go_on)) from None
 
 
 def _start(arguments: argparse.Namespace) -> int:
@@ -111,7 +113,7 @@ def _recorded(folder: Path, first: Event, named: Path | None) -> tuple[Execution
         places = [first["settings"]["profile"], *own]
         exhaustive = bool(first["settings"]["blocks"])
     if exhaustive and named:
-        raise InputError("--profile means nothing with --exhaustive, which writes no profile; leave it out")
+        raise InputError(messages.NoProfileToName())
     written = (named or Path(places[-1])).absolute()
     if not exhaustive:
         destination.require(written)
@@ -125,7 +127,7 @@ def _go_on(
     arguments: argparse.Namespace,
     written: Path | None = None,
 ) -> int:
-    """Do what the record lacks, and return the exit status; the profile goes to ``written``, where that is given."""
+    """Do what the record lacks, and return the exit status. The profile goes to ``written``, if that is given."""
     as_json = arguments.json
     tuning = session_of(opened, events, context, output_options.is_quiet(arguments), profile=written)
     try:
@@ -138,15 +140,15 @@ def _go_on(
                 return _ranked(tuning, as_json)
             reason, summary, decision = tuning.confirm(chosen)
         except InputError as error:  # it could all be written when the tuning began
-            raise InputError(f"{text_of(error)}; then {_go_on_with(tuning)}") from None
+            raise InputError(messages.GoOnAfter(error.message, _go_on_with(tuning))) from None
     except KeyboardInterrupt:
         return _interrupted(tuning, as_json)
     except BaselineFailed as error:
         tuning.record.append("end", reason=FAILED_WORKER)
         # one that never ran will hardly do so when nothing has changed
-        never = f"fix that and start again; the record is in {tuning.folder}"
-        then = _go_on_with(tuning) if tuning.store.trials_s_of else never
-        return end_with(f"{error}; {then}", FAILED, as_json)
+        went = bool(tuning.store.trials_s_of)
+        then = messages.GoOn(_go_on_with(tuning)) if went else messages.FixAndStart(str(tuning.folder))
+        return end_with(messages.TuningFailed(text_of(error), then), FAILED, as_json)
     if reason == CUT_SHORT:
         return _interrupted(tuning, as_json)
     return _concluded(tuning, reason, summary, decision, as_json)
@@ -173,10 +175,8 @@ def _concluded(tuning: Session, reason: str, summary: Summary, decision: Decisio
     # to read an old one again replaces nothing, and neither does what holds only beside a load
     replaces = decision.is_better and not written_before
     written = _write(tuning, summary, decision, shipped, found, replaces) if ended else None
-    said = f"the confirmation ended: {reason}; no profile was written"
-    go_on = conclusion.failed_again(summary) + _go_on_with(tuning)
-    never = "start a new tuning: what was seen to have no effect in this one stays in its record"
-    problem = f"{said}; {never if summary.not_in_effect else go_on}"
+    go_on = messages.GoOn(_go_on_with(tuning), conclusion.failed_again(summary))
+    problem = messages.ConfirmationEnded(reason, messages.StartNewTuning() if summary.not_in_effect else go_on)
     if as_json:
         versus = decision.versus and {**decision.versus.to_json(), "verdict": decision.versus.words}
         print(json.dumps({
@@ -200,10 +200,11 @@ def _concluded(tuning: Session, reason: str, summary: Summary, decision: Decisio
                 usage = conclusion.usage(tuning.job.plan, name, profile.load(str(path)).ranks, tuning.job.kept)
                 terminal.item(out, "use it", usage, width=conclusion.LABEL)
         terminal.item(out, "machine", wording.machine(summary), width=conclusion.LABEL)
-        confirmed = f"{short(tuning.folder)}, and the confirmation: envkit report {quoted(tuning.confirmation)}"
-        terminal.item(out, "record", confirmed, width=conclusion.LABEL)
+        report = ("envkit", "report", str(short(tuning.confirmation)))
+        records = messages.RecordsOfTuning(str(short(tuning.folder)), report)
+        terminal.item(out, "record", records, width=conclusion.LABEL)
     if not ended:
-        print(f"envkit: {problem}", file=sys.stderr)
+        print(f"envkit: {text(problem)}", file=sys.stderr)
     return MEASURED if ended else FAILED
 
 
@@ -221,7 +222,7 @@ def _write(
     }.get(decision.best)  # fmt: skip
     won = tuning.search.baseline if number is None else tuning.search.candidates[number]
     machine = wording.machine(summary)
-    made = replace(won.profile, title=f"Tuned for this machine: {won.profile.title}")
+    made = replace(won.profile, title=text(messages.TunedTitle(won.profile.title)))
     if not decision.same_losses:
         made = replace(made, numerics="may-differ")
     if tuning.job.plan.ranks > 1:  # it is worth that in so many ranks, and was resolved for one of them
@@ -250,11 +251,11 @@ def _write(
     try:
         return destination.write(path, content, evidence, replaces)
     except InputError as error:  # it could be written when the tuning began
-        raise InputError(f"{text_of(error)}; {_go_on_with(tuning)} --profile FILE.yaml") from None
+        raise InputError(messages.NameAnother(error.message, _go_on_with(tuning))) from None
 
 
 def _ranked(tuning: Session, as_json: bool) -> int:
-    """The end of --exhaustive."""
+    """Print the ranking that --exhaustive ends with."""
     tuning.record.append("end", reason=ENDED[-1])
     found = conclusion.parameter_importance(tuning.space, tuning.store)
     if as_json:
@@ -263,29 +264,29 @@ def _ranked(tuning: Session, as_json: bool) -> int:
     out = terminal.console()
     conclusion.show_ranking(tuning.store, out)
     conclusion.show_search(tuning.store, tuning.left_out, found, out)
-    terminal.item(out, "record", f"{tuning.folder}; the best is in {session.CHOSEN_FILE} there", width=conclusion.LABEL)
+    terminal.item(out, "record", messages.BestInRecord(str(tuning.folder), session.CHOSEN_FILE), width=conclusion.LABEL)
     return MEASURED
 
 
 def _nothing(tuning: Session, as_json: bool) -> int:
-    """Every candidate failed."""
+    """Print why no candidate was confirmed: every one failed, or there was no time for one."""
     tuning.record.append("end", reason=FAILED_WORKER)
     store = tuning.store
     if store.problems:
         number, problem = next(iter(store.problems.items()))
-        said = f"all {len(store.problems)} candidates failed, the first ({store.entries[number].title}): {problem}"
+        said: Message | str = messages.AllCandidatesFailed(len(store.problems), store.entries[number].title, problem)
     else:
         said = conclusion.no_room(tuning.search.least_budget_s, tuning.events)
-    return end_with(f"{said}; no profile was written; the record is in {tuning.folder}", FAILED, as_json)
+    return end_with(messages.NoProfileWritten(said, str(tuning.folder)), FAILED, as_json)
 
 
 def _interrupted(tuning: Session, as_json: bool) -> int:
     tuning.record.append("end", reason=CUT_SHORT)
-    return end_with(Interrupted(measuring.go_on_with("tune", tuning.folder, "tune")), INTERRUPTED, as_json)
+    return end_with(Interrupted(_go_on_with(tuning)), INTERRUPTED, as_json)
 
 
 def _go_on_with(tuning: Session) -> str:
-    return f"go on with: {measuring.go_on_with('tune', tuning.folder, 'tune')}"
+    return measuring.go_on_with("tune", tuning.folder, "tune")
 
 
 def _default_path() -> Path:

@@ -14,7 +14,10 @@ import pytest
         (["basline", "--", "true"], "no profile 'basline'"),
         (["baseline", "--keep-env", "NOT_SET", "--", "true"], "--keep-env NOT_SET: it is not set in your environment"),
         (["baseline", "--evidence", "no/x.json", "--", "true"], "--evidence no/x.json: there is no such folder"),
-        (["baseline", "--evidence", "x.json", "--no-check", "--", "true"], "--evidence: with --no-check there is none"),
+        (
+            ["baseline", "--evidence", "x.json", "--no-check", "--", "true"],
+            "--evidence: --no-check collects no evidence",
+        ),
         (["baseline", "--engine", "lxc", "--", "true"], "no engine 'lxc'"),
         (["baseline", "--memory", "4g", "--", "true"], "--memory means nothing to the engine local"),
         (["baseline", "--gpus", "--", "true"], "--gpus is for a container; on this machine a command has its GPUs"),

@@ -1,0 +1,93 @@
+"""Messages of ``envkit exec``, which imports them only if it has something to say, because it must start fast."""
+
+from __future__ import annotations
+
+from envkit.messages import Message, Severity
+
+
+class GpusOnMachine(Message):
+    """--gpus is for containers, and the command runs on this machine."""
+
+    code = "cli.gpus-on-machine"
+    template = "--gpus is for a container; on this machine a command has its GPUs, so leave it out"
+
+
+class NothingAfterDashes(Message):
+    """No command follows the dashes."""
+
+    code = "cli.nothing-after-dashes"
+    template = "exec: there is no command after --, for example: envkit exec {profile} -- python train.py"
+
+    profile: str
+
+
+class NoEvidence(Message):
+    """--evidence and --no-check were both given."""
+
+    code = "cli.no-evidence"
+    template = "--evidence: --no-check collects no evidence; leave one of them out"
+
+
+class NoPlaceForEvidence(Message):
+    """--evidence names a file in a folder that does not exist."""
+
+    code = "cli.no-place-for-evidence"
+    template = "--evidence {file}: there is no such folder; make it first"
+
+    file: str
+
+
+class VariablesLeftOut(Message):
+    """The command starts without these variables of the caller."""
+
+    code = "cli.variables-left-out"
+    severity = Severity.WARNING
+    template = "left out {names:list}, which could change the outcome (--keep-env NAME passes one on)"
+
+    names: tuple[str, ...]
+
+
+class EndedBySignal(Message):
+    """A signal ended the command. ``meaning`` is the system's description."""
+
+    code = "cli.ended-by-signal"
+    template = "{command}: was ended by signal {signal} ({meaning})"
+
+    command: str
+    signal: str  # as SIGKILL
+    meaning: str
+
+
+class KeptInVain(Message):
+    """--keep-env names a variable that the profile sets."""
+
+    code = "cli.kept-in-vain"
+    severity = Severity.WARNING
+    template = "--keep-env {name} keeps nothing: the profile itself sets {name}={value}"
+
+    name: str
+    value: str
+
+
+class OneOfSeveralRanks(Message):
+    """A profile is for several ranks, and the command starts one process."""
+
+    code = "cli.one-of-several-ranks"
+    severity = Severity.WARNING
+    template = (
+        "{profile} sets what each of {ranks} ranks is to have, and this starts one process; to start {ranks}: "
+        "{instead:command}"
+    )
+
+    profile: str
+    ranks: int
+    instead: tuple[str, ...]
+
+
+class EvidenceUnwritable(Message):
+    """The file of --evidence can't be written. The command has ended by then."""
+
+    code = "cli.evidence-unwritable"
+    template = "--evidence {problem}"
+
+    problem: Message | str

@@ -1,0 +1,144 @@
+"""Messages of ``envkit tune``: how a tuning ended, and how to go on with it."""
+
+from __future__ import annotations
+
+from envkit.messages import Message, Severity
+
+
+class RecordIsFull(Message):
+    """The record of a tuning can't be written. ``command`` goes on with it."""
+
+    code = "cli.record-is-full"
+    template = "{problem}; what was recorded is safe: make room, then {command}"
+
+    problem: Message | str
+    command: str
+
+
+class NoProfileToName(Message):
+    """--profile was given for a tuning that writes no profile."""
+
+    code = "cli.no-profile-to-name"
+    template = "--profile means nothing with --exhaustive, which writes no profile; leave it out"
+
+
+class GoOnAfter(Message):
+    """A tuning stopped at a problem that the user can solve."""
+
+    code = "cli.go-on-after"
+    template = "{problem}; then go on with: {command}"
+
+    problem: Message | str
+    command: str
+
+
+class NameAnother(Message):
+    """The profile can't be written where the tuning was to write it. ``command`` goes on, with another name."""
+
+    code = "cli.name-another"
+    template = "{problem}; go on with: {command} --profile FILE.yaml"
+
+    problem: Message | str
+    command: str
+
+
+class TuningFailed(Message):
+    """A worker of the baseline failed. ``then`` is what to do."""
+
+    code = "cli.tuning-failed"
+    template = "{problem}; {then}"
+
+    problem: Message | str
+    then: Message
+
+
+class GoOn(Message):
+    """Advice: go on. ``before`` is another way, in front of that, if going on may lead nowhere."""
+
+    code = "cli.go-on"
+    severity = Severity.ADVICE
+    template = "{before}go on with: {command}"
+
+    command: str
+    before: str = ""
+
+
+class FixAndStart(Message):
+    """Advice for a training that never ran."""
+
+    code = "cli.fix-and-start"
+    severity = Severity.ADVICE
+    template = "fix that and start again; the record is in {folder}"
+
+    folder: str
+
+
+class StartNewTuning(Message):
+    """Advice: a setting had no effect, and the record of this tuning would keep that."""
+
+    code = "cli.start-new-tuning"
+    severity = Severity.ADVICE
+    template = "start a new tuning: this one's record keeps the settings that had no effect"
+
+
+class ConfirmationEnded(Message):
+    """The confirmation of a tuning did not complete."""
+
+    code = "cli.confirmation-ended"
+    template = "the confirmation ended: {reason}; no profile was written; {then}"
+
+    reason: str
+    then: Message
+
+
+class NoProfileWritten(Message):
+    """No candidate could be confirmed."""
+
+    code = "cli.no-profile-written"
+    template = "{problem}; no profile was written; the record is in {folder}"
+
+    problem: Message | str
+    folder: str
+
+
+class AllCandidatesFailed(Message):
+    """Every candidate failed; ``problem`` is what happened to the first one."""
+
+    code = "cli.all-candidates-failed"
+    template = "all {candidates} candidates failed, the first ({title}): {problem}"
+
+    candidates: int
+    title: str
+    problem: Message | str
+
+
+class TunedTitle(Message):
+    """The title of a profile that was tuned."""
+
+    code = "cli.tuned-title"
+    severity = Severity.NOTE
+    template = "Tuned for this machine: {title}"
+
+    title: str
+
+
+class RecordsOfTuning(Message):
+    """Where the records of a tuning are."""
+
+    code = "cli.records-of-tuning"
+    severity = Severity.NOTE
+    template = "{folder}, and the confirmation: {report:command}"
+
+    folder: str
+    report: tuple[str, ...]
+
+
+class BestInRecord(Message):
+    """Where the record of an exhaustive measurement is, and its best candidate."""
+
+    code = "cli.best-in-record"
+    severity = Severity.NOTE
+    template = "{folder}; the best is in {file} there"
+
+    folder: str
+    file: str
