@@ -26,6 +26,7 @@ from envkit.profiles.ablation import Setting
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import resolve
+from envkit.rendering import text
 from envkit.report import wording
 from envkit.tuning.narrow import identity, why
 
@@ -161,7 +162,7 @@ def _problems(asked: Specification, parts: Parts, context: ExecutionContext, how
     """Why parts can't be measured, by trying each once. Raises InputError where it is the whole profile."""
     plan = plan_of(asked, requirements.data(asked).location)
     job = Job(plan, parts.environments, context.engines, context.inherited, context.kept)
-    found = trying.problems(job, quiet=how.quiet)
+    found = {name: text(reason) for name, reason in trying.problems(job, quiet=how.quiet).items()}
     whole = asked.arms[1]
     if whole.name in found:
         raise InputError(f"{whole.name}: {found[whole.name]}; find out why: envkit doctor {whole.profile}")

@@ -22,8 +22,9 @@ from envkit.cli.execution.on_machine import Start, evidence_folder, local
 from envkit.cli.parser import Parser
 from envkit.common import atomic
 from envkit.common.errors import FAILED, InputError
+from envkit.messages import Message
 from envkit.profiles.environment import Environment
-from envkit.rendering import text_of
+from envkit.rendering import text, text_of
 from envkit.worker.child import end_by, signal_name
 from envkit.worker.performance_variables import PRELOAD, is_performance_variable, is_unlisted, preloading
 
@@ -83,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
             try:
                 start = local(environment, command, inherited, evidence)
             except Unusable as reason:
-                return _unusable(command[0], str(reason), reason.status)
+                return _unusable(command[0], text_of(reason), reason.status)
         else:
             named = {name: caller[name] for name in arguments.keep_env}
             environment, start, passed_on = in_container.prepare(arguments, command, named, evidence)
@@ -141,7 +142,7 @@ def _judge(
         resolved = Environment.from_json(environment)
         judged_processes = process_checks.read(folder, resolved, passed_on)
         in_effect = all(observed.holds for observed in judged_processes)
-        lines = process_checks.verdict(resolved, judged_processes)
+        lines: Sequence[Message | str] = process_checks.verdict(resolved, judged_processes)
         testified = [observed.to_json() for observed in judged_processes]
     else:
         in_effect, lines = process_scan.verdict(environment, seen)
@@ -203,7 +204,8 @@ def _unusable(command: str, why: str, status: int) -> int:
     return status
 
 
-def _say(line: str) -> None:
+def _say(line: Message | str) -> None:
     if sys.stderr:  # None where it was closed
         with contextlib.suppress(OSError):  # nobody reads it any more
-            print(f"envkit: {line}", file=sys.stderr)
+            indent = "  " if isinstance(line, process_checks.DETAILS) else ""
+            print(f"envkit: {indent}{text(line)}", file=sys.stderr)

@@ -33,6 +33,7 @@ from envkit.profiles import catalogue, profile
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import of_rank, resolve
+from envkit.rendering import text
 from envkit.report import terminal, wording
 from envkit.tuning.narrow import identity, why
 
@@ -209,5 +210,5 @@ def try_once(choice: Choice, asked: Specification, context: ExecutionContext, ho
     environments = {name: environment for name, (_, environment) in choice.measured.items()}
     job = Job(plan, {REFERENCE_PROFILE: baseline, **environments}, context.engines, context.inherited, context.kept)
     for name, reason in trying.problems(job, quiet=how.quiet).items():
-        choice.left_out[name] = reason
+        choice.left_out[name] = text(reason)
         del choice.measured[name]
