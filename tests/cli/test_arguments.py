@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import argparse
 from datetime import datetime, timedelta
 
 import pytest
+from envkit.cli.argument_messages import NotACount, NotADate, NotAShare, NotATime, NotCounts, NoUnit
 from envkit.cli.arguments import count, counts, duration, moment, share
-from envkit.cli.messages import NoUnit
 from envkit.cli.parser import BadValue
 
 
@@ -18,8 +17,9 @@ def test_duration_in_seconds(text, seconds):
     "text", ["0", "0s", "0.0m", "-5", "-5s", "", "s", "1d", "1 h", "4m30s", "soon", "1e3", "nan", 400 * "9"]
 )
 def test_duration_refuses_and_shows_examples(text):
-    with pytest.raises(argparse.ArgumentTypeError, match="is not a time above 0; write for example 60s, 4m or 1h"):
+    with pytest.raises(BadValue) as refused:
         duration(text)
+    assert refused.value.problem == NotATime(text)
 
 
 @pytest.mark.parametrize("text", ["3", " 1.5 "])
@@ -36,8 +36,9 @@ def test_share_as_a_fraction(text, value):
 
 @pytest.mark.parametrize("text", ["0", "0%", "1", "100%", "4", "-4%", "four", "", "%"])
 def test_share_refuses_and_shows_examples(text):
-    with pytest.raises(argparse.ArgumentTypeError, match="is not a share between 0 and 1; write for example 4% or"):
+    with pytest.raises(BadValue) as refused:
         share(text)
+    assert refused.value.problem == NotAShare(text)
 
 
 def test_count():
@@ -46,8 +47,9 @@ def test_count():
 
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "", "many", "1e3"])
 def test_count_refuses(text):
-    with pytest.raises(argparse.ArgumentTypeError, match="is not a whole number above 0"):
+    with pytest.raises(BadValue) as refused:
         count(text)
+    assert refused.value.problem == NotACount(text)
 
 
 def test_moment_is_the_beginning_of_a_day():
@@ -62,8 +64,9 @@ def test_moment_is_so_long_ago(text, hours):
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01", "01.11.2026", "-7d", "7", "7m", "999999h"])
 def test_moment_refuses_and_shows_examples(text):
-    with pytest.raises(argparse.ArgumentTypeError, match="is no date; write for example 2026-11-01, 12h, 7d or 4w"):
+    with pytest.raises(BadValue) as refused:
         moment(text)
+    assert refused.value.problem == NotADate(text)
 
 
 def test_a_list_of_numbers_in_the_order_given_each_once():
@@ -73,5 +76,6 @@ def test_a_list_of_numbers_in_the_order_given_each_once():
 
 @pytest.mark.parametrize("text", ["", "1,", "0,2", "a", "1 2", "-1", "1.5"])
 def test_a_list_refuses_and_shows_an_example(text):
-    with pytest.raises(argparse.ArgumentTypeError, match="is no list of whole numbers from 1 on; write them as 1,2,4"):
+    with pytest.raises(BadValue) as refused:
         counts(1)(text)
+    assert refused.value.problem == NotCounts(text, 1)

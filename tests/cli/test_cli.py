@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from envkit import __version__
 from envkit.cli import COMMANDS
+from envkit.cli.argument_messages import NotACount, NoUnit
 from envkit.cli.commands import ablate, calibrate, loader_grid, plan
 from envkit.cli.messages import (
     BadOptionValue,
     BadUsage,
-    NoUnit,
     OptionBeforeCommand,
     UnexpectedArgument,
     UnknownChoice,
@@ -239,7 +239,10 @@ WRONG = [
     (["baseline", "chek"],
      BadOptionValue("ACTION", UnknownChoice("chek", ("save", "check", "diff", "list"), "check"))),
     (["bench", "intel-omp", "--budget", "3"], BadOptionValue("--budget", NoUnit("3"))),
-    (["bench", "intel-omp", "--blocks", "0"], BadOptionValue("--blocks", "'0' is not a whole number above 0")),
+    (["bench", "intel-omp", "--blocks", "0"], BadOptionValue("--blocks", NotACount("0"))),
+    (["bench", "intel-omp", "--budget"], BadUsage("expected one argument", "envkit bench", "--budget")),
+    (["bench", "intel-omp", "--budget", "3m", "--blocks", "3"],
+     BadUsage("not allowed with argument --budget", "envkit bench", "--blocks")),
     (["report"], BadUsage("the following arguments are required: DIR", "envkit report")),
     (["bench", "--bud", "3m"], UnknownOption("--bud", "envkit bench", "--budget")),  # no abbreviations
 ]  # fmt: skip

@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from types import FrameType, ModuleType
 
 from envkit import __version__
-from envkit.cli.overview import COMMANDS, EXIT_STATUSES
+from envkit.cli.overview import COMMANDS
+from envkit.cli.overview_messages import EXIT_STATUSES
 from envkit.cli.parser import Parser, load_messages
 from envkit.common import extras
 from envkit.common.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError
@@ -54,12 +55,12 @@ def main(argv: list[str] | None = None) -> int:
         _drop_output()  # the reader of the output has gone (`envkit … | head`): nothing is left to say
         return MEASURED
     except OSError as error:
-        said = str(error)
+        problem: Message | str = str(error)
         if error.errno == errno.EAGAIN:
             from envkit.checks.process_limit import reached
 
-            said = text(reached())
-        return _failed(argv, load_messages().SystemRefused(said), BAD_INPUT)
+            problem = reached()
+        return _failed(argv, load_messages().SystemRefused(problem), BAD_INPUT)
 
 
 def _failed(
@@ -94,16 +95,21 @@ def _module(command: str) -> ModuleType:
         module = importlib.import_module(f"envkit.cli.commands.{command.replace('-', '_')}")
         from envkit.profiles import profile
     except ModuleNotFoundError as error:
-        raise extras.missing(f"envkit {command}", error) from None
+        raise extras.missing(_program(command), error) from None
     profile.announce = _say
     return module
+
+
+def _program(command: str) -> str:
+    """Return how a command is called on a command line."""
+    return f"envkit {command}"
 
 
 def parser_of(command: str) -> tuple[Parser, ModuleType]:
     """Return the parser of a command, and the module that runs it."""
     module = _module(command)  # only what is asked for, and one parser: `exec` is to start fast
     what = COMMANDS[command]
-    parser = Parser(prog=f"envkit {command}", description=f"{what[0].upper()}{what[1:]}.", epilog=EXIT_STATUSES)
+    parser = Parser(prog=_program(command), description=f"{what[0].upper()}{what[1:]}.", epilog=EXIT_STATUSES)
     parser.set_defaults(command=command)
     module.add_arguments(parser)
     return parser, module
@@ -136,7 +142,9 @@ def parsed(argv: Sequence[str]) -> tuple[ModuleType, argparse.Namespace]:
         if arguments.user_command == [] and name not in RUNS:
             profile = getattr(arguments, "profile", None) or None
             first = profile if isinstance(profile, str) else profile and profile[0]
-            raise InputError(load_messages().NoCommand(name, first))
+            from envkit.cli.workload_messages import NoCommand
+
+            raise InputError(NoCommand(name, first))
     return module, arguments
 
 

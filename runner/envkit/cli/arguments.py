@@ -8,10 +8,21 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 
-from envkit.cli.messages import NoUnit, OptionRefused
+from envkit.cli.argument_messages import (
+    COMMAND,
+    NoNodeNames,
+    NotACount,
+    NotADate,
+    NotAShare,
+    NotATime,
+    NotCounts,
+    NoUnit,
+    UnknownWord,
+)
+from envkit.cli.messages import OptionRefused
 from envkit.cli.parser import BadValue
 from envkit.common.errors import InputError
-from envkit.common.suggestion import suggestion
+from envkit.common.suggestion import nearest
 from envkit.messages import Message
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -20,82 +31,86 @@ _HOURS = {"h": 1, "d": 24, "w": 168}
 DURATIONS = ("budget", "timeout", "prove", "watch", "time_limit", "start_within")
 
 
-def duration(text: str) -> float:
-    """``60s``, ``4m`` or ``1h`` as seconds; must be above 0 and have a unit."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
+def duration(given: str) -> float:
+    """Return ``60s``, ``4m`` or ``1h`` as seconds. Raise BadValue if it is not above 0 or has no unit."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", given.strip())
     number = float(match[1]) if match else 0.0
     if match and not match[2] and 0 < number < math.inf:
         raise BadValue(NoUnit(match[1]))
     seconds = number * _UNITS.get(match[2], 0) if match else 0.0
     if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a time above 0; write for example 60s, 4m or 1h")
+        raise BadValue(NotATime(given))
     return seconds
 
 
-def share(text: str) -> float:
-    """``4%`` or ``0.04`` as 0.04; must be above 0 and below 1."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text.strip())
+def share(given: str) -> float:
+    """Return ``4%`` or ``0.04`` as 0.04. Raise BadValue if it is not between 0 and 1."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", given.strip())
     value = float(match.group(1)) / (100 if match.group(2) else 1) if match else 0.0
     if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a share between 0 and 1; write for example 4% or 0.04")
+        raise BadValue(NotAShare(given))
     return value
 
 
-def count(text: str) -> int:
-    """A whole number above 0."""
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number above 0")
-    return int(text)
+def count(given: str) -> int:
+    """Return a whole number above 0. Raise BadValue for anything else."""
+    if not given.isdecimal() or int(given) == 0:
+        raise BadValue(NotACount(given))
+    return int(given)
 
 
-def node_names(text: str) -> str:
-    """``node[1-8]``: names of nodes, as Slurm takes them."""
-    if not text.strip(", "):
-        raise argparse.ArgumentTypeError(f"'{text}' names no node; write for example node1,node2")
-    return text
+def node_names(given: str) -> str:
+    """Return names of nodes as Slurm takes them, such as ``node[1-8]``. Raise BadValue if there are none."""
+    if not given.strip(", "):
+        raise BadValue(NoNodeNames(given))
+    return given
 
 
-def moment(text: str) -> datetime:
-    """``2026-11-01`` as the beginning of that day, ``12h``, ``7d`` or ``4w`` as so long ago; in local time."""
-    match = re.fullmatch(r"(\d{1,5})([hdw])", text.strip())
+def moment(given: str) -> datetime:
+    """Return ``2026-11-01`` as the beginning of that day, ``12h``, ``7d`` or ``4w`` as so long ago, in local time.
+
+    Raise BadValue for anything else.
+    """
+    match = re.fullmatch(r"(\d{1,5})([hdw])", given.strip())
     try:
         if match:
             return datetime.now() - timedelta(hours=int(match.group(1)) * _HOURS[match.group(2)])
-        return datetime.strptime(text.strip(), "%Y-%m-%d")
+        return datetime.strptime(given.strip(), "%Y-%m-%d")
     except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(f"'{text}' is no date; write for example 2026-11-01, 12h, 7d or 4w") from None
+        raise BadValue(NotADate(given)) from None
 
 
 def counts(least: int) -> Callable[[str], tuple[int, ...]]:
-    """For ``0,2,4``: different whole numbers, each ``least`` or more, in the order in which they are given."""
+    """Return a parser of ``0,2,4``: different whole numbers, each ``least`` or more, in the given order."""
 
-    def parse(text: str) -> tuple[int, ...]:
-        words = text.split(",")
+    def parse(given: str) -> tuple[int, ...]:
+        words = given.split(",")
         if not all(word.isdecimal() and int(word) >= least for word in words):
-            wanted = f"whole numbers from {least} on; write them as 1,2,4"
-            raise argparse.ArgumentTypeError(f"'{text}' is no list of {wanted}")
+            raise BadValue(NotCounts(given, least))
         return tuple(dict.fromkeys(map(int, words)))
 
     return parse
 
 
 def words_of(known: Collection[str], what: str) -> Callable[[str], tuple[str, ...]]:
-    """For ``fork,spawn``: different words of those that are ``known``, in the order in which they are given."""
+    """Return a parser of ``fork,spawn``: different words of those that are ``known``, in the given order.
 
-    def parse(text: str) -> tuple[str, ...]:
-        for word in text.split(","):
+    ``what`` is the noun for one of them.
+    """
+
+    def parse(given: str) -> tuple[str, ...]:
+        for word in given.split(","):
             if word not in known:
-                there = ", ".join(known)
-                raise argparse.ArgumentTypeError(f"no {what} '{word}'{suggestion(word, known)}; there are: {there}")
-        return tuple(dict.fromkeys(text.split(",")))
+                raise BadValue(UnknownWord(what, word, tuple(known), nearest(word, known)))
+        return tuple(dict.fromkeys(given.split(",")))
 
     return parse
 
 
 def option(name: str) -> str:
-    """The option whose value argparse keeps under ``name``."""
+    """Return the option whose value argparse keeps under ``name``."""
     if name == "user_command":
-        return "the command after --"
+        return COMMAND
     return f"--{name.removeprefix('user_').replace('_', '-')}"
 
 

@@ -20,11 +20,18 @@ from envkit.bench.resuming import NAMED, differences
 from envkit.bench.specification import Specification
 from envkit.cli import engine_options, measuring_options, training_options, user_command
 from envkit.cli.arguments import count, duration
+from envkit.cli.baseline_check_messages import (
+    BadSteps,
+    BudgetOfCheck,
+    CommandNotGiven,
+    NotComparable,
+    OtherCommandLine,
+    TooFewBlocks,
+)
 from envkit.cli.measuring_options import against_baseline
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 from envkit.messages import Message
-from envkit.rendering import text
 from envkit.stats.interval import MIN_BLOCKS
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.modes import Options
@@ -67,17 +74,11 @@ def add_arguments(parser: Parser) -> None:
 def asked(arguments: argparse.Namespace, old: Baseline) -> Specification:
     """Return the measurement that the command line asks for. Raise InputError if the baseline is of another one."""
     if arguments.budget is not None:
-        raise InputError(
-            "--budget can't be given to baseline check, which measures a number of blocks that is fixed before "
-            f"({old.blocks}, as many as {old.name} has); give another with --blocks"
-        )
+        raise InputError(BudgetOfCheck(old.blocks, old.name))
     if arguments.blocks is not None and arguments.blocks < MIN_BLOCKS:
-        raise InputError(f"--blocks {arguments.blocks}: is too few to compare; give {MIN_BLOCKS} or more")
+        raise InputError(TooFewBlocks(arguments.blocks, MIN_BLOCKS))
     if not arguments.profile:
-        raise InputError(
-            f"{old.source}: a baseline does not say what to run; read its command line, and give it if you trust it: "
-            f"{_command(arguments.name, old)}"
-        )
+        raise InputError(CommandNotGiven(str(old.source), _command(arguments.name, old)))
     arms = against_baseline(arguments.profile, arguments.engine or "local")
     made = measuring_options.specification(arguments, f"check-{old.name}", arms)
     # the interval holds for a number of blocks that is fixed before the run
@@ -108,30 +109,24 @@ def _data(location: str) -> str:
     return location if location in (SYNTHETIC, GENERATED) else "real"
 
 
-def refuse(old: Baseline, reasons: Sequence[str]) -> None:
+def refuse(old: Baseline, reasons: Sequence[Message | str]) -> None:
     """Raise InputError if there are ``reasons`` why the baseline can't be compared."""
     if reasons:
-        raise InputError(
-            f"{old.source}: can't be compared with what is measured now: {'; '.join(reasons)}; "
-            "save a baseline for each such case"
-        )
+        raise InputError(NotComparable(str(old.source), tuple(reasons)))
 
 
 def _require_same(old: Baseline, found: Sequence[Message]) -> None:
     if found:
-        more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
-        named = "; ".join(map(text, found[:NAMED]))
-        raise InputError(
-            f"{old.source}: differs from the command line: {named}{more}; give the command that it "
-            f"was measured with, or compare another run: envkit baseline check {shlex.quote(old.name)} --against DIR"
-        )
+        more = len(found) - NAMED if len(found) > NAMED else None
+        instead = ("envkit", "baseline", "check", old.name, "--against", "DIR")
+        raise InputError(OtherCommandLine(str(old.source), tuple(found[:NAMED]), more, instead))
 
 
 def _steps(old: Baseline, name: str) -> int:
     """Return ``steps`` or ``warmup_steps`` of the baseline's samples. Raise InputError if out of range."""
     steps = old.plan[name]
     if type(steps) is not int or not 0 <= steps <= MOST_STEPS:
-        raise InputError(f"{old.source}: plan.{name}: {steps!r} is no number of steps from 0 to {MOST_STEPS}")
+        raise InputError(BadSteps(str(old.source), name, repr(steps), MOST_STEPS))
     return steps
 
 

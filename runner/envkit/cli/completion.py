@@ -6,6 +6,7 @@ import argparse
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import resources
 
 from envkit.cli.overview import COMMANDS
 from envkit.cli.parser import Parser
@@ -13,42 +14,7 @@ from envkit.engines import ENGINES
 from envkit.profiles import catalogue, places
 from envkit.worker.workloads import WORKLOADS
 
-BASH = r"""# Complete envkit in bash. Put this into ~/.local/share/bash-completion/completions/envkit
-_envkit() {
-    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words index
-    COMPREPLY=()
-    if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "@COMMANDS@" -- "$word"))
-        return
-    fi
-    for ((index = 2; index < COMP_CWORD; index++)); do
-        if [[ ${COMP_WORDS[index]} == -- ]]; then
-            COMPREPLY=($(compgen -c -f -- "$word"))
-            return
-        fi
-    done
-    case $command in
-        @NESTED@) ((COMP_CWORD > 2)) && command="$command ${COMP_WORDS[2]}" ;;
-    esac
-    case "$command $before" in
-@VALUES@
-        *)
-            if [[ $word == -* ]]; then
-                case $command in
-@OPTIONS@
-                esac
-            else
-                case $command in
-@ARGUMENTS@
-                esac
-                compopt -o default 2>/dev/null
-            fi ;;
-    esac
-    COMPREPLY=($(compgen -W "$words" -- "$word"))
-}
-complete -F _envkit envkit
-"""
-ZSH = "autoload -U +X compinit bashcompinit && compinit && bashcompinit\n"
+SCRIPTS = resources.files("envkit.cli") / "scripts"
 
 
 @dataclass
@@ -102,6 +68,7 @@ def _values(action: argparse.Action) -> list[str]:
 
 
 def bash(words: Mapping[str, Words]) -> str:
+    """Return the script for bash."""
     nested = [name.partition(" ")[0] for name in words if " " in name]
     values = [
         f"        {shlex.quote(f'{command} {option}')}) {_given(known)} ;;"
@@ -119,7 +86,7 @@ def bash(words: Mapping[str, Words]) -> str:
         "COMMANDS": " ".join([*COMMANDS, "help"]), "NESTED": "|".join(dict.fromkeys(nested)),
         "VALUES": "\n".join(values), "OPTIONS": "\n".join(options), "ARGUMENTS": "\n".join(arguments),
     }  # fmt: skip
-    text = BASH
+    text = (SCRIPTS / "completion.bash").read_text()
     for name, part in filled.items():
         text = text.replace(f"@{name}@", part)
     return text
@@ -134,11 +101,13 @@ def _quoted(name: str) -> str:
 
 
 def zsh(words: Mapping[str, Words]) -> str:
-    return ZSH + bash(words)
+    """Return the script for zsh, which reads the one for bash."""
+    return (SCRIPTS / "completion.zsh").read_text() + bash(words)
 
 
 def fish(words: Mapping[str, Words]) -> str:
-    lines = ["# Complete envkit in fish. Put this into ~/.config/fish/completions/envkit.fish"]
+    """Return the script for fish."""
+    lines: list[str] = []
     first = "complete -c envkit -n __fish_use_subcommand"
     lines += [f"{first} -f -a {name} -d {shlex.quote(what)}" for name, what in COMMANDS.items()]
     for command, one in words.items():
@@ -151,7 +120,7 @@ def fish(words: Mapping[str, Words]) -> str:
             lines.append(f"{where} -l {option.removeprefix('--')}{takes}")
         if one.arguments:
             lines.append(f"{where} -a {shlex.quote(' '.join(one.arguments))}")
-    return "\n".join(lines) + "\n"
+    return (SCRIPTS / "completion.fish").read_text() + "\n".join(lines) + "\n"
 
 
 SHELLS = {"bash": bash, "zsh": zsh, "fish": fish}

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from envkit.messages import Message
+from envkit.messages import Message, MessageError
 from envkit.rendering import text
 
 # What a sentence that is no message yet has in the place of a code.
@@ -27,6 +27,11 @@ def error(message: Message | str) -> dict[str, Any]:
     """Return what --json has of a message that says why a command failed."""
     known = message.to_json() if isinstance(message, Message) else NO_CODE
     return {"error": {**known, "text": _line(message)}}
+
+
+def problem_of(error: Exception) -> Message | str:
+    """Return the message that an exception carries, or what it says if it carries none."""
+    return error.message if isinstance(error, MessageError) else str(error)
 
 
 def _line(message: Message | str) -> str:

@@ -8,17 +8,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from envkit import engines
+from envkit.cli import help_messages
+from envkit.cli.help_messages import MEASURED, START_WORKERS
 from envkit.cli.parser import Parser
 from envkit.engines.base import IMAGE_FILES, Engine, EngineOptions
 from envkit.engines.local import LocalEngine
 from envkit.profiles.environment import clean
 from envkit.worker.gpus import CHOOSING
 
-MEASURED = "local: measure this interpreter; nothing is installed there (default: the one of envkit)"
-OF_COMMAND = "local: look for libraries in this interpreter's environment (default: that of COMMAND's Python)"
+OF_COMMAND = help_messages.OF_COMMAND  # for commands that start a command of the user's
 
 
-def add(parser: Parser, python: str = MEASURED, engine: str | None = "start workers with") -> None:
+def add(parser: Parser, python: str = MEASURED, engine: str | None = START_WORKERS) -> None:
     """Add the options; ``python`` says what the local engine's interpreter is for, and ``engine`` what --engine does.
 
     None: the command has no such option, or another one.

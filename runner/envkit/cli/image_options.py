@@ -12,6 +12,14 @@ from envkit.bench.plan import Arm
 from envkit.bench.specification import EVERY
 from envkit.cli import user_command
 from envkit.cli.arguments import option
+from envkit.cli.measuring_messages import (
+    AllInImages,
+    NoInterpreter,
+    OfOtherEngine,
+    OneProfileInImages,
+    PythonOfCommand,
+    SameImage,
+)
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 from envkit.engines import ENGINES, container
@@ -40,27 +48,24 @@ def given(arguments: argparse.Namespace) -> str | None:
 
 
 def arms(arguments: argparse.Namespace, against: str) -> list[Arm]:
-    """The one profile in the image that ``against`` names, which is the reference, and in that of the engine's option.
+    """Return the one profile in the image that ``against`` names, the reference, and in that of the engine's option.
 
-    Raises InputError for what does not go together; whether the images are there, and are two, is seen when they are
+    Raise InputError for what does not go together; whether the images are there, and are two, is seen when they are
     looked into.
     """
     asked, engine = option(against), arguments.engine or "local"
     own = ENGINES[engine].image_option if engine in ENGINES else None
     for name, kind in OPTIONS.items():
         if getattr(arguments, name) is not None and kind != own:
-            fitting = " or ".join(one for one, of in ENGINES.items() if of.image_option == kind)
-            fix = f"give --engine {fitting}, or leave it out"
-            raise InputError(f"{option(name)} means nothing to the engine {engine}; {fix}")
+            fitting = tuple(one for one, of in ENGINES.items() if of.image_option == kind)
+            raise InputError(OfOtherEngine(option(name), engine, fitting))
     profiles = list(dict.fromkeys(arguments.profile))
     if len(profiles) > 1:
-        raise InputError(f"{asked} compares two images under one profile; choose one of: {', '.join(profiles)}")
+        raise InputError(OneProfileInImages(asked, tuple(profiles)))
     if arguments.workload == EVERY:
-        raise InputError(f"--workload all means nothing with {asked}; name one of: {', '.join(WORKLOADS)}")
+        raise InputError(AllInImages(asked, tuple(WORKLOADS)))
     if against == "against_python" and user_command.is_given(arguments):
-        raise InputError(
-            f"{asked}: a command of your own names its Python itself; measure each by a command of its own"
-        )
+        raise InputError(PythonOfCommand(asked))
     kind = OPTIONS[against]
     first, second = getattr(arguments, against), getattr(arguments, kind)
     if kind in IMAGE_FILES:
@@ -70,10 +75,8 @@ def arms(arguments: argparse.Namespace, against: str) -> list[Arm]:
     else:
         second = second or container.IMAGE
     if first == second:
-        raise InputError(
-            f"{asked} {first}: is the image that --{kind} names too; name two, or measure one against itself: "
-            f"envkit calibrate --engine {engine} --{kind} {first}"
-        )
+        instead = ("envkit", "calibrate", "--engine", engine, f"--{kind}", first)
+        raise InputError(SameImage(asked, first, f"--{kind}", instead))
     names = short_names(first, second, kind)
     return [Arm(name, profiles[0], engine, image=image) for name, image in zip(names, (first, second), strict=True)]
 
@@ -95,11 +98,12 @@ def short_names(first: str, second: str, kind: str) -> tuple[str, str]:
 
 
 def _interpreter(named: str) -> str:
-    """Its path as it is now, by a name's place in PATH; a link stays one, as a virtual environment's Python is.
+    """Return the path of an interpreter, by its name's place in PATH; a link stays one, as in a virtual environment.
 
-    Raises InputError where there is none."""
+    Raise InputError if there is none.
+    """
     if (found := shutil.which(named)) is None:
-        raise InputError(f"{named}: no such executable; give an interpreter, for example /usr/bin/python3")
+        raise InputError(NoInterpreter(named))
     return os.path.normpath(Path.cwd() / found)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from envkit.bench.plan import Arm
 from envkit.cli.arguments import count, option
+from envkit.cli.measuring_messages import InstancesInImages
 from envkit.cli.parser import Parser
 from envkit.cli.rank_options import BUDGET_EACH_S, GROUP
 from envkit.common.errors import InputError
@@ -36,5 +37,4 @@ def budget_s(arguments: argparse.Namespace, arms: Sequence[Arm]) -> float | None
 def require_one_image(arguments: argparse.Namespace, against: str) -> None:
     """Raise InputError where two images are to be compared, by the option ``against``, with several at once."""
     if (arguments.instances or 1) > 1:
-        why = f"means nothing with {option(against)}, which compares one process in each image"
-        raise InputError(f"--instances {arguments.instances} {why}; leave one of them out")
+        raise InputError(InstancesInImages(arguments.instances, option(against)))

@@ -27,7 +27,15 @@ from envkit.bench.room import TooShort
 from envkit.bench.specification import Specification
 from envkit.cli import output_options
 from envkit.cli.arguments import option
-from envkit.cli.ending import end_with, error
+from envkit.cli.ending import end_with, error, problem_of
+from envkit.cli.measuring_messages import (
+    NoRoom,
+    NoRoomToStart,
+    NoVerdictOfRun,
+    OptionBesideResume,
+    OutputElsewhere,
+    RecordReplaced,
+)
 from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted, short
 from envkit.common.machine_lock import machine_lock
@@ -35,7 +43,7 @@ from envkit.common.progress import Progress
 from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
-from envkit.rendering import text_of
+from envkit.rendering import text
 from envkit.report import model, terminal
 from envkit.tuning import profile_file
 
@@ -70,7 +78,7 @@ def require_folder(arguments: argparse.Namespace) -> None:
     """Raise InputError if --output names another folder than --resume."""
     output, resume = arguments.output, arguments.resume
     if output is not None and resume is not None and output.absolute() != resume.absolute():
-        raise InputError(f"--output {output}: the run goes on in {resume} (--resume); leave one of them out")
+        raise InputError(OutputElsewhere(str(output), str(resume)))
 
 
 def run(asked: Specification, how: Invocation, then: Then | None = None, require: Require | None = None) -> int:
@@ -127,13 +135,7 @@ def say_of_few_blocks(plan: Plan) -> None:
     """Say, before anything is measured, that so few blocks as were asked for can give no verdict."""
     blocks, fewest = plan.stopping.blocks, plan.fewest_blocks
     if 0 < blocks < fewest and plan.contrasts and not plan.one_run_each:
-        compared = "a comparison" if plan.sharing == 1 else f"{plan.sharing} comparisons"
-        say_no_verdict(blocks, f"{compared} can have no verdict with fewer than {fewest}")
-
-
-def say_no_verdict(blocks: int, why: str) -> None:
-    """It is no trouble, as many want no more than to see settings take effect."""
-    print(f"--blocks {blocks}: {why}; that settings take effect is seen all the same", file=sys.stderr)
+        print(text(NoVerdictOfRun(blocks, plan.sharing, fewest)), file=sys.stderr)
 
 
 def goes_on_alone(arguments: argparse.Namespace) -> bool:
@@ -161,9 +163,7 @@ def lacks_profile(arguments: argparse.Namespace, needs: Message | str, kind: str
         return InputError(needs)
     first = record.first(arguments.resume, kind)
     if seal.is_good(first):
-        named = " and ".join(map(option, beside_resume(arguments)[:1]))
-        why = f"{named} can be given with --resume only where the whole command is given again"
-        return InputError(f"{why}; add the PROFILE and its options, or give --resume alone")
+        return InputError(OptionBesideResume(option(beside_resume(arguments)[0])))
     return resuming.no_seal(arguments.resume, first, f"envkit {arguments.command} PROFILE OPTIONS")
 
 
@@ -176,7 +176,8 @@ def resume(folder: Path, how: Invocation, then: Then | None = None) -> int:
         engines.remove_leftovers()
         first = record.first(folder)
         if not seal.is_good(first):
-            raise resuming.no_seal(folder, first, f"envkit {how.resumed_by or 'bench'} PROFILE OPTIONS")
+            whole = f"envkit {how.resumed_by or 'bench'} PROFILE OPTIONS"
+            raise resuming.no_seal(folder, first, whole)
         with record.reading(folder):
             plan = Plan.from_json(first["plan"])
             environments = {name: Environment.from_json(document) for name, document in first["environments"].items()}
@@ -218,15 +219,15 @@ def _needing_room(how: Invocation) -> Iterator[None]:
     try:
         yield
     except record.RecordFull as error:
-        go_on = f"what was recorded is safe: make room, then {_go_on_with(how, error.folder)}"
-        fix = "make room, then start it again" if how.resumed_by is None else go_on
-        raise InputError(f"{text_of(error)}; {fix}") from None
+        problem = problem_of(error)
+        again = None if how.resumed_by is None else _go_on_with(how, error.folder)
+        raise InputError(NoRoomToStart(problem) if again is None else NoRoom(problem, again)) from None
 
 
 def require_unchanged(folder: Path, first: Event, events: Sequence[Event]) -> None:
     """Raise InputError if the record no longer begins with ``first``. Call this once the record is locked."""
     if events[0] != first:
-        raise InputError(f"--resume {folder}: the record was replaced just now; try again")
+        raise InputError(RecordReplaced(str(folder)))
 
 
 def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, then: Then | None) -> int:

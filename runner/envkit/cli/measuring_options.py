@@ -11,7 +11,17 @@ from envkit.bench.plan import MARGIN, REFERENCE_PROFILE, Arm
 from envkit.bench.specification import FULL_TIMEOUT_S, PRECISION, TIMEOUT_S, Specification
 from envkit.cli import engine_options, output_options, training_options, user_command
 from envkit.cli.arguments import count, duration, refuse, share
-from envkit.cli.parser import Parser
+from envkit.cli.ending import problem_of
+from envkit.cli.help_messages import N_BLOCKS, START_WORKERS
+from envkit.cli.measuring_messages import (
+    HalfWidthWithBlocks,
+    NameOfReference,
+    NameTaken,
+    NeedsFull,
+    NotATarget,
+    NotWithFull,
+)
+from envkit.cli.parser import BadValue, Parser
 from envkit.common.errors import InputError
 from envkit.worker.measure.quality_target import TargetError, parse
 from envkit.worker.workloads import DEFAULT, WORKLOADS, get
@@ -23,9 +33,9 @@ BUDGET_S = 180.0
 def add(
     parser: Parser,
     budget: str = "3m",
-    blocks: str = "measure N blocks instead, however long they take",
+    blocks: str = N_BLOCKS,
     refused: Collection[str] = (),
-    engine: str | None = "start workers with",
+    engine: str | None = START_WORKERS,
     every: str = "",
 ) -> None:
     """``budget`` is what the help names as the command's default, and ``blocks`` the help for that number.
@@ -148,12 +158,12 @@ def specification(
 
 
 def against_baseline(profiles: list[str], engine: str) -> list[Arm]:
-    """The baseline and each of ``profiles``, under one engine."""
+    """Return the baseline and each of ``profiles``, under one engine. Raise InputError for two of one name."""
     arms = [Arm(Path(name).stem, name, engine) for name in dict.fromkeys((REFERENCE_PROFILE, *profiles))]
     for number, arm in enumerate(arms):
         if arm.name in {earlier.name for earlier in arms[:number]}:
-            own, two = "a profile of your own can't be called", "two profiles are called"
-            raise InputError(f"{arm.profile}: {own if arm.name == REFERENCE_PROFILE else two} '{arm.name}'; rename it")
+            wrong = NameOfReference if arm.name == REFERENCE_PROFILE else NameTaken
+            raise InputError(wrong(arm.profile, arm.name))
     return arms
 
 
@@ -161,7 +171,7 @@ def _target(text: str) -> str:
     try:
         parse(text)
     except TargetError as error:
-        raise argparse.ArgumentTypeError(f"'{text}' {error}") from None
+        raise BadValue(NotATarget(text, problem_of(error))) from None
     return text
 
 
@@ -169,11 +179,10 @@ def require(arguments: argparse.Namespace) -> None:
     """Raise InputError for options of what to measure, and how long, that don't go together."""
     training_options.require_one(arguments)
     if arguments.epochs and not arguments.full:
-        raise InputError(f"--epochs {arguments.epochs} means nothing without --full, which trains whole epochs; add it")
+        raise InputError(NeedsFull("--epochs", str(arguments.epochs)))
     if arguments.until and not arguments.full:
-        raise InputError(f"--until {arguments.until} means nothing without --full, which trains whole epochs; add it")
+        raise InputError(NeedsFull("--until", arguments.until))
     if arguments.full:
-        why = "means nothing with --full, which trains whole epochs; leave it out"
-        refuse(arguments, ("steps", "budget", "half_width"), why)
+        refuse(arguments, ("steps", "budget", "half_width"), NotWithFull())
     if arguments.blocks and arguments.half_width is not None:
-        raise InputError("--half-width means nothing with --blocks, which never stops early; leave one of them out")
+        raise InputError(HalfWidthWithBlocks())

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message
+from envkit.messages import Message, Severity
+
+
+class MoreOptions(Message):
+    """The short help leaves options out."""
+
+    code = "cli.more-options"
+    severity = Severity.NOTE
+    template = "{prog} --help-all shows {hidden:count more option}"
+
+    prog: str
+    hidden: int
 
 
 class UnknownCommand(Message):
@@ -48,13 +59,14 @@ class BadOptionValue(Message):
 
 
 class BadUsage(Message):
-    """Another complaint of argparse, such as a missing argument."""
+    """Another complaint of argparse, such as a missing argument. ``problem`` is in argparse's words."""
 
     code = "cli.bad-usage"
-    template = "{problem}; see {prog} --help"
+    template = "[{argument}: ]{problem}; see {prog} --help"
 
     problem: str
     prog: str
+    argument: str | None = None
 
 
 class UnknownChoice(Message):
@@ -64,13 +76,6 @@ class UnknownChoice(Message):
     value: str
     choices: tuple[str, ...]
     suggestion: str | None = None
-
-
-class NoUnit(Message):
-    code = "cli.no-unit"
-    template = "'{text}' has no unit; write {text}s or {text}m"
-
-    text: str
 
 
 class NothingToCompare(Message):
@@ -91,44 +96,7 @@ class SystemRefused(Message):
     code = "cli.system-refused"
     template = "{problem}"
 
-    problem: str
-
-
-class NoCommand(Message):
-    """``--`` was the last word."""
-
-    code = "cli.no-command"
-    template = "no command follows --; name your training, for example: envkit {command}[ {profile}] -- python train.py"
-
-    command: str
-    profile: str | None
-
-
-class TwoTrainings(Message):
-    code = "cli.two-trainings"
-    template = "--workload {workload} and the command after -- both name what to train; leave one out"
-
-    workload: str
-
-
-class NotWithoutCommand(Message):
-    """An option of a user's command, and no command."""
-
-    code = "cli.not-without-command"
-    template = "{option} means nothing without a command; add it at the end, for example: -- python train.py"
-
-    option: str
-
-
-class NotTogether(Message):
-    """Two ways to time a command."""
-
-    code = "cli.not-together"
-    template = "{option} means nothing with {other}, {why}; leave one out"
-
-    option: str
-    other: str
-    why: str
+    problem: Message | str
 
 
 class OptionRefused(Message):
@@ -139,8 +107,3 @@ class OptionRefused(Message):
 
     option: str
     why: Message | str
-
-
-class UnitWithoutMetric(Message):
-    code = "cli.unit-without-metric"
-    template = "--unit means nothing without --metric; add it, or leave this out"

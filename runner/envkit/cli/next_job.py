@@ -8,11 +8,13 @@ from pathlib import Path
 
 from envkit.bench import record
 from envkit.cli import submitted
+from envkit.cli.submission_messages import NodeOutOfService, Replaced
 from envkit.cluster.slurm import node_status
 from envkit.cluster.slurm.collect import NodeResult
 from envkit.cluster.slurm.settings import TOGETHER, Settings
 from envkit.common.errors import InputError
 from envkit.engines.slurm import client
+from envkit.rendering import text
 
 
 def nodes(
@@ -33,20 +35,20 @@ def nodes(
     more = [one.name for one in begun if one.name not in settings.nodelist]
     out = client.out_of_service(more)
     for name, said in out.items():
-        print(f"envkit: another node is asked for in place of {name}: Slurm says {said}", file=sys.stderr)
+        print(f"envkit: {text(Replaced(name, said))}", file=sys.stderr)
     return left, [*wanted, *(name for name in more if name not in out)][:left], settled
 
 
 def _as_before(settings: Settings, folder: Path) -> list[str]:
-    """The nodes that the run of several nodes together began on, if it did."""
+    """Return the nodes that the run of several nodes together began on, if it did.
+
+    Raise InputError if one of them is out of service.
+    """
     place = folder / TOGETHER
     said = node_status.read(place)
     if said is None or not record.is_begun(place):
         return []
     nodes = submitted.hosts(said.nodes)
     for name, state in client.out_of_service(nodes).items():
-        raise InputError(
-            f"{name}: Slurm says that the node is {state}; a training on several nodes goes on only where it was: "
-            "wait for the node, or start a new run"
-        )
+        raise InputError(NodeOutOfService(name, state))
     return nodes

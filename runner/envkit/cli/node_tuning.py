@@ -15,6 +15,7 @@ from envkit.bench.context import ExecutionContext
 from envkit.bench.measure import ENDED
 from envkit.bench.measure import INTERRUPTED as CUT_SHORT
 from envkit.bench.record import Event, Record
+from envkit.cli.node_messages import FoundElsewhereOnly, NothingFound, NotSearched, OtherType
 from envkit.cli.tuning import first_event, require_same_tuning, session_of
 from envkit.cluster.slurm import node_preflight, node_status
 from envkit.cluster.slurm.settings import Settings
@@ -55,10 +56,7 @@ def require_same_type(folder: Path, node: str, job: str) -> None:
     types = {name: kind for name, kind in said(storage_in(folder), TYPE).items() if name in here}
     usual, _ = Counter(types.values()).most_common(1)[0]
     if types[node] != usual:
-        raise InputError(
-            f"is of another type than the others: {types[node]}, and most are {usual}; "
-            "name nodes of one type with --nodelist, or a partition of them"
-        )
+        raise InputError(OtherType(types[node], usual))
 
 
 def search(settings: Settings, folder: Path, place: Path, node: str, number: int) -> int:
@@ -86,7 +84,7 @@ def search(settings: Settings, folder: Path, place: Path, node: str, number: int
 def confirm(settings: Settings, folder: Path, place: Path, node: str, number: int) -> int:
     """Measure what all nodes have found; returns the exit status. Raises InputError."""
     if not record.is_begun(place):
-        raise InputError("did not begin to search, and so does not know what a trial takes; see what it said before")
+        raise InputError(NotSearched())
     with machine_lock():
         engines.remove_leftovers()
         with _reopened(place) as opened:
@@ -100,7 +98,7 @@ def confirm(settings: Settings, folder: Path, place: Path, node: str, number: in
             best = confirming.search.candidate(number_of_best)
             known = None if shipped is None else confirming.search.candidate(shipped)
             if best is None or (shipped is not None and known is None):
-                raise InputError("what the nodes have found can't be applied here; see the log of another node")
+                raise InputError(FoundElsewhereOnly())
             reason, _ = confirming.confirmed(best, known, (number_of_best, shipped))
     return INTERRUPTED if reason == CUT_SHORT else MEASURED if reason in ENDED else FAILED
 
@@ -156,15 +154,14 @@ def chosen(folder: Path) -> dict[str, Any] | None:
 
 
 def choose(confirming: Session, folder: Path) -> dict[str, Any]:
-    """What is to be confirmed, by the trials of all nodes."""
+    """Return what is to be confirmed, by the trials of all nodes. Raise InputError if nothing was measured."""
     search, here = confirming.search, confirming.search.space
     search.store = store = merged(records(folder))
     search.space = space_file.read(confirming.folder / session.SPACE_FILE)  # another node may have more to choose from
     best, shipped = search.best(), search.best(shipped=True)
     search.store, search.space = confirming.store, here
     if best is None:
-        first = next(iter(store.problems.values()), "none was tried")
-        raise InputError(f"no candidate has been measured on any node, the first problem: {first}")
+        raise InputError(NothingFound(next(iter(store.problems.values()), None)))
     candidates = [vars(store.entries[number]) for number in dict.fromkeys((best, shipped)) if number is not None]
     return {"best": best, "shipped": shipped, "candidates": candidates}
 

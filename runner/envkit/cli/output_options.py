@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 
+from envkit.cli.help_messages import AS_JSON
 from envkit.cli.parser import Parser
 
 
-def add(parser: Parser, json: str = "print the result as JSON instead of a report") -> None:
+def add(parser: Parser, json: str = AS_JSON) -> None:
     """Add both, for a command that shows progress; ``json`` is the help of --json."""
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help=json)

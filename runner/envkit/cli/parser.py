@@ -85,7 +85,9 @@ class Parser(_Marking, argparse.ArgumentParser):
     """A parser of one command's arguments. Raises InputError with a message for everything that is wrong."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options, add_help=False, allow_abbrev=False, formatter_class=_of_fixed_width)
+        super().__init__(
+            **options, add_help=False, allow_abbrev=False, formatter_class=_of_fixed_width, exit_on_error=False
+        )
         self._positionals.title = "arguments"
         self.add_argument("-h", "--help", nargs=0, action=_Help, const=False, help="print this help")
         self.add_argument("--help-all", nargs=0, action=_Help, const=True, help=argparse.SUPPRESS)
@@ -115,7 +117,9 @@ class Parser(_Marking, argparse.ArgumentParser):
             formatter.end_section()
         formatter.add_text(self.epilog)
         if hidden:
-            formatter.add_text(f"{self.prog} --help-all shows {hidden} more options.")
+            from envkit.rendering import text
+
+            formatter.add_text(f"{text(load_messages().MoreOptions(self.prog, hidden))}.")
         return formatter.format_help()
 
     def _in_order(self) -> Iterator[argparse._ArgumentGroup]:
@@ -134,7 +138,10 @@ class Parser(_Marking, argparse.ArgumentParser):
 
     def parse_known_args(self, *arguments: Any, **options: Any) -> Any:
         """Parse, and raise InputError for what is not known: a subparser would leave that to its parent."""
-        found, rest = super().parse_known_args(*arguments, **options)
+        try:
+            found, rest = super().parse_known_args(*arguments, **options)
+        except argparse.ArgumentError as error:
+            raise InputError(load_messages().BadUsage(error.message, self.prog, error.argument_name)) from None
         if rest:
             raise InputError(self._unknown(rest))
         return found, rest
@@ -164,7 +171,8 @@ class Parser(_Marking, argparse.ArgumentParser):
             raise InputError(load_messages().BadOptionValue(_name(action), problem))
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(load_messages().BadUsage(message.removeprefix("argument "), self.prog))
+        """Raise InputError for what argparse says of no argument in particular, such as that one is missing."""
+        raise InputError(load_messages().BadUsage(message, self.prog))
 
 
 def _name(action: argparse.Action) -> str:

@@ -12,9 +12,19 @@ from envkit.bench.requirements import exchanges, require_shares
 from envkit.bench.specification import EVERY
 from envkit.cli import user_command
 from envkit.cli.arguments import count
-from envkit.cli.parser import Parser
+from envkit.cli.measuring_messages import (
+    BackendForOne,
+    BudgetPerArm,
+    NotABackend,
+    NotAllShared,
+    RanksAreSearched,
+    RanksOfCommand,
+    RanksWithFull,
+)
+from envkit.cli.parser import BadValue, Parser
 from envkit.common.errors import InputError
 from envkit.profiles import profile
+from envkit.rendering import text
 from envkit.tuning.space import Space
 from envkit.worker.distributed import BACKENDS, GLOO, NCCL
 from envkit.worker.modes import Options
@@ -22,7 +32,7 @@ from envkit.worker.workloads import DEFAULT
 
 # For each arm, where none is given: eleven samples or so, one of them on a part of the CPUs, with their ranks' starts.
 BUDGET_EACH_S = 120.0
-BUDGET = f"{BUDGET_EACH_S:g}s per arm with --nproc"
+BUDGET = text(BudgetPerArm(BUDGET_EACH_S))
 ONE_PROCESS = "1 process"
 
 
@@ -48,10 +58,10 @@ def add_weak_option(parser: Parser) -> None:
     )  # fmt: skip
 
 
-def _backend(text: str) -> str:
-    if text not in BACKENDS:
-        raise argparse.ArgumentTypeError(f"'{text}' exchanges nothing; give {' or '.join(BACKENDS)}")
-    return text
+def _backend(given: str) -> str:
+    if given not in BACKENDS:
+        raise BadValue(NotABackend(given, tuple(BACKENDS)))
+    return given
 
 
 def require(arguments: argparse.Namespace, nodes: int = 1) -> None:
@@ -60,12 +70,11 @@ def require(arguments: argparse.Namespace, nodes: int = 1) -> None:
         return
     option = f"--nodes {nodes}" if arguments.nproc is None else f"--nproc {ranks}"
     if user_command.is_given(arguments):
-        raise InputError(f"{option} means nothing to a command of your own; leave it out, and start torchrun by it")
+        raise InputError(RanksOfCommand(option))
     if arguments.full:
-        raise InputError(f"{option} means nothing with --full, which trains once each; leave one of them out")
+        raise InputError(RanksWithFull(option))
     if arguments.workload == EVERY:
-        known = ", ".join(batch_split.shared())
-        raise InputError(f"{option}: not all workloads can share their batches; name one of: {known}")
+        raise InputError(NotAllShared(option, tuple(batch_split.shared())))
 
 
 def add_nodes_option(parser: Parser) -> None:
@@ -105,17 +114,17 @@ def most(arguments: argparse.Namespace, arms: Iterable[Arm], nodes: int = 1) -> 
 def require_backend(backend: str | None, ranks: int) -> None:
     """Raise InputError where a backend is named and ``ranks``, the most of all arms, have nobody to exchange with."""
     if backend and ranks == 1:
-        raise InputError(f"--backend {backend} means nothing to one process; add --nproc, or leave it out")
+        raise InputError(BackendForOne(backend))
 
 
 def require_searched(space: Space, trained: str | None, how: Options, ranks: int) -> int:
-    """On how many ranks a candidate may train. ``trained`` is as in ``require_shares``.
+    """Return on how many ranks a candidate may train. ``trained`` is as in ``require_shares``.
 
-    Raises InputError where ``ranks`` are asked for and a search chooses them too, or where they can't be had.
+    Raise InputError where ``ranks`` are asked for and a search chooses them too, or where they can't be had.
     """
     searched = [part.ranks for parameter in space.parameters for part in parameter.levels.values()]
     if ranks > 1 and max(searched, default=0) > 1:
-        raise InputError(f"--nproc {ranks}: the space '{space.name}' chooses the number of ranks; leave --nproc out")
+        raise InputError(RanksAreSearched(ranks, space.name))
     numbers = searched if trained is None else [0]  # of the kit's workloads the search leaves out what can't be
     require_shares([Arm(space.name, space.name, "", ranks=number) for number in numbers], trained, how, ranks)
     return max(ranks, *searched)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import signal
 import sys
 import time
@@ -26,7 +25,21 @@ from envkit import cli
 from envkit.bench import batch_split, record
 from envkit.cli import measuring, node_tuning
 from envkit.cli.commands import matrix
+from envkit.cli.ending import problem_of
 from envkit.cli.measuring import Invocation
+from envkit.cli.measuring_messages import NoRoom
+from envkit.cli.node_messages import (
+    HasSearched,
+    NearTimeLimit,
+    NodeEnded,
+    NoFolderHere,
+    NoImageHere,
+    NothingLeft,
+    NotWhatWasSubmitted,
+    OtherImageHere,
+    OtherNodesHere,
+    ToldToEnd,
+)
 from envkit.cluster.slurm import node_preflight, node_status
 from envkit.cluster.slurm.node_status import LOG, Outcome
 from envkit.cluster.slurm.settings import FILE_NAME, TOGETHER, Settings
@@ -34,9 +47,10 @@ from envkit.common import atomic
 from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.engines import apptainer
 from envkit.engines.messages import ImageUnreadable
+from envkit.messages import Message
 from envkit.profiles import needs, profile
 from envkit.profiles.messages import DoesNotApplyToNode
-from envkit.rendering import text_of
+from envkit.rendering import text, text_of
 from envkit.worker.host import cpu_facts
 
 # Says that the time limit is near (--signal of the batch script). Slurm sends a signal to all processes of a step: this
@@ -47,6 +61,7 @@ CHECK = "--check"
 
 
 def main() -> int:
+    """Take this node's part in a submission, and return the exit status."""
     folder, identity, sha256, stage = Path(sys.argv[1]), sys.argv[2], sys.argv[3], "".join(sys.argv[4:])
     node, job = os.environ["SLURMD_NODENAME"], os.environ["SLURM_JOB_ID"]
     nearly_over = _listen()
@@ -55,7 +70,7 @@ def main() -> int:
         if settings.id != identity:
             raise InputError(node_preflight.not_shared(folder))
         if settings.sha256 != sha256:
-            raise InputError(f"{folder / FILE_NAME}: is not what was submitted, or was edited since; submit again")
+            raise InputError(NotWhatWasSubmitted(str(folder / FILE_NAME)))
     except InputError as error:
         print(f"envkit: {node}: {text_of(error)}", file=sys.stderr)
         return BAD_INPUT
@@ -69,7 +84,7 @@ def main() -> int:
     tried = earlier is not None and earlier.job == job and earlier.status in (FAILED, BAD_INPUT)
     told = stage == node_tuning.CONFIRM and earlier is not None and (earlier.job, earlier.status) == (job, INTERRUPTED)
     if told or tried or node_status.is_settled(settings.run_in(place)):  # or it was requeued, for another node's sake
-        print(f"envkit: {node}: nothing is left to do")
+        print(f"envkit: {text(NothingLeft(node))}")
         return INTERRUPTED if told else MEASURED
     state = Outcome(job, time.time(), nodes=_nodes() if settings.joint else "")
     state.write(place)
@@ -79,13 +94,13 @@ def main() -> int:
         except KeyboardInterrupt:
             status, problem = INTERRUPTED, None
     if status == INTERRUPTED:
-        problem = "the job's time limit was near" if nearly_over else "Slurm told the job to end"
+        problem = text(NearTimeLimit() if nearly_over else ToldToEnd())
     if status == MEASURED and stage == node_tuning.SEARCH:
         replace(state, searched=True).write(place)
-        print(f"envkit: {node}: has searched; see {place / LOG}", flush=True)
+        print(f"envkit: {text(HasSearched(node, str(place / LOG)))}", flush=True)
         return status
     replace(state, ended=time.time(), status=status, problem=problem).write(place)
-    print(f"envkit: {node}: ended with exit status {status}; see {place / LOG}", flush=True)
+    print(f"envkit: {text(NodeEnded(node, status, str(place / LOG)))}", flush=True)
     return status
 
 
@@ -124,7 +139,7 @@ def _say_type(folder: Path, node: str) -> int:
 
 
 def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str, stage: str) -> tuple[int, str | None]:
-    """The exit status of the run, and what was wrong with what it was given."""
+    """Measure, and return the exit status of the run and, if it was refused, why."""
     start = settings.folder or settings.project
     try:
         if not settings.joint:  # all nodes were asked
@@ -132,20 +147,23 @@ def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str,
         if settings.tuning:
             node_tuning.require_same_type(folder, node, job)
         os.chdir(start)
-    except (InputError, OSError) as error:
-        elsewhere = f"{start}: {os.strerror(error.errno or 0)} here" if isinstance(error, OSError) else ""
-        problem = f"{elsewhere}; start from a folder that all nodes share" if elsewhere else text_of(error)
-        print(f"envkit: {problem}", file=sys.stderr)
-        return BAD_INPUT, problem
+    except InputError as error:
+        return _refused(error.message)
+    except OSError as error:
+        return _refused(NoFolderHere(start, os.strerror(error.errno or 0)))
     sys.argv = settings.command(str(folder), place.name)  # which the record keeps
     try:
         return _run(settings, folder, place, node, stage), None
     except record.RecordFull as error:
-        problem = f"{text_of(error)}; what was recorded is safe: make room"
+        return _refused(NoRoom(problem_of(error)))
     except (InputError, OSError) as error:
-        problem = text_of(error)
-    print(f"envkit: {problem}", file=sys.stderr)
-    return BAD_INPUT, problem
+        return _refused(problem_of(error))
+
+
+def _refused(problem: Message | str) -> tuple[int, str]:
+    """Print why this node can't measure, and return the exit status and the reason."""
+    print(f"envkit: {text(problem)}", file=sys.stderr)
+    return BAD_INPUT, text(problem)
 
 
 def _run(settings: Settings, folder: Path, place: Path, node: str, stage: str) -> int:
@@ -172,14 +190,10 @@ def _require(settings: Settings, folder: Path, node: str, job: str) -> None:
             digest = apptainer.digest(Path(image))
         except InputError as error:
             if isinstance(error.message, ImageUnreadable):
-                fix = "copy it here, or put it on a file system that all nodes share"
-                raise InputError(error.message.replace(fix=fix)) from None
+                raise InputError(NoImageHere(error.message.image, error.message.reason)) from None
             raise
         if digest != settings.digest:
-            raise InputError(
-                f"{image}: is another image here ({digest[:19]}…) than where it was submitted "
-                f"({settings.digest[:19]}…); copy that one here, or put it on a file system that all nodes share"
-            )
+            raise InputError(OtherImageHere(image, f"{digest[:19]}…", f"{settings.digest[:19]}…"))
 
 
 def _require_kind(settings: Settings) -> None:
@@ -197,10 +211,7 @@ def _require_same_nodes(folder: Path, here: str) -> None:
     place = folder / TOGETHER
     said = node_status.read(place)
     if said is not None and said.nodes not in ("", here) and record.is_begun(place):
-        raise InputError(
-            f"this job has {here}, and the run began on {said.nodes}: times of other nodes don't go with those that it "
-            f"has; go on there with: envkit submit --resume {shlex.quote(str(folder))}"
-        )
+        raise InputError(OtherNodesHere(here, said.nodes, ("envkit", "submit", "--resume", str(folder))))
 
 
 def _listen() -> list[int]:

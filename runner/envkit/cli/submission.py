@@ -20,11 +20,29 @@ from typing import Any
 
 from envkit import __version__
 from envkit.bench import record
+from envkit.bench.messages import Interrupted
 from envkit.bench.record import Event, Record
 from envkit.cli import measuring, measuring_options, next_job, output_options, rank_options, submitted
-from envkit.cli.arguments import count, duration, node_names
-from envkit.cli.ending import error
+from envkit.cli.arguments import count, duration, node_names, option
+from envkit.cli.ending import error, problem_of
+from envkit.cli.measuring_messages import NoRoom, NoRoomToStart
 from envkit.cli.parser import Parser
+from envkit.cli.submission_messages import (
+    Cancelling,
+    JobNotStarted,
+    JobRefused,
+    JobStillQueued,
+    JointUnfinished,
+    NeedsNodes,
+    NextJobRefused,
+    NobodyToCancel,
+    NodesUnfinished,
+    NotCancelled,
+    PerhapsSubmitted,
+    ResumedByAnother,
+    Submitted,
+    UnfitFolderName,
+)
 from envkit.cluster.slurm import collect as collecting
 from envkit.cluster.slurm import script, table
 from envkit.cluster.slurm.collect import NodeResult, collect
@@ -36,7 +54,8 @@ from envkit.common.errors import INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted
 from envkit.engines.slurm import client
 from envkit.engines.slurm.client import NoAnswer, Refused
-from envkit.rendering import text, text_of
+from envkit.messages import Message
+from envkit.rendering import text
 from envkit.tuning.session import SPACE_FILE
 from envkit.tuning.shared_trials import FILE_NAME as JOURNAL
 from envkit.tuning.shared_trials import storage_in
@@ -97,8 +116,7 @@ def is_given(arguments: argparse.Namespace) -> bool:
         return True
     for name in OF_JOB:
         if getattr(arguments, name):
-            option = f"--{name.replace('_', '-')}"
-            raise InputError(f"{option} means nothing without --nodes, which makes a job; give that, or leave it out")
+            raise InputError(NeedsNodes(option(name)))
     return False
 
 
@@ -119,9 +137,10 @@ def run(
             return _start(arguments, show, settings)
         return _resume(arguments, show, {*WITH_RESUME, *with_resume}, settings)
     except record.RecordFull as error:  # a job that was submitted goes on all the same
+        problem = problem_of(error)
         begun = record.is_begun(error.folder)
-        then = f"then go on, with: {_go_on(arguments, error.folder)}" if begun else "then submit again"
-        raise InputError(f"{text_of(error)}; make room, {then}") from None
+        fix = NoRoom(problem, _go_on(arguments, error.folder)) if begun else NoRoomToStart(problem)
+        raise InputError(fix) from None
 
 
 def _start(arguments: argparse.Namespace, show: Show, make: Callable[[argparse.Namespace], Settings]) -> int:
@@ -132,10 +151,10 @@ def _start(arguments: argparse.Namespace, show: Show, make: Callable[[argparse.N
     title = settings.specification.title if settings.tuning else f"{settings.by}-{settings.specification.title}"
     folder = (arguments.output or measuring.new_folder(title)).absolute()
     if not str(folder).isprintable():
-        raise InputError(f"--output {str(folder)!r}: sbatch can't take such a name; give a plain one")
+        raise InputError(UnfitFolderName(str(folder)))
     if arguments.dry_run:
-        text = script.render(settings, folder, _job_name(settings, 1), settings.nodes, settings.nodelist)
-        print(json.dumps({"script": text, "settings": settings.to_json()}) if arguments.json else text.rstrip("\n"))
+        batch = script.render(settings, folder, _job_name(settings, 1), settings.nodes, settings.nodelist)
+        print(json.dumps({"script": batch, "settings": settings.to_json()}) if arguments.json else batch.rstrip("\n"))
         return MEASURED
     submitted.require_on_cluster(settings, settings.nodelist)
     wanted, out = _in_service(settings, settings.nodelist)
@@ -148,10 +167,9 @@ def _start(arguments: argparse.Namespace, show: Show, make: Callable[[argparse.N
             job = _submit(settings, opened, events, settings.nodes, wanted, (), out)
         except Refused as error:
             _discard(folder)
-            raise InputError(f"sbatch refuses the job: {error}; nothing was submitted") from None
+            raise InputError(JobRefused(error.said)) from None
         except NoAnswer as error:
-            look = f"look, and go on, with: {_go_on(arguments, folder)}"
-            raise InputError(f"{error}; it may have taken the job all the same: {look}") from None
+            raise InputError(PerhapsSubmitted(error.message, _go_on(arguments, folder))) from None
         if not arguments.json:
             submitted.say_of_few_blocks(settings)
         return _follow(settings, opened, job, arguments, show)
@@ -170,8 +188,7 @@ def _begin_tuning(asked: TuningSpecification, folder: Path) -> None:
 def _require_following(arguments: argparse.Namespace) -> None:
     """Raise InputError for an option that takes a runner that stays, beside one by which it goes."""
     if arguments.detach and arguments.start_within:
-        why = "nobody is left to cancel what has not started"
-        raise InputError(f"--start-within means nothing with --detach, as {why}; leave one of them out")
+        raise InputError(NobodyToCancel())
 
 
 def _discard(folder: Path) -> None:
@@ -192,10 +209,11 @@ def _resume(
     with record.reading(folder):
         settings = Settings.from_json(first["settings"])
     if arguments.command != settings.by:
-        raise InputError(f"--resume {arguments.resume}: goes on with: envkit {settings.by} --resume {quoted(folder)}")
+        again = f"envkit {settings.by} --resume {quoted(folder)}"
+        raise InputError(ResumedByAnother(str(arguments.resume), again))
     if not measuring.is_alone(arguments, first, free):
         settings = submitted.again(arguments, first, settings, make)
-    options = tuple(submitted.sbatch_option(text) for text in arguments.sbatch or ())
+    options = tuple(submitted.sbatch_option(given) for given in arguments.sbatch or ())
     settings = replace(
         settings,
         partition=arguments.partition or settings.partition,
@@ -219,7 +237,7 @@ def _resume(
         try:
             job = _submit(settings, opened, events, nodes, wanted, unwanted, out)
         except Refused as error:
-            raise InputError(f"sbatch refuses the job: {error}; what was measured is safe in {folder}") from None
+            raise InputError(NextJobRefused(error.said, str(folder))) from None
         return _follow(settings, opened, job, arguments, show)
 
 
@@ -267,11 +285,11 @@ def _submit(
     """
     folder = opened.path.parent
     name = _job_name(settings, 1 + sum(event["event"] == "submitting" for event in events))
-    text = script.render(settings, folder, name, nodes, wanted, unwanted)
+    batch = script.render(settings, folder, name, nodes, wanted, unwanted)
     settings.write(folder)  # again where it goes on: the file may have been edited
-    atomic.write(folder / script.NAME, text.encode(), private=True)
+    atomic.write(folder / script.NAME, batch.encode(), private=True)
     told = {"nodes": nodes, "wanted": [*wanted], "unwanted": [*unwanted], "out": {**out}}
-    opened.append("submitting", name=name, **told, script=text)
+    opened.append("submitting", name=name, **told, script=batch)
     try:
         path = folder / script.NAME
         job = client.submit_each(path, wanted) if settings.fleet else client.submit(path)
@@ -290,23 +308,20 @@ def _follow(settings: Settings, opened: Record, job: str, arguments: argparse.Na
     go_on = _go_on(arguments, folder)
     if arguments.detach:
         told = json.dumps({"job": job, "record": str(folder)})
-        print(told if arguments.json else f"job {job} was submitted; follow it with: {go_on}")
+        print(told if arguments.json else text(Submitted(job, go_on)))
         return MEASURED
     interrupted = False
     with View(quiet=output_options.is_quiet(arguments)) as view:
         try:
             followed = follow(job, folder, view, settings.joint, settings.fleet, arguments.start_within)
         except NotStarted as error:
-            what = "could not be cancelled"
+            problem: type[JobNotStarted] = JobStillQueued
             if _cancel(job):
-                what = "was cancelled"
+                problem = JobNotStarted
                 opened.append("ended", job=job, state="never started", nodes=[])
-            raise InputError(
-                f"job {job} did not start within {arguments.start_within:g} s and {what}: Slurm says {error}; "
-                f"wait longer with: {go_on} --start-within TIME"
-            ) from None
+            raise InputError(problem(job, arguments.start_within, error.job.why, go_on)) from None
         except KeyboardInterrupt:
-            view.say(f"cancelling job {job}; what was measured stays (Ctrl-C again leaves without waiting for its end)")
+            view.say(text(Cancelling(job)))
             _cancel(job)
             followed = follow(job, folder, view, settings.joint, settings.fleet)
             interrupted = True
@@ -316,12 +331,12 @@ def _follow(settings: Settings, opened: Record, job: str, arguments: argparse.Na
 
 
 def _cancel(job: str) -> bool:
-    """Whether Slurm took it; if not, how to do it by hand is printed."""
+    """Cancel ``job``, and return whether Slurm took it; if not, print how to do it by hand."""
     try:
         client.cancel(job)
     except (Refused, NoAnswer) as error:
-        by_hand = job.replace(",", " ")
-        print(f"envkit: job {job} could not be cancelled: {error}; do it with: scancel {by_hand}", file=sys.stderr)
+        reason = error.said if isinstance(error, Refused) else error.message
+        print(f"envkit: {text(NotCancelled(job, reason, tuple(job.split(','))))}", file=sys.stderr)
         return False
     return True
 
@@ -362,17 +377,24 @@ def _report(
     show: Show,
     interrupted: bool,
 ) -> int:
-    """Print and keep what was found; returns the exit status."""
+    """Print and keep what was found, and return the exit status."""
     status = collecting.status(results, settings.runs)
     document = collecting.document(folder, settings, followed, results)
     atomic.write(folder / SUMMARY, json.dumps(document).encode(), private=True)
-    measured = sum(one.settled for one in results)
-    ended = "not measured to the end" if settings.joint else f"{measured} of {settings.nodes} nodes measured"
-    problem = f"{'interrupted' if interrupted else ended}; go on with: {_go_on(arguments, folder)}"
+    problem = _unfinished(settings, results, _go_on(arguments, folder), interrupted)
     found = show(settings, folder, results, document if status == MEASURED else {**document, **error(problem)})
     for one in table.problems(results):
         print(f"envkit: {text(one)}", file=sys.stderr)
     if status == MEASURED:
         return found
-    print(f"envkit: {problem}", file=sys.stderr)
+    print(f"envkit: {text(problem)}", file=sys.stderr)
     return INTERRUPTED if interrupted else status
+
+
+def _unfinished(settings: Settings, results: Sequence[NodeResult], again: str, interrupted: bool) -> Message:
+    """Return why a submission is not done; ``again`` is the command that goes on with it."""
+    if interrupted:
+        return Interrupted(again)
+    if settings.joint:
+        return JointUnfinished(again)
+    return NodesUnfinished(sum(one.settled for one in results), settings.nodes, again)

@@ -18,19 +18,38 @@ from envkit.bench.record import Event
 from envkit.bench.requirements import arm_of
 from envkit.bench.specification import Specification
 from envkit.cli import engine_options, measuring, measuring_options, rank_options
+from envkit.cli.measuring_messages import NoVerdictOfNode
 from envkit.cli.measuring_options import against_baseline
+from envkit.cli.submission_messages import (
+    BadNodelist,
+    BadSbatchOption,
+    FewBlocksOnFleet,
+    FewerThanNamed,
+    FullOnFleet,
+    LeftOutNodes,
+    NoDefaultPartition,
+    NoneInService,
+    NoProfileGiven,
+    OutOfService,
+    OwnRanks,
+    SetByScript,
+    TooManyNodes,
+    UnknownNode,
+    UnknownPartition,
+)
 from envkit.cluster import type_verdict
 from envkit.cluster.fleet.comparability import MIN_SAMPLES
 from envkit.cluster.slurm import table
 from envkit.cluster.slurm.settings import OF_THE_QUEUE, Settings
 from envkit.common.errors import InputError
-from envkit.common.suggestion import suggestion
+from envkit.common.suggestion import nearest
 from envkit.engines import ENGINES, apptainer, enroot, step
 from envkit.engines.base import IMAGE_FILES, SOURCES
 from envkit.engines.local import LocalEngine
 from envkit.engines.slurm import client
 from envkit.engines.slurm.client import Partition, Refused
 from envkit.profiles import profile
+from envkit.rendering import text
 from envkit.worker.workloads import GENERATED, get
 
 # Options of the engines that start workers on nodes.
@@ -52,7 +71,7 @@ SLACK, BEGIN_AND_END_S = 1.25, 600.0
 def settings(arguments: argparse.Namespace) -> Settings:
     """Raises InputError for what no node could measure. Slurm is asked for names of nodes only, where it must be."""
     if not arguments.profile:
-        raise InputError(f"{arguments.command} needs a PROFILE; envkit profiles lists them")
+        raise InputError(NoProfileGiven(arguments.command))
     fleet = arguments.command == "fleet"
     engine = engine_on_nodes(arguments)
     if fleet:
@@ -80,7 +99,7 @@ def job(arguments: argparse.Namespace, asked: Specification, nodes: int, nodelis
         nodelist=tuple(nodelist),
         partition=partition(arguments),
         minutes=_time_limit(arguments, asked),
-        options=tuple(sbatch_option(text) for text in arguments.sbatch or ()),
+        options=tuple(sbatch_option(given) for given in arguments.sbatch or ()),
     )
 
 
@@ -93,10 +112,10 @@ def again(
     --nodelist it adds the nodes, too: those in service when it began.
     """
     if not measuring.beside_resume(arguments):  # a submission's whole command has options, if only --nodes
-        words = "OPTIONS" if then.by == "tune" else "PROFILE OPTIONS"
-        raise resuming.no_seal(arguments.resume, first, f"envkit {arguments.command} {words}")
+        whole = f"envkit {arguments.command} {'OPTIONS' if then.by == 'tune' else 'PROFILE OPTIONS'}"
+        raise resuming.no_seal(arguments.resume, first, whole)
     if not arguments.profile and then.by in ("submit", "fleet"):
-        raise measuring.lacks_profile(arguments, f"{arguments.command} needs a PROFILE", "submit")
+        raise measuring.lacks_profile(arguments, NoProfileGiven(arguments.command), "submit")
     made = replace(make(arguments), id=then.id)
     if made.fleet and not arguments.nodelist:
         made = replace(made, nodes=then.nodes, nodelist=then.nodelist)
@@ -132,7 +151,7 @@ def _asked(arguments: argparse.Namespace, engine: str, nodes: int) -> Specificat
     if arguments.nproc is not None:
         for arm in loaded:
             if arm.ranks:
-                raise InputError(f"profile '{arm.profile}' has {arm.ranks} ranks of its own; leave --nproc out")
+                raise InputError(OwnRanks(arm.profile, arm.ranks))
         arms = rank_options.arms(arguments, arms, nodes)
         loaded += arms[len(loaded) :]
     asked = measuring_options.specification(
@@ -161,11 +180,10 @@ def anywhere(arguments: argparse.Namespace, asked: Specification) -> Specificati
 
 def _require_samples(arguments: argparse.Namespace) -> None:
     """Raise InputError for what gives a node too few samples to be judged by."""
-    few = f"a node is judged by {MIN_SAMPLES} samples at least"
     if arguments.full:
-        raise InputError(f"--full trains once, and {few}; leave it out")
+        raise InputError(FullOnFleet(MIN_SAMPLES))
     if arguments.blocks is not None and arguments.blocks < MIN_SAMPLES:
-        raise InputError(f"--blocks {arguments.blocks}: {few}; give {MIN_SAMPLES} or more")
+        raise InputError(FewBlocksOnFleet(arguments.blocks, MIN_SAMPLES))
 
 
 def say_of_few_blocks(settings: Settings) -> None:
@@ -174,13 +192,13 @@ def say_of_few_blocks(settings: Settings) -> None:
     if settings.runs == 1 and not settings.profiles:
         measuring.say_of_few_blocks(plan_of(asked, asked.data or ""))
     elif 0 < asked.blocks < least:
-        measuring.say_no_verdict(asked.blocks, f"a node counts towards a verdict with {least} or more")
+        print(text(NoVerdictOfNode(asked.blocks, least)), file=sys.stderr)
 
 
 def of_job(nodes: int | None, named: Sequence[str]) -> int:
-    """How many nodes a job takes."""
+    """Return how many nodes a job takes. Raise InputError if --nodelist names more than ``nodes``."""
     if nodes is not None and nodes < len(named):
-        raise InputError(f"--nodes {nodes} is less than the {len(named)} that --nodelist names; leave --nodes out")
+        raise InputError(FewerThanNamed(nodes, len(named)))
     return nodes or len(named) or 1
 
 
@@ -190,19 +208,18 @@ def _all_nodes(partition: str | None) -> list[str]:
 
 
 def in_service(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Those of ``names`` that can start a job now; and of the others what Slurm says, which is printed.
+    """Return those of ``names`` that can start a job now; and what Slurm says of the others, which is printed.
 
-    Raises InputError where there are only others.
+    Raise InputError if there are only others.
     """
     out = client.out_of_service(names)
     alike = {said: [name for name in names if out.get(name) == said] for said in sorted({*out.values()})}
-    lines = [f"{table.named(those)}: Slurm says {said}" for said, those in alike.items()]
+    left_out = tuple(OutOfService(table.named(those), said) for said, those in alike.items())
     left = [name for name in names if name not in out]
     if not left:
-        said = "; ".join(lines) or "there are none"
-        raise InputError(f"none of the nodes is in service ({said}); wait, or name others")
-    for line in lines:
-        print(f"envkit: left out: {line}", file=sys.stderr)
+        raise InputError(NoneInService(left_out))
+    for one in left_out:
+        print(f"envkit: {text(LeftOutNodes(one))}", file=sys.stderr)
     return left, out
 
 
@@ -233,16 +250,14 @@ def in_minutes(seconds: float) -> int:
     return math.ceil(seconds / 60)
 
 
-def sbatch_option(text: str) -> str:
-    """``account=physics`` as it was given. Raises InputError for what the script sets itself, and for no option."""
-    name = text.partition("=")[0]
-    if not name.replace("-", "").isalnum() or name.startswith("-") or not text.isprintable():
-        wrong = "must be a long option of sbatch without its dashes, as account=physics"
-        raise InputError(f"--sbatch {text!r}: {wrong}")
+def sbatch_option(given: str) -> str:
+    """Return ``given``, such as ``account=physics``. Raise InputError for what the script sets, and for no option."""
+    name = given.partition("=")[0]
+    if not name.replace("-", "").isalnum() or name.startswith("-") or not given.isprintable():
+        raise InputError(BadSbatchOption(given))
     if name in SET_BY_SCRIPT:
-        fix = f"give {OF_THE_JOB[name]}" if name in OF_THE_JOB else "leave it out"
-        raise InputError(f"--sbatch {text}: the batch script sets {name} itself; {fix}")
-    return text
+        raise InputError(SetByScript(given, name, OF_THE_JOB.get(name)))
+    return given
 
 
 def require_on_cluster(wanted: Settings, names: Collection[str]) -> None:
@@ -250,16 +265,11 @@ def require_on_cluster(wanted: Settings, names: Collection[str]) -> None:
     chosen = _chosen(wanted.partition)
     most = max(chosen, key=lambda one: one.nodes)
     if wanted.nodes > most.nodes and not wanted.fleet:  # whose nodes are in jobs of their own
-        raise InputError(
-            f"--nodes {wanted.nodes}: the partition {most.name} has {most.nodes} ({most.hosts}); "
-            "ask for fewer, or name another with --partition"
-        )
+        raise InputError(TooManyNodes(wanted.nodes, most.name, most.nodes, most.hosts))
     there = {host for one in chosen for host in hosts(one.hosts)} if names else set()
     for name in names:
         if name not in there:
-            raise InputError(
-                f"--nodelist: the partition {most.name} has no node {name}; it has {most.hosts}; name others"
-            )
+            raise InputError(UnknownNode(most.name, name, most.hosts))
 
 
 def default_partition() -> str:
@@ -268,25 +278,24 @@ def default_partition() -> str:
 
 
 def _chosen(named: str | None) -> list[Partition]:
-    """The partitions of that name, or the cluster's default. Raises InputError."""
+    """Return the partitions of that name, or the cluster's default. Raise InputError if there are none."""
     known = {one.name: one for one in client.partitions()}
-    there = f"there are: {', '.join(known) or 'none'}"
     if named is None:
         default = [one for one in known.values() if one.default]
         if not default:
-            raise InputError(f"this cluster has no default partition; name one with --partition; {there}")
+            raise InputError(NoDefaultPartition(tuple(known)))
         return default
     for name in named.split(","):
         if name not in known:
-            raise InputError(f"--partition {name}: no such partition{suggestion(name, known)}; {there}")
+            raise InputError(UnknownPartition(name, tuple(known), nearest(name, known)))
     return [known[name] for name in named.split(",")]
 
 
 def hosts(short: str) -> list[str]:
-    """The nodes of a list that may be in Slurm's short form."""
+    """Return the nodes of a list that may be in Slurm's short form. Raise InputError for no list."""
     if "[" not in short:
         return [name for name in short.split(",") if name]
     try:
         return client.hosts(short)
     except Refused as error:
-        raise InputError(f"--nodelist {short}: {error}; write for example node1,node2 or node[1-2]") from None
+        raise InputError(BadNodelist(short, error.said)) from None

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from envkit.bench.specification import EVERY
 from envkit.cli.arguments import count
-from envkit.cli.parser import Parser
+from envkit.cli.measuring_messages import AllForOne, AllWithFull, NotADevice, NotAFormat, ScaleTooLarge
+from envkit.cli.parser import BadValue, Parser
 from envkit.common.errors import InputError
 from envkit.worker.modes import CPU, CUDA, DEVICES, FP32, PRECISIONS, Options
 from envkit.worker.workloads import WORKLOADS
@@ -33,28 +34,25 @@ def add_options(parser: Parser) -> None:
 
 def _device(text: str) -> str:
     if text not in DEVICES:
-        fix = f"give {' or '.join(DEVICES)}; CUDA_VISIBLE_DEVICES says which GPU is the first"
-        raise argparse.ArgumentTypeError(f"'{text}' is no device; {fix}")
+        raise BadValue(NotADevice(text, tuple(DEVICES)))
     return text
 
 
 def _precision(text: str) -> str:
     if text not in PRECISIONS:
-        known = f"there are: {', '.join(PRECISIONS)}"
-        raise argparse.ArgumentTypeError(
-            f"'{text}' is no number format; {known} (how narrow the interval is to be is --half-width)"
-        )
+        raise BadValue(NotAFormat(text, tuple(PRECISIONS)))
     return text
 
 
 def _scale(text: str) -> int:
     number = count(text)
     if number > MOST_SCALE:
-        raise argparse.ArgumentTypeError(f"{number} is more than {MOST_SCALE}, the largest that data is made for")
+        raise BadValue(ScaleTooLarge(number, MOST_SCALE))
     return number
 
 
 def options(arguments: argparse.Namespace) -> Options:
+    """Return the modes and the scale that were asked for."""
     how = Options(
         precision=arguments.precision or FP32,
         compile=arguments.compile,
@@ -67,6 +65,9 @@ def options(arguments: argparse.Namespace) -> Options:
 
 def require_one(arguments: argparse.Namespace) -> None:
     """Raise InputError for ``--workload all`` where a command can measure one only."""
-    if arguments.workload == EVERY and (arguments.command != "bench" or arguments.full):
-        what = "--full, which trains epochs of one" if arguments.command == "bench" else f"envkit {arguments.command}"
-        raise InputError(f"--workload all means nothing to {what}; name one of: {', '.join(WORKLOADS)}")
+    if arguments.workload != EVERY:
+        return
+    if arguments.command != "bench":
+        raise InputError(AllForOne(arguments.command, tuple(WORKLOADS)))
+    if arguments.full:
+        raise InputError(AllWithFull(tuple(WORKLOADS)))

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from envkit.bench import private_values, room
 from envkit.bench.job import Job
-from envkit.bench.parse_sample import parse_sample
+from envkit.bench.parse_sample import parse_sample, worker_problem
 from envkit.bench.plan import Arm
 from envkit.checks.sample_effect import check_sample
+from envkit.cli.workload_messages import TrialFailed, TrialNotInEffect
 from envkit.common.progress import Progress
-from envkit.rendering import text
+from envkit.messages import Message, from_json
 from envkit.report import wording
 
 
-def problems(job: Job, quiet: bool) -> dict[str, str]:
-    """Why arms can't be measured, by their names; each one's worker trains for one step, a user's command to its end.
+def problems(job: Job, quiet: bool) -> dict[str, Message]:
+    """Return why arms can't be measured, by their names. Each worker trains for one step, a user's command to its end.
 
-    Where the reference can't, none of the others is to blame: the run will end with that. Raises TooShort as soon as
-    it is known that the budget has far too little room for those that are left.
+    If the reference fails, none of the others is to blame, and nothing is returned: the run will end with that. Raise
+    TooShort as soon as it is known that the budget has far too little room for those that are left.
     """
     room.require(job.plan)
-    found: dict[str, str] = {}
+    found: dict[str, Message] = {}
     took_s: list[float] = []
     with Progress(0.0, quiet=quiet) as progress:
         for arm in job.plan.arms:
@@ -35,23 +39,44 @@ def problems(job: Job, quiet: bool) -> dict[str, str]:
     return found
 
 
-def _problem(job: Job, arm: Arm) -> tuple[str | None, float]:
+def _problem(job: Job, arm: Arm) -> tuple[Message | None, float]:
     """Return why an arm can't be measured, by its shortest worker, and how long that took (seconds)."""
     found, seconds = _found(job, arm)
-    return found and str(private_values.hidden({"reason": found}, job.kept, job.inherited)["reason"]), seconds
+    return None if found is None else _without_values(found, job), seconds
 
 
-def _found(job: Job, arm: Arm) -> tuple[str | None, float]:
+def _without_values(message: Message, job: Job) -> Message:
+    """Return ``message`` with the names of the caller's variables in the place of their values."""
+    hidden = partial(private_values.hidden, kept=job.kept, inherited=job.inherited)
+    changed: dict[str, Any] = {}
+    for name, value in message.values().items():
+        if isinstance(value, Message):
+            changed[name] = from_json(hidden({"problem": value.to_json()})["problem"])
+        elif isinstance(value, str):
+            changed[name] = hidden({"reason": value})["reason"]
+    return message.replace(**changed)
+
+
+def _found(job: Job, arm: Arm) -> tuple[Message | None, float]:
     outcome = job.engines[arm.engine].run(job.task(arm, job.plan.first_arguments(arm)))
     document, problem = parse_sample(outcome, (), job.plan.options)
     if document is None:
-        printed = outcome.stderr_tail.strip().splitlines()[-1:]
-        said = text(problem) if problem else ""
-        wrong = ": ".join([f"its worker {said}", *(line for line in printed if line not in said)])
-        return wrong, outcome.seconds
+        assert problem is not None, "there is a sample or a problem"
+        printed = next(iter(outcome.stderr_tail.strip().splitlines()[-1:]), None)
+        failed = worker_problem(outcome)
+        is_quoted = printed is not None and failed is not None and _quotes(failed, printed)
+        return TrialFailed(problem, None if is_quoted else printed), outcome.seconds
     checks = check_sample(job.environments[arm.name], {**document, "stderr": outcome.stderr_tail}, job.kept)
     missed = next((one for one in checks if not one.holds), None)
     if missed is None:
         return None, outcome.seconds
-    expected = f"expected {wording.shown(missed.expected)}, {wording.seen(missed.seen)}"
-    return f"it is not in effect: {missed.key}: {expected}", outcome.seconds
+    expected, seen = wording.shown(missed.expected), wording.seen(missed.seen)
+    return TrialNotInEffect(missed.key, expected, seen), outcome.seconds
+
+
+def _quotes(message: Message, line: str) -> bool:
+    """Return whether a field of ``message``, or of a message in it, holds ``line``."""
+    return any(
+        _quotes(value, line) if isinstance(value, Message) else isinstance(value, str) and line in value
+        for value in message.values().values()
+    )

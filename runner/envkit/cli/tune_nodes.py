@@ -15,6 +15,16 @@ from envkit.bench import record, requirements
 from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.cli import node_tuning, rank_options, submission, submitted, tune_options
 from envkit.cli.ending import end_with
+from envkit.cli.measuring_messages import NotExhaustive
+from envkit.cli.node_messages import (
+    ChoiceNotInSpace,
+    ChoiceNotShipped,
+    NothingConfirmed,
+    RecordsIn,
+    RecordsOfNodes,
+    TunedForNodes,
+    UseOnNode,
+)
 from envkit.cluster import type_verdict, type_wording
 from envkit.cluster.slurm.collect import NodeResult
 from envkit.cluster.slurm.settings import Settings
@@ -23,6 +33,7 @@ from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.folders import short
 from envkit.profiles import places, profile
 from envkit.profiles.profile import Profile
+from envkit.rendering import text
 from envkit.report import terminal
 from envkit.report.reproduce import digest
 from envkit.stats.verdict import Verdict
@@ -39,10 +50,7 @@ BUDGET_S = 300.0
 def settings(arguments: argparse.Namespace) -> Settings:
     """What is submitted. Raises InputError for what no node could search."""
     if arguments.exhaustive:
-        given = "--nodes" if arguments.nodes else "--nodelist"
-        raise InputError(
-            f"{given} means nothing with --exhaustive, which measures on one machine; leave one of them out"
-        )
+        raise InputError(NotExhaustive("--nodes" if arguments.nodes else "--nodelist"))
     engine = submitted.engine_on_nodes(arguments)
     named = submitted.partition(arguments)
     name = named or ("PARTITION" if arguments.dry_run else submitted.default_partition())
@@ -87,8 +95,7 @@ def _show(
     assert settings.tuning is not None, "only a tuning is shown so"
     found = _found(settings, folder, results)
     if found is None:
-        problem = "no node has confirmed anything, and no profile was written"
-        return end_with(problem, FAILED, as_json, {"submission": document})
+        return end_with(NothingConfirmed(), FAILED, as_json, {"submission": document})
     path, best = Path(settings.tuning.profile), found.decision.recommended
     records = node_tuning.records(folder)
     store = merged(records)
@@ -113,8 +120,8 @@ def _show(
     if found.decision.is_better and not written.stays:
         default = path.parent == places.local_folder()
         usage = conclusion.usage(found.verdict.summary.plan, profile.TUNED if default else str(path))
-        terminal.item(out, "use it", f"on a node of this type: {usage}", width=conclusion.LABEL)
-    terminal.item(out, "record", f"{short(folder)}, and of each node {short(folder)}/NODE", width=conclusion.LABEL)
+        terminal.item(out, "use it", text(UseOnNode(usage)), width=conclusion.LABEL)
+    terminal.item(out, "record", text(RecordsOfNodes(str(short(folder)))), width=conclusion.LABEL)
     return MEASURED
 
 
@@ -139,9 +146,9 @@ def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _
         require_space(folder / SPACE_FILE, settings.tuning.space_sha256)
         made = space.profile(space_file.read(folder / SPACE_FILE), entries[chosen["best"]]["choice"], confirm.TUNED)
         if made is None:
-            raise InputError(f"{folder}: what the nodes chose is not in {SPACE_FILE} there; start a new tuning")
+            raise InputError(ChoiceNotInSpace(str(folder), SPACE_FILE))
     elif best == confirm.SHIPPED and shipped not in profile.names():  # the file that nodes share may name any file
-        raise InputError(f"{folder}: the nodes chose '{shipped}', which is no shipped profile; start a new tuning")
+        raise InputError(ChoiceNotShipped(str(folder), str(shipped)))
     else:
         made = profile.load(shipped if best == confirm.SHIPPED and shipped else REFERENCE_PROFILE)
     return _Found(Decision(best, tuned_one, shipped_one, versus, refused=refused), shipped, verdict, made)
@@ -154,11 +161,11 @@ def _comparison(verdict: TypeVerdict, arm: str) -> Comparison | None:
 
 
 def _write(found: _Found, untried: Sequence[str], folder: Path, path: Path) -> Written:
-    """Put the profile into place, with what proves it. Raises InputError."""
+    """Put the profile into place, with what proves it. Raise InputError if it can't be written."""
     verdict = found.verdict
     first = record.first(folder / verdict.nodes[0] / record.CONFIRMATION, "run")
     seen = next(iter(first["engines"].values()))["inspection"]
-    title = f"Tuned for nodes of one type: {found.profile.title}"
+    title = text(TunedForNodes(found.profile.title))
     made = replace(found.profile, title=title, cpu=seen["fingerprint"]["cpu_model"])
     if verdict.summary.plan.ranks > 1:  # it is worth that in so many ranks, and was resolved for one of them
         made = replace(made, ranks=verdict.summary.plan.ranks)
@@ -170,5 +177,5 @@ def _write(found: _Found, untried: Sequence[str], folder: Path, path: Path) -> W
         "records": {str(place / record.FILE_NAME): digest(place) for place in places},
         profile_file.MACHINE: machine_kind(seen),
     }  # fmt: skip
-    content = profile_file.content(made, why, f"the records in {folder.resolve()}", path)
+    content = profile_file.content(made, why, text(RecordsIn(str(folder.resolve()))), path)
     return destination.write(path, content, evidence, replaces=found.decision.is_better)

@@ -9,8 +9,10 @@ from typing import Any
 
 from envkit.bench.plan import REFERENCE_PROFILE, Arm
 from envkit.cli import measuring_options, rank_options, submission, training_options, user_command
-from envkit.cli.arguments import count, duration
+from envkit.cli.arguments import count, duration, option
 from envkit.cli.engine_options import add as add_engine_options
+from envkit.cli.help_messages import EVERY_RANK, SEARCH_ON_N, SEARCH_ON_THESE
+from envkit.cli.measuring_messages import BlocksOfSearch, BudgetOfGrid, NotExhaustive
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 from envkit.tuning import space_file
@@ -49,7 +51,7 @@ def add_arguments(parser: Parser) -> None:
                        help=f"tune for {', '.join(WORKLOADS)}, or a file like mine.yaml (default: cnn)")  # fmt: skip
     user_command.add_options(parser)
     training_options.add_options(parser)
-    rank_options.add_option(parser, "every rank gets the environment that is searched for")
+    rank_options.add_option(parser, EVERY_RANK)
     group = parser.add_argument_group("workers", advanced=True)
     group.add_argument("--steps", metavar="N", type=count,
                        help="time N steps per sample (default: the workload's, and 30%% of it in trials)")  # fmt: skip
@@ -57,10 +59,7 @@ def add_arguments(parser: Parser) -> None:
     group.add_argument("--timeout", metavar="TIME", type=duration, help="stop a worker that takes longer (default: 5m)")
     measuring_options.add_worker_options(parser, against_advice=False)
     add_engine_options(parser)
-    submission.add_job_options(
-        parser, "search on these nodes, e.g. node1,node2 or node[1-2]",
-        "search on N nodes of a Slurm cluster together, and confirm on all of them",
-    )  # fmt: skip
+    submission.add_job_options(parser, SEARCH_ON_THESE, SEARCH_ON_N)
     group = parser.add_argument_group("output")
     group.add_argument("--profile", metavar="FILE", type=Path, advanced=True,
                        help="write the profile to FILE (default: HOST-tuned.yaml in envprofiles/local, or in "
@@ -73,13 +72,14 @@ def add_arguments(parser: Parser) -> None:
 def require(arguments: argparse.Namespace) -> None:
     """Raise InputError for options that don't go together."""
     if arguments.blocks and not arguments.exhaustive:
-        raise InputError("--blocks means nothing without --exhaustive, which has no budget; give --budget instead")
-    if arguments.exhaustive and arguments.profile:
-        raise InputError("--profile means nothing with --exhaustive, which writes no profile; leave it out")
-    if arguments.exhaustive and arguments.space_only:
-        raise InputError("--space-only means nothing with --exhaustive, which has no shipped profiles; leave it out")
-    if arguments.exhaustive and arguments.budget:
-        raise InputError("--budget means nothing with --exhaustive, which measures everything; give --blocks instead")
+        raise InputError(BlocksOfSearch())
+    if not arguments.exhaustive:
+        return
+    for name in ("profile", "space_only"):
+        if getattr(arguments, name):
+            raise InputError(NotExhaustive(option(name)))
+    if arguments.budget:
+        raise InputError(BudgetOfGrid())
 
 
 def asked(arguments: argparse.Namespace, default: Path) -> TuningSpecification:

@@ -10,13 +10,25 @@ from typing import Any
 from envkit.bench.specification import EVERY
 from envkit.bench.user_command import UserCommand
 from envkit.cli.arguments import count, option, refuse
-from envkit.cli.messages import NotTogether, NotWithoutCommand, TwoTrainings, UnitWithoutMetric
-from envkit.cli.parser import Parser
-from envkit.cli.workload_file import WARMUP_STEPS, load, require_metric
+from envkit.cli.parser import BadValue, Parser
+from envkit.cli.workload_file import WARMUP_STEPS, load, losses_problem, metric_problem
+from envkit.cli.workload_messages import (
+    BadLoader,
+    BadMetric,
+    KeyOfFile,
+    LinkInPlace,
+    NotOfCommand,
+    NotWithOptimizerSteps,
+    NotWithoutCommand,
+    NotWithWholeCommand,
+    TwoTrainings,
+    UnitWithoutMetric,
+    UnknownUnit,
+    UnknownWorkload,
+    WarmupOfCommand,
+)
 from envkit.common.errors import InputError
-from envkit.common.suggestion import suggestion
-from envkit.worker.user_command.losses import parse_losses
-from envkit.worker.user_command.metric import MetricError
+from envkit.common.suggestion import nearest
 from envkit.worker.user_command.units import CHOICES
 from envkit.worker.workloads import WORKLOADS, find
 
@@ -29,11 +41,6 @@ NOT_WITH_IT = (
     "scale", "weak",
 )  # fmt: skip
 LONGEST_NAME = 60
-# How the name of a workload says what DataLoader is given: without an end of an epoch, and with some.
-LOADER = (
-    "loader-w4-b64-p2 or, with epochs that end (fork, spawn or forkserver; 1 worker or more, batches of 80 images or "
-    "fewer), loader-w2-b32-p2-spawn-persistent"
-)
 
 
 def add_options(parser: Parser) -> None:
@@ -73,14 +80,14 @@ def add_folder_options(group: argparse._ArgumentGroup | Parser) -> None:
 def folder_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return these fields of UserCommand. Raise InputError if they don't go together."""
     if arguments.in_place and arguments.link:
-        raise InputError(NotTogether("--link", "--in-place", "which makes no copy"))
+        raise InputError(LinkInPlace())
     return {"in_place": arguments.in_place, "links": tuple(arguments.link or ())}
 
 
 def from_args(arguments: argparse.Namespace) -> tuple[str, UserCommand] | None:
-    """The command that the user gave, with a name for it, or None for a workload of the kit's.
+    """Return the command that the user gave, with a name for it, or None for a workload of the kit's.
 
-    Raises InputError for options that don't go together, and for what is no command, metric, unit or workload file.
+    Raise InputError for options that don't go together, and for what is no command, metric, unit or workload file.
     """
     if arguments.user_command is None:
         if not _is_file(arguments.workload):
@@ -88,15 +95,14 @@ def from_args(arguments: argparse.Namespace) -> tuple[str, UserCommand] | None:
             if given is not None:
                 raise InputError(NotWithoutCommand(option(given)))
             return None
-        refuse(arguments, OPTIONS, f"is a key of {arguments.workload}; write it there")
+        refuse(arguments, OPTIONS, KeyOfFile(arguments.workload))
         found = load(Path(arguments.workload))
     else:
         if arguments.workload is not None:
             raise InputError(TwoTrainings(arguments.workload))
         found = _from_options(arguments)
     for name in NOT_WITH_IT:
-        fix = "give --warmup-lines" if name == "warmup_steps" else "give the command options of its own"
-        refuse(arguments, [name], f"means nothing to a command of your own; leave it out, and {fix}")
+        refuse(arguments, [name], WarmupOfCommand() if name == "warmup_steps" else NotOfCommand())
     return found
 
 
@@ -110,42 +116,25 @@ def _is_file(workload: str | None) -> bool:
 
 
 def known_workload(text: str) -> str:
-    """For argparse: the name of a workload, ``all``, or a workload file's. Raises ArgumentTypeError."""
+    """Return the name of a workload, ``all``, or a workload file's, for argparse. Raise BadValue for another."""
     if text == EVERY or find(text) is not None or _is_file(text):
         return text
     if text.startswith("loader-"):
-        raise argparse.ArgumentTypeError(f"no settings of the loader in '{text}'; write them as {LOADER}")
-    known = ", ".join(WORKLOADS)
-    raise argparse.ArgumentTypeError(
-        f"no workload '{text}'{suggestion(text, WORKLOADS)}; there are: {known}, and a file like mine.yaml"
-    )
+        raise BadValue(BadLoader(text))
+    raise BadValue(UnknownWorkload(text, tuple(WORKLOADS), nearest(text, WORKLOADS)))
 
 
 def _from_options(arguments: argparse.Namespace) -> tuple[str, UserCommand]:
     argv, unit = arguments.user_command, arguments.unit
-    for other, why in (
-        ("whole_command", "which times the command from start to end"),
-        ("optimizer_steps", "which needs no pattern"),
-    ):
-        if getattr(arguments, other):
-            with_it = () if other == "whole_command" else ("warmup_lines", "whole_command")
-            for name in ("metric", "unit", "optimizer_steps", "warmup_lines"):
-                if name != other and name not in with_it and getattr(arguments, name) is not None:
-                    raise InputError(NotTogether(option(name), option(other), why))
+    _require_one_timing(arguments)
     if arguments.metric is None and unit is not None:
         raise InputError(UnitWithoutMetric())
     if unit is not None and unit not in CHOICES:
-        raise InputError(f"--unit {unit}: no such unit{suggestion(unit, CHOICES)}; there are: {', '.join(CHOICES)}")
-    if arguments.metric is not None:
-        try:
-            require_metric(arguments.metric, unit)
-        except MetricError as error:
-            raise InputError(f"--metric '{arguments.metric}' {error}") from None
-    if arguments.loss_metric is not None:
-        try:
-            parse_losses(arguments.loss_metric)
-        except MetricError as error:
-            raise InputError(f"--loss-metric '{arguments.loss_metric}' {error}") from None
+        raise InputError(UnknownUnit(unit, tuple(CHOICES), nearest(unit, CHOICES)))
+    if arguments.metric is not None and (problem := metric_problem(arguments.metric, unit)):
+        raise InputError(BadMetric("--metric", arguments.metric, problem))
+    if arguments.loss_metric is not None and (problem := losses_problem(arguments.loss_metric)):
+        raise InputError(BadMetric("--loss-metric", arguments.loss_metric, problem))
     has_no_steps = arguments.whole_command or arguments.metric is not None
     steps = None if has_no_steps else arguments.optimizer_steps or 0
     warmup = arguments.warmup_lines or (WARMUP_STEPS if steps else 0)
@@ -153,6 +142,18 @@ def _from_options(arguments: argparse.Namespace) -> tuple[str, UserCommand]:
     return shortened(shlex.join(argv)), UserCommand(
         tuple(argv), str(Path.cwd().resolve()), *read, **folder_options(arguments)
     )
+
+
+def _require_one_timing(arguments: argparse.Namespace) -> None:
+    """Raise InputError for options that time a command in different ways."""
+    if arguments.whole_command:
+        for name in ("metric", "unit", "optimizer_steps", "warmup_lines"):
+            if getattr(arguments, name) is not None:
+                raise InputError(NotWithWholeCommand(option(name)))
+    if arguments.optimizer_steps:
+        for name in ("metric", "unit"):
+            if getattr(arguments, name) is not None:
+                raise InputError(NotWithOptimizerSteps(option(name)))
 
 
 def shortened(text: str) -> str:

@@ -8,10 +8,9 @@ from typing import Any
 
 from envkit.bench.job import Job
 from envkit.bench.parse_sample import parse_sample
-from envkit.bench.problem_messages import WorkerProblem
 from envkit.cli.workload_file import WARMUP_STEPS
+from envkit.cli.workload_messages import NotWatched
 from envkit.common.errors import InputError
-from envkit.common.messages import About
 from envkit.common.progress import Progress
 
 # How long steps are watched, and how long may pass until enough of them were seen; in seconds.
@@ -19,7 +18,7 @@ WATCH_S, LIMIT_S = 10.0, 45.0
 
 
 def watch(job: Job, argv: Sequence[str], quiet: bool) -> dict[str, Any]:
-    """The sample that a worker of the job's only arm makes of it. Raises InputError where it can't be watched."""
+    """Return the sample that a worker of the job's only arm makes of it. Raise InputError if it can't be watched."""
     (arm,), own = job.plan.arms, job.plan.user_command
     assert own is not None, "a command of the user's is watched"
     length = ("--watch", f"{WATCH_S:g}", "--watch-limit", f"{LIMIT_S:g}", "--warmup-lines", str(WARMUP_STEPS))
@@ -29,6 +28,6 @@ def watch(job: Job, argv: Sequence[str], quiet: bool) -> dict[str, Any]:
         outcome = job.engines[arm.target].run(job.task(arm, arguments))
     sample, problem = parse_sample(outcome, (), job.plan.options)
     if problem is not None:
-        raise InputError(About(f"advise -- {argv[0]}", WorkerProblem(problem)))
+        raise InputError(NotWatched(argv[0], problem))
     assert sample is not None, "there is a sample or a problem"
     return sample

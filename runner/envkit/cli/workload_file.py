@@ -7,8 +7,27 @@ import shlex
 from pathlib import Path
 
 from envkit.bench.user_command import UserCommand
+from envkit.cli.ending import problem_of
+from envkit.cli.workload_messages import (
+    FILE,
+    BadMetric,
+    EmptyCommand,
+    EmptyMetric,
+    ForAShell,
+    KeysExclude,
+    NoFolder,
+    NoWarmupLines,
+    OfRate,
+    OfUnit,
+    OpenQuote,
+    ReplacedByAShell,
+    SeveralLines,
+    UnitOfClock,
+)
 from envkit.common import schema, yamlfile
+from envkit.common.messages import About
 from envkit.common.yamlfile import YamlFile
+from envkit.messages import Message, MessageError
 from envkit.worker.user_command.losses import parse_losses
 from envkit.worker.user_command.metric import MetricError, parse
 from envkit.worker.user_command.units import PER_SECOND
@@ -26,52 +45,46 @@ WARMUP_STEPS = 3
 
 
 def load(path: Path) -> tuple[str, UserCommand]:
-    """The command in a workload file, and its name. Raises InputError, which names the file, the line and the key."""
-    file = yamlfile.read(path, "a workload file")
+    """Return the command in a workload file, and its name.
+
+    Raise InputError, which names the file, the line and the key.
+    """
+    file = yamlfile.read(path, FILE)
     schema.validate(file, SCHEMA)
     given = file.data
     argv = _argv(file)
     folder = (path.resolve().parent / given.get("folder", ".")).resolve()
     if not folder.is_dir():
-        raise file.error(("folder",), f"folder: there is no folder {folder}; it is taken from where this file is")
+        raise file.error(("folder",), NoFolder(str(folder)))
     metric, unit = given.get("metric"), given.get("unit")
-    if metric is not None:
-        try:
-            require_metric(metric, unit)
-        except MetricError as error:
-            raise file.error(("metric",), f"metric: '{metric}' {error}") from None
+    if metric is not None and (problem := metric_problem(metric, unit)):
+        raise file.error(("metric",), BadMetric("metric:", metric, problem))
     losses = given.get("loss_metric")
-    if losses is not None:
-        try:
-            parse_losses(losses)
-        except MetricError as error:
-            raise file.error(("loss_metric",), f"loss_metric: '{losses}' {error}") from None
+    if losses is not None and (problem := losses_problem(losses)):
+        raise file.error(("loss_metric",), BadMetric("loss_metric:", losses, problem))
     has_no_steps = metric is not None or given.get("whole_command")
     steps = None if has_no_steps else given.get("optimizer_steps", 0)
     name = given.get("name", path.stem)
     if given.get("in_place") and given.get("link"):
-        raise file.error(("link",), "'link' means nothing with 'in_place'; remove one of them")
+        raise file.error(("link",), KeysExclude("link", "in_place"))
     place = {"in_place": given.get("in_place", False), "links": tuple(given.get("link", ()))}
     return name, UserCommand(argv, str(folder), metric, unit or "s", _left_out(file), losses, steps, **place)
 
 
 def _left_out(file: YamlFile) -> int:
-    """How many readings, or steps of an optimizer, don't count. Raises InputError for what does not go with that."""
+    """Return how many readings, or steps of an optimizer, don't count. Raise InputError for keys that exclude that."""
     given = file.data
     if given.get("whole_command"):
         for key in ("metric", "optimizer_steps", "warmup_lines"):
             if key in given:
-                raise file.error((key,), f"'{key}' means nothing with 'whole_command'; remove one of them")
+                raise file.error((key,), KeysExclude(key, "whole_command"))
     if "optimizer_steps" not in given:
         return int(given.get("warmup_lines") or 0)
     if "metric" in given:
-        raise file.error(("optimizer_steps",), "'optimizer_steps' means nothing with 'metric'; remove one of them")
+        raise file.error(("optimizer_steps",), KeysExclude("optimizer_steps", "metric"))
     warmup = given.get("warmup_lines", WARMUP_STEPS)
     if not warmup:
-        raise file.error(
-            ("warmup_lines",),
-            "'warmup_lines' must be 1 or more with 'optimizer_steps': a first step has no beginning that is known",
-        )
+        raise file.error(("warmup_lines",), NoWarmupLines())
     return int(warmup)
 
 
@@ -80,30 +93,32 @@ def _argv(file: YamlFile) -> tuple[str, ...]:
     try:
         # of a list, numbers as they are written
         argv = words(value) if isinstance(value, str) else [file.text("command", at) for at in range(len(value))]
-    except ValueError as error:
-        raise file.error(("command",), f"command: {error}") from None
+    except CommandError as error:
+        raise file.error(("command",), About("command", error.message)) from None
     if not argv or not argv[0]:
-        raise file.error(("command",), "command: is empty; say what starts the training, as command: python train.py")
+        raise file.error(("command",), About("command", EmptyCommand()))
     return tuple(argv)
 
 
+class CommandError(MessageError):
+    """A text is no command."""
+
+
 def words(text: str) -> list[str]:
-    """A command's words. Raises ValueError for quotes that don't close, and for what only a shell understands."""
+    """Return a command's words. Raise CommandError for open quotes, and for what only a shell understands."""
     text = QUOTED.sub(_on_one_line, text.strip())
     try:
         argv = shlex.split(text)
     except ValueError as error:
-        raise ValueError(f"{str(error).lower()}; close it") from None
+        raise CommandError(OpenQuote(str(error).lower())) from None
     bare = QUOTED.sub("''", text)
     if "\n" in bare:
-        raise ValueError(
-            "a line break ends a command for a shell, and none reads this; use bash -c '…', or end the line with a '\\'"
-        )
+        raise CommandError(SeveralLines())
     if found := ASSIGNMENT.match(text) or OPERATOR.search(bare):
-        raise ValueError(f"'{found[0]}' is for a shell, and none reads this; use bash -c '…', or quote it")
+        raise CommandError(ForAShell(found[0]))
     starts_one = any(Path(word).name in SHELLS for word in argv)  # which is given the text to read, and does so
     if found := REPLACED.search(bare if starts_one else QUOTED.sub(_read_by_a_shell, text)):
-        raise ValueError(f"'{found[0]}' is for a shell, and none reads this; use bash -c '…', or single quotes")
+        raise CommandError(ReplacedByAShell(found[0]))
     return argv
 
 
@@ -117,16 +132,23 @@ def _read_by_a_shell(quoted: re.Match[str]) -> str:
     return re.sub(r"\\.", "", quoted[0], flags=re.DOTALL) if quoted[0].startswith('"') else "''"
 
 
-def require_metric(text: str, unit: str | None) -> None:
-    """Raises MetricError."""
-    if not text:
-        raise MetricError("is empty; give a regular expression, or a path as $.step_time")
-    metric = parse(text)
+def metric_problem(given: str, unit: str | None) -> Message | str | None:
+    """Return what is wrong with a metric, as a clause that follows it, or None. ``unit`` is the one that was given."""
+    if not given:
+        return EmptyMetric()
+    try:
+        metric = parse(given)
+    except MetricError as error:
+        return problem_of(error)
     if unit is None and (other := metric.looks_like):
-        what = "a rate" if other == PER_SECOND else f"a number of {other}"
-        fix = f"give the unit {other}, or s if that is right"
-        raise MetricError(f"looks like {what}, and would be taken for seconds; {fix}")
-    if metric.is_clock and unit is not None:
-        raise MetricError(
-            "has no group that could be a number with a unit; put one around the number, or leave the unit out"
-        )
+        return OfRate(other) if other == PER_SECOND else OfUnit(other)
+    return UnitOfClock() if metric.is_clock and unit is not None else None
+
+
+def losses_problem(given: str) -> Message | str | None:
+    """Return what is wrong with a metric of losses, as a clause that follows it, or None."""
+    try:
+        parse_losses(given)
+    except MetricError as error:
+        return problem_of(error)
+    return None

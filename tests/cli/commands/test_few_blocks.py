@@ -29,7 +29,7 @@ def said(cli, simulation, instant, write_profile, run_folder):
 @pytest.mark.parametrize(
     ("command", "names", "blocks", "why"),
     [
-        ("bench", ["mine"], 2, "a comparison can have no verdict with fewer than 6"),
+        ("bench", ["mine"], 2, "1 comparison can have no verdict with fewer than 6"),
         (
             "bench",
             ["mine", "b", "c", "d", "e"],
@@ -72,7 +72,7 @@ def test_it_is_not_said_of_a_plan_which_looks_at_the_noise(said, simulation):
 @pytest.mark.parametrize(
     ("command", "options", "why"),
     [
-        ("submit", ("--blocks", 5), "a comparison can have no verdict with fewer than 6"),
+        ("submit", ("--blocks", 5), "1 comparison can have no verdict with fewer than 6"),
         ("submit", ("--blocks", 2, "--nodes", 2), OF_NODE),
         ("submit", ("--blocks", 5, "--nodes", 2, "--nproc", 2), "4 comparisons can have no verdict with fewer than 8"),
         ("submit", ("--blocks", 3, "--nodes", 2), None),

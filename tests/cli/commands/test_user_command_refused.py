@@ -8,7 +8,15 @@ import pytest
 from envkit import cli as command_line
 from envkit.bench import record
 from envkit.bench.messages import FolderTooLarge, NoSuchLink
-from envkit.cli.messages import NoCommand, NotTogether, NotWithoutCommand, TwoTrainings, UnitWithoutMetric
+from envkit.cli.workload_messages import (
+    LinkInPlace,
+    NoCommand,
+    NotWithOptimizerSteps,
+    NotWithoutCommand,
+    NotWithWholeCommand,
+    TwoTrainings,
+    UnitWithoutMetric,
+)
 from envkit.common.errors import InputError
 from envkit.worker.user_command import working_copy
 from envkit.worker.workloads import WORKLOADS
@@ -107,9 +115,7 @@ def test_a_folder_that_can_not_be_copied_is_refused_before_anything_starts(
     assert (found.folder, found.names[0]) == (str(tmp_path), "data" if found.bytes == 4 else found.names[0])
     for name in ("nowhere", "..", "/etc"):
         assert message_of(*how, "--link", name, *OWN) == NoSuchLink(name, str(tmp_path))
-    assert message_of(*how, "--link", "data", "--in-place", *OWN) == NotTogether(
-        "--link", "--in-place", "which makes no copy"
-    )
+    assert message_of(*how, "--link", "data", "--in-place", *OWN) == LinkInPlace()
     assert not (tmp_path / "run").exists()
 
 
@@ -125,15 +131,15 @@ def test_a_folder_that_can_not_be_copied_is_refused_before_anything_starts(
         (("--workload", "cnn", *OWN), TwoTrainings("cnn")),
         (("--unit", "ms", *OWN), UnitWithoutMetric()),
         (("--optimizer-steps", 9, "--metric", "step", *OWN),
-         NotTogether("--metric", "--optimizer-steps", "which needs no pattern")),
+         NotWithOptimizerSteps("--metric")),
         (("--optimizer-steps", 9, "--unit", "ms", *OWN),
-         NotTogether("--unit", "--optimizer-steps", "which needs no pattern")),
+         NotWithOptimizerSteps("--unit")),
         (("--whole-command", "--metric", "step", *OWN),
-         NotTogether("--metric", "--whole-command", "which times the command from start to end")),
+         NotWithWholeCommand("--metric")),
         (("--whole-command", "--warmup-lines", 2, *OWN),
-         NotTogether("--warmup-lines", "--whole-command", "which times the command from start to end")),
+         NotWithWholeCommand("--warmup-lines")),
         (("--whole-command", "--optimizer-steps", 2, *OWN),
-         NotTogether("--optimizer-steps", "--whole-command", "which times the command from start to end")),
+         NotWithWholeCommand("--optimizer-steps")),
     ],
 )  # fmt: skip
 def test_ways_to_time_it_that_do_not_go_together(message_of, tmp_path, options, message):

@@ -7,6 +7,7 @@ import json
 import pytest
 from envkit.checks.process_scan import Seen
 from envkit.checks.sample_effect import check_sample
+from envkit.cli.execution.messages import InEffectAsFarAsKnown, NotVerified
 from envkit.cli.execution.process_checks import read, verdict
 from envkit.profiles.environment import Environment
 from envkit.worker.initial_environment import Block
@@ -92,8 +93,8 @@ UNCLEAR = {"gpu": {"name": "a GPU", "not_verified": {"one_queue": "the times are
 def test_what_processes_could_not_tell_is_said_once(judged):
     judged_processes = judged(ONE_QUEUE, UNCLEAR, UNCLEAR)
     assert verdict(ONE_QUEUE, judged_processes) == [
-        "gpu-one-queue was in effect, as far as it could be verified, in 2 processes (checked: 0 variables)",
-        "  gpu.one_queue was not verified: the times are not clear",
+        InEffectAsFarAsKnown("gpu-one-queue", processes=2, keys=(), variables=0),
+        NotVerified("gpu.one_queue", "the times are not clear"),
     ]
     (only,) = judged_processes[0].to_json()["checks"]
     assert (only["holds"], only["verified"], only["seen"]) == (True, False, "the times are not clear")

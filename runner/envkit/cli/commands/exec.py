@@ -214,4 +214,5 @@ def _unusable(command: str, why: str, status: int) -> int:
 def _say(line: Message | str) -> None:
     if sys.stderr:  # None where it was closed
         with contextlib.suppress(OSError):  # nobody reads it any more
-            print(f"envkit: {text(line)}", file=sys.stderr)
+            indent = "  " if isinstance(line, process_checks.DETAILS) else ""
+            print(f"envkit: {indent}{text(line)}", file=sys.stderr)

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
+from types import ModuleType
+
+from envkit.messages import Message, MessageError
 
 NOT_EXECUTABLE, NOT_FOUND = 126, 127  # the exit statuses of POSIX shells (Shell Command Language, 2.8.2)
 
 
-class Unusable(Exception):
-    """Nothing can be started by this name: why not, and the exit status for that."""
+def load_messages() -> ModuleType:
+    """Return the messages of this package, imported only if something is wrong: `envkit exec` is to start fast."""
+    return importlib.import_module("envkit.cli.execution.messages")
 
-    def __init__(self, why: str, status: int) -> None:
-        super().__init__(why)
+
+class Unusable(MessageError):
+    """Nothing can be started by a name. ``status`` is the exit status for that."""
+
+    def __init__(self, message: Message, status: int) -> None:
+        super().__init__(message)
         self.status = status
 
 
 def find(command: str, search: str | None) -> str:
-    """The executable file called ``command``, in the folders of ``search`` (a PATH) if it has no slash.
+    """Return the executable file called ``command``, in the folders of ``search`` (a PATH) if it has no slash.
 
-    Raises Unusable.
+    Raise Unusable if there is none.
     """
     if "/" in command:
         return _judged(command)
-    closed = None
+    closed: Unusable | None = None
     for folder in (os.defpath if search is None else search).split(os.pathsep):
         path = f"{folder or '.'}/{command}"
         if os.access(path, os.F_OK) and not Path(path).is_dir():
@@ -31,14 +40,16 @@ def find(command: str, search: str | None) -> str:
                 return _judged(path)
             except Unusable as reason:
                 closed = closed or reason
-    raise closed or Unusable("no such command on the PATH", NOT_FOUND)
+    if closed is not None:
+        raise closed
+    raise Unusable(load_messages().NoSuchCommand(), NOT_FOUND)
 
 
 def _judged(path: str) -> str:
     if not os.access(path, os.F_OK):
-        raise Unusable("no such file", NOT_FOUND)
+        raise Unusable(load_messages().NoSuchFile(), NOT_FOUND)
     if Path(path).is_dir():
-        raise Unusable("is a folder", NOT_EXECUTABLE)
+        raise Unusable(load_messages().IsAFolder(), NOT_EXECUTABLE)
     if not os.access(path, os.X_OK):
-        raise Unusable(f"not executable; fix that with: chmod +x {path}", NOT_EXECUTABLE)
+        raise Unusable(load_messages().NotExecutable(path), NOT_EXECUTABLE)
     return path

@@ -12,6 +12,7 @@ from typing import Any
 
 from envkit.cli import engine_options
 from envkit.cli.execution import resolving
+from envkit.cli.execution.executables import load_messages
 from envkit.cli.execution.on_machine import Start, with_hook
 from envkit.common.errors import InputError
 from envkit.engines import CONTAINERS, container
@@ -26,17 +27,17 @@ EVIDENCE = "/evidence"
 def prepare(
     arguments: argparse.Namespace, command: Sequence[str], passed_on: Mapping[str, str], evidence: str | None
 ) -> tuple[dict[str, Any], Start, dict[str, str]]:
-    """The environment inside, how ``command`` is started there, and which of the caller's variables it is given.
+    """Return the environment inside, how ``command`` is started there, and the caller's variables that it is given.
 
     These are ``passed_on``; and with GPUs (--gpus, or a profile for some), which a container is given all of, those
     that say which are meant. The current folder is mounted under its own name and can be written to, as the calling
-    user. Raises InputError.
+    user. Raise InputError if the engine is missing or can't run it.
     """
     engine, inherited = engine_options.engine(arguments)
     if engine.name not in CONTAINERS:  # the local engine, with options of others: said by now
-        raise InputError(f"--engine {engine.name}: runs nothing in a container")
+        raise InputError(load_messages().NoContainers(engine.name))
     if shutil.which(engine.name) is None:
-        raise InputError(f"the command '{engine.name}' is not on the PATH; install it, or choose another --engine")
+        raise InputError(load_messages().EngineMissing(engine.name))
     environment = resolving.make(arguments.profile, engine, inherited, arguments.allow_unknown)
     environment["variables"] = variables = preloading(environment["variables"], passed_on)
     gpus = arguments.gpus or bool(environment["gpus"])

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from envkit.cli.execution.executables import find
+from envkit.cli.execution.executables import find, load_messages
 from envkit.common.errors import InputError
 from envkit.worker.performance_variables import asked_for
 
@@ -75,7 +75,8 @@ def evidence_folder(shared: bool) -> Iterator[Path]:
             folder.mkdir()
             folder.chmod(0o777)
     except OSError as error:
-        raise InputError(f"{outer.parent}: {error.strerror}; set TMPDIR to a folder that can be written") from None
+        problem = load_messages().NoEvidenceFolder(str(outer.parent), str(error.strerror))
+        raise InputError(problem) from None
     try:
         yield folder
     finally:

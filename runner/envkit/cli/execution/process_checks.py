@@ -6,13 +6,29 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from envkit.checks.process_scan import processes, shorter
+from envkit.checks.process_scan import shorter
 from envkit.checks.sample_effect import ProcessEvidence, any_on_gpus, judged, most_cpus
+from envkit.cli.execution.messages import (
+    ChangedForChildren,
+    ChangedVariables,
+    InEffect,
+    InEffectAsFarAsKnown,
+    NotInEffectInOne,
+    NotInEffectInSome,
+    NotSeen,
+    NotVerified,
+    OwnVariables,
+    RemovedVariables,
+    SetVariable,
+)
+from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.profiles.formats.python import read_at_start
 
 # Told as preloads; and begins with the evidence hook's own folder.
 NOT_COUNTED = {"LD_PRELOAD", "PYTHONPATH"}
+# Lines of a verdict that belong to the one before them.
+DETAILS = (NotSeen, NotVerified)
 
 
 def read(folder: Path, environment: Environment, kept: Mapping[str, str]) -> list[ProcessEvidence]:
@@ -27,61 +43,51 @@ def read(folder: Path, environment: Environment, kept: Mapping[str, str]) -> lis
     return sorted((judged(one, environment, kept, on_gpus, cpus) for one in documents), key=lambda one: one.pid)
 
 
-def verdict(environment: Environment, judged_processes: Sequence[ProcessEvidence]) -> list[str]:
-    """What to tell the user: one line where all is well."""
+def verdict(environment: Environment, judged_processes: Sequence[ProcessEvidence]) -> list[Message]:
+    """Return what to tell the user: one line if all is well."""
     bad = [observed for observed in judged_processes if not observed.holds]
-    name = environment.profile
+    name, number = environment.profile, len(judged_processes)
+    beside = [*_own(judged_processes), *_changed(judged_processes)]
     if not bad:
         variables = len(environment.variables.keys() - NOT_COUNTED)
         keys = dict.fromkeys(one.key for observed in judged_processes for one in observed.checks if one.verified)
-        checked = [*keys, f"{variables} variable{'s' * (variables != 1)}"]
         unknown = _unverified(judged_processes)
-        how_far = ", as far as it could be verified," if unknown else ""
-        return [
-            f"{name} was in effect{how_far} in {processes(len(judged_processes))} (checked: {', '.join(checked)})",
-            *unknown,
-            *_own(judged_processes),
-            *_changed(environment, judged_processes),
-        ]
-    where = f" in {len(bad)} of {processes(len(judged_processes))}" if len(judged_processes) > 1 else ""
-    lines = [f"{name} was NOT in effect{where}"]
-    for observed in bad:
-        lines += [
-            f"  {one.key}: expected {one.expected}, seen {one.seen} (process {observed.pid}: {shorter(observed.argv)})"
-            for one in observed.checks
-            if not one.holds
-        ]
-    return [*lines, *_own(judged_processes), *_changed(environment, judged_processes)]
-
-
-def _unverified(judged_processes: Sequence[ProcessEvidence]) -> list[str]:
-    """What is expected and could not be told, each once, with the reason of the last process."""
-    unknown = [one for observed in judged_processes for one in observed.checks if not one.verified]
-    return [*{one.key: f"  {one.key} was not verified: {one.seen}" for one in unknown}.values()]
-
-
-def _own(judged_processes: Sequence[ProcessEvidence]) -> list[str]:
-    names = dict.fromkeys(f"{name}={value}" for observed in judged_processes for name, value in observed.own.items())
-    return [f"the command itself set, for processes of its own: {', '.join(names)}"] if names else []
-
-
-def _changed(environment: Environment, judged_processes: Sequence[ProcessEvidence]) -> list[str]:
-    """Name what programs changed of the profile's variables, in one line for all processes that did the same."""
-    alike: dict[str, list[ProcessEvidence]] = {}
-    for observed in judged_processes:
-        removed = [name for name, value in observed.changed.items() if value is None]
-        did = [f"removed {', '.join(removed)} from its environment"] if removed else []
-        did += [f"set {name}={value}" for name, value in observed.changed.items() if value is not None]
-        if did:
-            keeps = all(map(read_at_start, observed.changed))
-            lacks = (
-                "it keeps the profile's, but processes that it starts lack it"
-                if keeps
-                else ("processes that it starts lack the profile's")
-            )
-            text = f"{' and '.join(did)}: {lacks}"
-            alike.setdefault(text, []).append(observed)
-    return [
-        f"process {first.pid}{f' and {len(more)} more' if more else ''} ({shorter(first.argv)}) {text}"
-        for text, (first, *more) in alike.items()
+        found = (InEffectAsFarAsKnown if unknown else InEffect)(name, number, tuple(keys), variables)
+        return [found, *unknown, *beside]
+    missed = [
+        NotSeen(one.key, str(one.expected), str(one.seen), observed.pid, shorter(observed.argv))
+        for observed in bad
+        for one in observed.checks
+        if not one.holds
     ]
+    found_wrong = NotInEffectInSome(name, len(bad), number) if number > 1 else NotInEffectInOne(name)
+    return [found_wrong, *missed, *beside]
+
+
+def _unverified(judged_processes: Sequence[ProcessEvidence]) -> list[Message]:
+    """Return what is expected and could not be told, each once, with the reason of the last process."""
+    unknown = [one for observed in judged_processes for one in observed.checks if not one.verified]
+    return [*{one.key: NotVerified(one.key, str(one.seen)) for one in unknown}.values()]
+
+
+def _own(judged_processes: Sequence[ProcessEvidence]) -> list[Message]:
+    names = dict.fromkeys(f"{name}={value}" for observed in judged_processes for name, value in observed.own.items())
+    return [OwnVariables(tuple(names))] if names else []
+
+
+def _changed(judged_processes: Sequence[ProcessEvidence]) -> list[Message]:
+    """Name what programs changed of the profile's variables, in one line for all processes that did the same."""
+    alike: dict[tuple[tuple[str, str | None], ...], list[ProcessEvidence]] = {}
+    for observed in judged_processes:
+        if observed.changed:
+            alike.setdefault(tuple(observed.changed.items()), []).append(observed)
+    found: list[Message] = []
+    for changes, (first, *more) in alike.items():
+        did: list[Message] = []
+        if removed := tuple(name for name, value in changes if value is None):
+            did.append(RemovedVariables(removed))
+        did += [SetVariable(name, value) for name, value in changes if value is not None]
+        keeps = all(read_at_start(name) for name, _ in changes)
+        kind = ChangedForChildren if keeps else ChangedVariables
+        found.append(kind(first.pid, len(more) or None, shorter(first.argv), tuple(did)))
+    return found

@@ -1,0 +1,79 @@
+"""Messages of ``envkit baseline check``: what keeps a baseline from being compared."""
+
+from __future__ import annotations
+
+from envkit.messages import Message
+
+
+class BudgetOfCheck(Message):
+    """--budget was given to baseline check."""
+
+    code = "cli.budget-of-check"
+    template = (
+        "--budget can't be given to baseline check, which measures a number of blocks that is fixed before "
+        "({blocks:d}, as many as {baseline} has); give another with --blocks"
+    )
+
+    blocks: int
+    baseline: str
+
+
+class TooFewBlocks(Message):
+    """--blocks of a baseline check gives no interval."""
+
+    code = "cli.too-few-blocks"
+    template = "--blocks {blocks:d}: is too few to compare; give {least} or more"
+
+    blocks: int
+    least: int
+
+
+class CommandNotGiven(Message):
+    """A baseline check was given no PROFILE. ``command`` measures what the baseline measured."""
+
+    code = "cli.command-not-given"
+    template = (
+        "{file}: a baseline does not say what to run; read its command line, and give it if you trust it: {command}"
+    )
+
+    file: str
+    command: str
+
+
+class NotComparable(Message):
+    """A baseline can't be compared with what is measured now."""
+
+    code = "cli.not-comparable"
+    template = (
+        "{file}: can't be compared with what is measured now: {reasons:lines}; save a baseline for each such case"
+    )
+
+    file: str
+    reasons: tuple[Message | str, ...]
+
+
+class OtherCommandLine(Message):
+    """A baseline is of another measurement than the command line. ``more`` is how many differences are not named."""
+
+    code = "cli.other-command-line"
+    template = (
+        "{file}: differs from the command line: {differences:lines}[; and {more} more]; give the command that it was "
+        "measured with, or compare another run: {instead:command}"
+    )
+
+    file: str
+    differences: tuple[Message | str, ...]
+    more: int | None
+    instead: tuple[str, ...]
+
+
+class BadSteps(Message):
+    """A baseline has a number of steps that is none."""
+
+    code = "cli.bad-steps"
+    template = "{file}: plan.{key}: {found} is no number of steps from 0 to {most:d}"
+
+    file: str
+    key: str
+    found: str
+    most: int

@@ -1,0 +1,358 @@
+"""Messages of all commands that measure: their folders, and options that don't go together."""
+
+from __future__ import annotations
+
+from envkit.messages import Message, Severity
+
+
+class OutputElsewhere(Message):
+    """--output names another folder than --resume."""
+
+    code = "cli.output-elsewhere"
+    template = "--output {output}: the run goes on in {resume} (--resume); leave one of them out"
+
+    output: str
+    resume: str
+
+
+class NoRoom(Message):
+    """The record of a run can't be written. ``again`` is the command that goes on."""
+
+    code = "cli.no-room"
+    template = "{problem}; what was recorded is safe: make room[, then {again}]"
+
+    problem: Message | str
+    again: str | None = None
+
+
+class NoRoomToStart(Message):
+    """The record can't be written, and nothing goes on with it."""
+
+    code = "cli.no-room-to-start"
+    template = "{problem}; make room, then start it again"
+
+    problem: Message | str
+
+
+class NoVerdictOfRun(Message):
+    """So few blocks as were asked for can give no verdict."""
+
+    code = "cli.no-verdict-of-run"
+    severity = Severity.WARNING
+    template = (
+        "--blocks {blocks:d}: {comparisons:count comparison} can have no verdict with fewer than {fewest}; "
+        "that settings take effect is seen all the same"
+    )
+
+    blocks: int
+    comparisons: int
+    fewest: int
+
+
+class NoVerdictOfNode(Message):
+    """A node with so few blocks does not count towards the verdict of a submission."""
+
+    code = "cli.no-verdict-of-node"
+    severity = Severity.WARNING
+    template = (
+        "--blocks {blocks:d}: a node counts towards a verdict with {fewest} or more; "
+        "that settings take effect is seen all the same"
+    )
+
+    blocks: int
+    fewest: int
+
+
+class OptionBesideResume(Message):
+    """--resume alone was given beside another option."""
+
+    code = "cli.option-beside-resume"
+    template = (
+        "{option} can be given with --resume only where the whole command is given again; add the PROFILE and its "
+        "options, or give --resume alone"
+    )
+
+    option: str
+
+
+class RecordReplaced(Message):
+    """A record was replaced between reading and locking it."""
+
+    code = "cli.record-replaced"
+    template = "--resume {folder}: the record was replaced just now; try again"
+
+    folder: str
+
+
+class NameTaken(Message):
+    """Two profiles have one name."""
+
+    code = "cli.name-taken"
+    template = "{profile}: two profiles are called '{name}'; rename it"
+
+    profile: str
+    name: str
+
+
+class NameOfReference(Message):
+    """A profile of the user's has the name of the baseline."""
+
+    code = "cli.name-of-reference"
+    template = "{profile}: a profile of your own can't be called '{name}'; rename it"
+
+    profile: str
+    name: str
+
+
+class NotATarget(Message):
+    """--until has no target that a training could reach."""
+
+    code = "cli.not-a-target"
+    template = "'{given}' {problem}"
+
+    given: str
+    problem: Message | str
+
+
+class NeedsFull(Message):
+    """An option of full trainings was given without --full."""
+
+    code = "cli.needs-full"
+    template = "{option} {value} means nothing without --full, which trains whole epochs; add it"
+
+    option: str
+    value: str
+
+
+class NotWithFull(Message):
+    """A clause that follows an option: it does not go with --full."""
+
+    code = "cli.not-with-full"
+    template = "means nothing with --full, which trains whole epochs; leave it out"
+
+
+class HalfWidthWithBlocks(Message):
+    """--half-width was given beside --blocks."""
+
+    code = "cli.half-width-with-blocks"
+    template = "--half-width means nothing with --blocks, which never stops early; leave one of them out"
+
+
+class NotADevice(Message):
+    """--device names none."""
+
+    code = "cli.not-a-device"
+    template = "'{given}' is no device; give {known:or}; CUDA_VISIBLE_DEVICES says which GPU is the first"
+
+    given: str
+    known: tuple[str, ...]
+
+
+class NotAFormat(Message):
+    """--precision names no number format."""
+
+    code = "cli.not-a-format"
+    template = (
+        "'{given}' is no number format; there are: {known:list} (how narrow the interval is to be is --half-width)"
+    )
+
+    given: str
+    known: tuple[str, ...]
+
+
+class ScaleTooLarge(Message):
+    """--scale is larger than the kit makes data for."""
+
+    code = "cli.scale-too-large"
+    template = "{scale:d} is more than {most}, the largest that data is made for"
+
+    scale: int
+    most: int
+
+
+class AllWithFull(Message):
+    """--workload all was given beside --full."""
+
+    code = "cli.all-with-full"
+    template = "--workload all means nothing to --full, which trains epochs of one; name one of: {known:list}"
+
+    known: tuple[str, ...]
+
+
+class AllForOne(Message):
+    """--workload all was given to a command that measures one workload."""
+
+    code = "cli.all-for-one"
+    template = "--workload all means nothing to envkit {command}; name one of: {known:list}"
+
+    command: str
+    known: tuple[str, ...]
+
+
+class AllInImages(Message):
+    """--workload all was given beside an option that compares two images."""
+
+    code = "cli.all-in-images"
+    template = "--workload all means nothing with {option}; name one of: {known:list}"
+
+    option: str
+    known: tuple[str, ...]
+
+
+class BudgetPerArm(Message):
+    """The default of --budget for a training on several ranks."""
+
+    code = "cli.budget-per-arm"
+    severity = Severity.NOTE
+    template = "{seconds:g}s per arm with --nproc"
+
+    seconds: float
+
+
+class NotABackend(Message):
+    """--backend names none."""
+
+    code = "cli.not-a-backend"
+    template = "'{given}' exchanges nothing; give {known:or}"
+
+    given: str
+    known: tuple[str, ...]
+
+
+class RanksOfCommand(Message):
+    """Ranks were asked for of a user's own command. ``option`` has its value."""
+
+    code = "cli.ranks-of-command"
+    template = "{option} means nothing to a command of your own; leave it out, and start torchrun by it"
+
+    option: str
+
+
+class RanksWithFull(Message):
+    """Ranks were asked for beside --full. ``option`` has its value."""
+
+    code = "cli.ranks-with-full"
+    template = "{option} means nothing with --full, which trains once each; leave one of them out"
+
+    option: str
+
+
+class NotAllShared(Message):
+    """Ranks were asked for beside --workload all. ``option`` has its value."""
+
+    code = "cli.not-all-shared"
+    template = "{option}: not all workloads can share their batches; name one of: {known:list}"
+
+    option: str
+    known: tuple[str, ...]
+
+
+class BackendForOne(Message):
+    """--backend was given to one process."""
+
+    code = "cli.backend-for-one"
+    template = "--backend {backend} means nothing to one process; add --nproc, or leave it out"
+
+    backend: str
+
+
+class RanksAreSearched(Message):
+    """--nproc was given, and the space chooses the number of ranks."""
+
+    code = "cli.ranks-are-searched"
+    template = "--nproc {ranks:d}: the space '{space}' chooses the number of ranks; leave --nproc out"
+
+    ranks: int
+    space: str
+
+
+class OfOtherEngine(Message):
+    """An image's option was given to another engine. ``fitting`` are the engines that take it."""
+
+    code = "cli.of-other-engine"
+    template = "{option} means nothing to the engine {engine}; give --engine {fitting:or}, or leave it out"
+
+    option: str
+    engine: str
+    fitting: tuple[str, ...]
+
+
+class OneProfileInImages(Message):
+    """Two images were to be compared under several profiles."""
+
+    code = "cli.one-profile-in-images"
+    template = "{option} compares two images under one profile; choose one of: {profiles:list}"
+
+    option: str
+    profiles: tuple[str, ...]
+
+
+class PythonOfCommand(Message):
+    """Two Pythons were to be compared, and a user's own command names its Python itself."""
+
+    code = "cli.python-of-command"
+    template = "{option}: a command of your own names its Python itself; measure each by a command of its own"
+
+    option: str
+
+
+class SameImage(Message):
+    """An image was to be compared with itself. ``own`` is the option that names the other image."""
+
+    code = "cli.same-image"
+    template = (
+        "{option} {image}: is the image that {own} names too; name two, or measure one against itself: "
+        "{instead:command}"
+    )
+
+    option: str
+    image: str
+    own: str
+    instead: tuple[str, ...]
+
+
+class NoInterpreter(Message):
+    """A Python was named that is not there."""
+
+    code = "cli.no-interpreter"
+    template = "{given}: no such executable; give an interpreter, for example /usr/bin/python3"
+
+    given: str
+
+
+class InstancesInImages(Message):
+    """--instances was given beside an option that compares two images."""
+
+    code = "cli.instances-in-images"
+    template = (
+        "--instances {instances:d} means nothing with {option}, which compares one process in each image; "
+        "leave one of them out"
+    )
+
+    instances: int
+    option: str
+
+
+class BlocksOfSearch(Message):
+    """--blocks was given to a search by budget."""
+
+    code = "cli.blocks-of-search"
+    template = "--blocks means nothing without --exhaustive, which has no budget; give --budget instead"
+
+
+class BudgetOfGrid(Message):
+    """--budget was given beside --exhaustive."""
+
+    code = "cli.budget-of-grid"
+    template = "--budget means nothing with --exhaustive, which measures everything; give --blocks instead"
+
+
+class NotExhaustive(Message):
+    """An option of a search was given beside --exhaustive."""
+
+    code = "cli.not-exhaustive"
+    template = (
+        "{option} means nothing with --exhaustive, which only measures the space on this machine; leave one of them out"
+    )
+
+    option: str

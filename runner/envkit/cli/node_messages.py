@@ -1,0 +1,212 @@
+"""Messages of a node's part of a job, and of a tuning by several nodes."""
+
+from __future__ import annotations
+
+from envkit.messages import Message, Severity
+
+
+class NotWhatWasSubmitted(Message):
+    """The settings in a submission's folder have another checksum than the batch script names."""
+
+    code = "cli.not-what-was-submitted"
+    template = "{file}: is not what was submitted, or was edited since; submit again"
+
+    file: str
+
+
+class NothingLeft(Message):
+    """A node was started again, and has measured all."""
+
+    code = "cli.nothing-left"
+    severity = Severity.NOTE
+    template = "{node}: nothing is left to do"
+
+    node: str
+
+
+class HasSearched(Message):
+    """A node's search is done."""
+
+    code = "cli.has-searched"
+    severity = Severity.NOTE
+    template = "{node}: has searched; see {log}"
+
+    node: str
+    log: str
+
+
+class NodeEnded(Message):
+    """A node's run has ended."""
+
+    code = "cli.node-ended"
+    severity = Severity.NOTE
+    template = "{node}: ended with exit status {status}; see {log}"
+
+    node: str
+    status: int
+    log: str
+
+
+class NearTimeLimit(Message):
+    """A node stopped because the job's time limit was near."""
+
+    code = "cli.near-time-limit"
+    template = "the job's time limit was near"
+
+
+class ToldToEnd(Message):
+    """A node stopped because Slurm sent a signal."""
+
+    code = "cli.told-to-end"
+    template = "Slurm told the job to end"
+
+
+class NoFolderHere(Message):
+    """A node can't enter the folder in which the command was submitted."""
+
+    code = "cli.no-folder-here"
+    template = "{folder}: {reason} here; start from a folder that all nodes share"
+
+    folder: str
+    reason: str
+
+
+class NoImageHere(Message):
+    """A node can't read the file of the image."""
+
+    code = "cli.no-image-here"
+    template = "{image}: {reason}; copy it here, or put it on a file system that all nodes share"
+
+    image: str
+    reason: str
+
+
+class OtherImageHere(Message):
+    """A node has another image by the same name. Digests are shortened."""
+
+    code = "cli.other-image-here"
+    template = (
+        "{image}: is another image here ({digest}) than where it was submitted ({submitted}); copy that one here, or "
+        "put it on a file system that all nodes share"
+    )
+
+    image: str
+    digest: str
+    submitted: str
+
+
+class OtherNodesHere(Message):
+    """A job has other nodes than the run that it should go on with."""
+
+    code = "cli.other-nodes-here"
+    template = (
+        "this job has {nodes}, and the run began on {began_on}: times of other nodes don't go with those that it has; "
+        "go on there with: {again:command}"
+    )
+
+    nodes: str
+    began_on: str
+    again: tuple[str, ...]
+
+
+class OtherType(Message):
+    """A node is of another type than most nodes of the tuning."""
+
+    code = "cli.other-type"
+    template = (
+        "is of another type than the others: {kind}, and most are {usual}; name nodes of one type with --nodelist, or "
+        "a partition of them"
+    )
+
+    kind: str
+    usual: str
+
+
+class NotSearched(Message):
+    """A node was to confirm what the nodes found, and did not search."""
+
+    code = "cli.not-searched"
+    template = "did not begin to search, and so does not know what a trial takes; see what it said before"
+
+
+class FoundElsewhereOnly(Message):
+    """A node can't apply what the other nodes have found."""
+
+    code = "cli.found-elsewhere-only"
+    template = "what the nodes have found can't be applied here; see the log of another node"
+
+
+class NothingFound(Message):
+    """No node has measured a candidate. ``problem`` is the first that a candidate had, if one was tried."""
+
+    code = "cli.nothing-found"
+    template = "no candidate has been measured on any node[; the first problem: {problem}]"
+
+    problem: Message | str | None
+
+
+class NothingConfirmed(Message):
+    """A tuning by several nodes ended without a result."""
+
+    code = "cli.nothing-confirmed"
+    template = "no node has confirmed anything, and no profile was written"
+
+
+class ChoiceNotInSpace(Message):
+    """The nodes chose settings that the recorded space lacks."""
+
+    code = "cli.choice-not-in-space"
+    template = "{folder}: what the nodes chose is not in {file} there; start a new tuning"
+
+    folder: str
+    file: str
+
+
+class ChoiceNotShipped(Message):
+    """The nodes chose a profile that the kit does not ship."""
+
+    code = "cli.choice-not-shipped"
+    template = "{folder}: the nodes chose '{profile}', which is no shipped profile; start a new tuning"
+
+    folder: str
+    profile: str
+
+
+class UseOnNode(Message):
+    """Name the command that applies a profile on a node of the type that it was tuned for."""
+
+    code = "cli.use-on-node"
+    severity = Severity.ADVICE
+    template = "on a node of this type: {usage}"
+
+    usage: str
+
+
+class RecordsOfNodes(Message):
+    """Name where the records of a tuning by several nodes are."""
+
+    code = "cli.records-of-nodes"
+    severity = Severity.NOTE
+    template = "{folder}, and of each node {folder}/NODE"
+
+    folder: str
+
+
+class TunedForNodes(Message):
+    """The title of a profile that several nodes found; ``title`` is that of its settings."""
+
+    code = "cli.tuned-for-nodes"
+    severity = Severity.NOTE
+    template = "Tuned for nodes of one type: {title}"
+
+    title: str
+
+
+class RecordsIn(Message):
+    """Name what a tuned profile rests on."""
+
+    code = "cli.records-in"
+    severity = Severity.NOTE
+    template = "the records in {folder}"
+
+    folder: str

@@ -1,0 +1,57 @@
+"""The help of ``envkit``: commands in groups, each with a line that says what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+USAGE = "usage: envkit COMMAND [OPTION]..."
+PURPOSE = (
+    "Make PyTorch training faster by its environment alone (OpenMP, allocators, BLAS, thread placement). "
+    "Measure how much faster, and verify that every setting took effect."
+)
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "start": {
+        "advise": "watch a training and name the profiles worth trying",
+        "bench": "measure the speedup of profiles over the baseline",
+        "exec": "run a command under a profile and verify the settings",
+    },
+    "search": {
+        "matrix": "measure all profiles that apply here and rank them",
+        "tune": "search for the best settings and write them as a profile",
+        "ablate": "find out which settings of a profile make it faster",
+    },
+    "inspect": {
+        "profiles": "list the profiles",
+        "show": "show what a profile sets on this machine, and why",
+        "explain": "explain an environment variable and who reads it",
+        "env": "print a profile for a shell, container, job or notebook",
+        "doctor": "find what slows training down or spoils a measurement",
+        "breakdown": "show which operators or phases take a step's time",
+    },
+    "results": {
+        "report": "print the report of an earlier run, or write a page",
+        "history": "list the recorded runs and their verdicts",
+        "baseline": "save a run and check later runs for regressions",
+        "export": "write samples or results as csv, json or parquet",
+    },
+    "clusters": {
+        "submit": "measure profiles on nodes of a Slurm cluster",
+        "fleet": "measure every node of a cluster and find the slow ones",
+    },
+    "advanced": {
+        "plan": "say how long a measurement must run to find a difference",
+        "calibrate": "measure the noise floor: the baseline against itself",
+        "compare-engines": "measure what a container engine costs",
+        "loader-grid": "measure DataLoader settings: workers and batch sizes",
+        "completion": "print a completion script for bash, zsh or fish",
+    },
+}
+OPTIONS: Mapping[str, str] = {
+    "help COMMAND": "show the options of a command (also: envkit COMMAND --help)",
+    "-V, --version": "print the version",
+    "-h, --help": "print this help",
+}
+EXIT_STATUSES = (
+    "exit status: 0 done, 1 a worker failed, a profile was not in effect or a target not reached, 2 bad input, "
+    "130 interrupted"
+)

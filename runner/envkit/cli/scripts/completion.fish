@@ -1,0 +1,1 @@
+# Complete envkit in fish. Put this into ~/.config/fish/completions/envkit.fish

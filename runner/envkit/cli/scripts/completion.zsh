@@ -1,0 +1,1 @@
+autoload -U +X compinit bashcompinit && compinit && bashcompinit

@@ -1,0 +1,330 @@
+"""Messages of submissions: what is refused before a job, and what its nodes say."""
+
+from __future__ import annotations
+
+from envkit.messages import Message, Severity
+
+# The fix for a node of another kind than a profile needs.
+OTHER_NODES = "name other nodes"
+
+
+class NoProfileGiven(Message):
+    """A command was given no PROFILE."""
+
+    code = "cli.no-profile-given"
+    template = "{command} needs a PROFILE; envkit profiles lists them"
+
+    command: str
+
+
+class NeedsNodes(Message):
+    """An option of a job was given, and the command makes no job."""
+
+    code = "cli.needs-nodes"
+    template = "{option} means nothing without --nodes, which makes a job; give that, or leave it out"
+
+    option: str
+
+
+class UnfitFolderName(Message):
+    """sbatch can't take the name of the submission's folder."""
+
+    code = "cli.unfit-folder-name"
+    template = "--output {folder!r}: sbatch can't take such a name; give a plain one"
+
+    folder: str
+
+
+class JobRefused(Message):
+    """sbatch refused the first job of a submission."""
+
+    code = "cli.job-refused"
+    template = "sbatch refuses the job: {reason}; nothing was submitted"
+
+    reason: str
+
+
+class NextJobRefused(Message):
+    """sbatch refused a later job of a submission."""
+
+    code = "cli.next-job-refused"
+    template = "sbatch refuses the job: {reason}; what was measured is safe in {folder}"
+
+    reason: str
+    folder: str
+
+
+class PerhapsSubmitted(Message):
+    """Slurm did not answer while a job was submitted. ``again`` is the command that looks for it."""
+
+    code = "cli.perhaps-submitted"
+    template = "{problem}; it may have taken the job all the same: look, and go on, with: {again}"
+
+    problem: Message | str
+    again: str
+
+
+class NobodyToCancel(Message):
+    """--start-within was given beside --detach."""
+
+    code = "cli.nobody-to-cancel"
+    template = (
+        "--start-within means nothing with --detach, as nobody is left to cancel what has not started; "
+        "leave one of them out"
+    )
+
+
+class ResumedByAnother(Message):
+    """Another command goes on with this submission."""
+
+    code = "cli.resumed-by-another"
+    template = "--resume {folder}: goes on with: {again}"
+
+    folder: str
+    again: str
+
+
+class Submitted(Message):
+    """A job was submitted, and the command does not wait for it."""
+
+    code = "cli.submitted"
+    severity = Severity.NOTE
+    template = "job {job} was submitted; follow it with: {again}"
+
+    job: str
+    again: str
+
+
+class JobNotStarted(Message):
+    """A job did not start in time, and was cancelled."""
+
+    code = "cli.job-not-started"
+    template = (
+        "job {job} did not start within {limit_s:g} s and was cancelled: Slurm says {reason}; "
+        "wait longer with: {again} --start-within TIME"
+    )
+
+    job: str
+    limit_s: float
+    reason: str
+    again: str
+
+
+class JobStillQueued(JobNotStarted):
+    """A job did not start in time, and Slurm did not cancel it."""
+
+    code = "cli.job-still-queued"
+    template = (
+        "job {job} did not start within {limit_s:g} s and could not be cancelled: Slurm says {reason}; "
+        "wait longer with: {again} --start-within TIME"
+    )
+
+
+class Cancelling(Message):
+    """The user ends a job."""
+
+    code = "cli.cancelling"
+    severity = Severity.NOTE
+    template = "cancelling job {job}; what was measured stays (Ctrl-C again leaves without waiting for its end)"
+
+    job: str
+
+
+class NotCancelled(Message):
+    """Slurm did not cancel a job, or several."""
+
+    code = "cli.not-cancelled"
+    template = "job {job} could not be cancelled: {reason}; do it with: scancel {jobs:command}"
+
+    job: str
+    reason: Message | str
+    jobs: tuple[str, ...]
+
+
+class JointUnfinished(Message):
+    """The run of all nodes together is not done."""
+
+    code = "cli.joint-unfinished"
+    template = "not measured to the end; go on with: {again}"
+
+    again: str
+
+
+class NodesUnfinished(Message):
+    """Some nodes have not measured all."""
+
+    code = "cli.nodes-unfinished"
+    template = "{measured:d} of {nodes:count node} measured; go on with: {again}"
+
+    measured: int
+    nodes: int
+    again: str
+
+
+class OwnRanks(Message):
+    """A profile that has ranks of its own was asked for with --nproc."""
+
+    code = "cli.own-ranks"
+    template = "profile '{profile}' has {ranks:count rank} of its own; leave --nproc out"
+
+    profile: str
+    ranks: int
+
+
+class FullOnFleet(Message):
+    """A fleet was to train once on each node."""
+
+    code = "cli.full-on-fleet"
+    template = "--full trains once, and a node is judged by {least} samples at least; leave it out"
+
+    least: int
+
+
+class FewBlocksOnFleet(Message):
+    """A fleet was to measure too few blocks to judge its nodes."""
+
+    code = "cli.few-blocks-on-fleet"
+    template = "--blocks {blocks:d}: a node is judged by {least} samples at least; give {least} or more"
+
+    blocks: int
+    least: int
+
+
+class FewerThanNamed(Message):
+    """--nodelist names more nodes than --nodes asks for."""
+
+    code = "cli.fewer-than-named"
+    template = "--nodes {nodes:d} is less than the {named:d} that --nodelist names; leave --nodes out"
+
+    nodes: int
+    named: int
+
+
+class OutOfService(Message):
+    """Slurm can't start a job on some nodes now. ``state`` is Slurm's word for why."""
+
+    code = "cli.out-of-service"
+    severity = Severity.WARNING
+    template = "{nodes}: Slurm says {state}"
+
+    nodes: str
+    state: str
+
+
+class LeftOutNodes(Message):
+    """Nodes out of service are given no job."""
+
+    code = "cli.left-out-nodes"
+    severity = Severity.WARNING
+    template = "left out: {nodes}"
+
+    nodes: Message
+
+
+class NoneInService(Message):
+    """Slurm can start a job on none of the nodes."""
+
+    code = "cli.none-in-service"
+    template = "none of the nodes is in service[ ({nodes:lines})]; wait, or name others"
+
+    nodes: tuple[Message, ...]
+
+
+class Replaced(Message):
+    """Another node takes the place of one that is out of service."""
+
+    code = "cli.replaced"
+    severity = Severity.WARNING
+    template = "another node is asked for in place of {node}: Slurm says {state}"
+
+    node: str
+    state: str
+
+
+class NodeOutOfService(Message):
+    """A node of a training on several nodes is out of service."""
+
+    code = "cli.node-out-of-service"
+    template = (
+        "{node}: Slurm says that the node is {state}; a training on several nodes goes on only where it was: "
+        "wait for the node, or start a new run"
+    )
+
+    node: str
+    state: str
+
+
+class BadSbatchOption(Message):
+    """What --sbatch was given is no option of sbatch."""
+
+    code = "cli.bad-sbatch-option"
+    template = "--sbatch {given!r}: must be a long option of sbatch without its dashes, as account=physics"
+
+    given: str
+
+
+class SetByScript(Message):
+    """The batch script sets an option of sbatch itself. ``instead`` is the kit's own option for it."""
+
+    code = "cli.set-by-script"
+    template = "--sbatch {given}: the batch script sets {name} itself; leave it out[, and give {instead}]"
+
+    given: str
+    name: str
+    instead: str | None = None
+
+
+class TooManyNodes(Message):
+    """A partition has fewer nodes than were asked for."""
+
+    code = "cli.too-many-nodes"
+    template = (
+        "--nodes {nodes:d}: the partition {partition} has {there:d} ({hosts}); "
+        "ask for fewer, or name another with --partition"
+    )
+
+    nodes: int
+    partition: str
+    there: int
+    hosts: str
+
+
+class UnknownNode(Message):
+    """A partition lacks a node that was named."""
+
+    code = "cli.unknown-node"
+    template = "--nodelist: the partition {partition} has no node {node}; it has {hosts}; name others"
+
+    partition: str
+    node: str
+    hosts: str
+
+
+class NoDefaultPartition(Message):
+    """A cluster has no default partition, and none was named."""
+
+    code = "cli.no-default-partition"
+    template = "this cluster has no default partition; name one with --partition[; there are: {known:list}]"
+
+    known: tuple[str, ...]
+
+
+class UnknownPartition(Message):
+    """A cluster lacks the partition that was named."""
+
+    code = "cli.unknown-partition"
+    template = "--partition {partition}: no such partition[ (did you mean '{suggestion}'?)][; there are: {known:list}]"
+
+    partition: str
+    known: tuple[str, ...]
+    suggestion: str | None = None
+
+
+class BadNodelist(Message):
+    """Slurm does not understand a list of nodes."""
+
+    code = "cli.bad-nodelist"
+    template = "--nodelist {nodelist}: {reason}; write for example node1,node2 or node[[1-2]]"
+
+    nodelist: str
+    reason: str

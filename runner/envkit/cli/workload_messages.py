@@ -1,0 +1,272 @@
+"""Messages of a user's own training command: its options, and the file that keeps it."""
+
+from __future__ import annotations
+
+from envkit.messages import Message
+
+# What a workload file is called in messages about YAML.
+FILE = "a workload file"
+
+
+class NoCommand(Message):
+    """``--`` was the last word."""
+
+    code = "cli.no-command"
+    template = "no command follows --; name your training, for example: envkit {command}[ {profile}] -- python train.py"
+
+    command: str
+    profile: str | None
+
+
+class TwoTrainings(Message):
+    """A workload and a command were given."""
+
+    code = "cli.two-trainings"
+    template = "--workload {workload} and the command after -- both name what to train; leave one out"
+
+    workload: str
+
+
+class NotWithoutCommand(Message):
+    """An option of a user's command, and no command."""
+
+    code = "cli.not-without-command"
+    template = "{option} means nothing without a command; add it at the end, for example: -- python train.py"
+
+    option: str
+
+
+class LinkInPlace(Message):
+    """--link was given beside --in-place."""
+
+    code = "cli.link-in-place"
+    template = "--link means nothing with --in-place, which makes no copy; leave one out"
+
+
+class NotWithWholeCommand(Message):
+    """An option that says how to read step times was given beside --whole-command."""
+
+    code = "cli.not-with-whole-command"
+    template = "{option} means nothing with --whole-command, which times the command from start to end; leave one out"
+
+    option: str
+
+
+class NotWithOptimizerSteps(Message):
+    """An option of a metric was given beside --optimizer-steps."""
+
+    code = "cli.not-with-optimizer-steps"
+    template = "{option} means nothing with --optimizer-steps, which needs no pattern; leave one out"
+
+    option: str
+
+
+class UnitWithoutMetric(Message):
+    """--unit was given without --metric."""
+
+    code = "cli.unit-without-metric"
+    template = "--unit means nothing without --metric; add it, or leave this out"
+
+
+class KeyOfFile(Message):
+    """A clause that follows an option: the workload file says this."""
+
+    code = "cli.key-of-file"
+    template = "is a key of {file}; write it there"
+
+    file: str
+
+
+class NotOfCommand(Message):
+    """A clause that follows an option of the kit's own workloads."""
+
+    code = "cli.not-of-command"
+    template = "means nothing to a command of your own; leave it out, and give the command options of its own"
+
+
+class WarmupOfCommand(Message):
+    """A clause that follows --warmup-steps."""
+
+    code = "cli.warmup-of-command"
+    template = "means nothing to a command of your own; leave it out, and give --warmup-lines"
+
+
+class BadLoader(Message):
+    """The name of a workload says nothing that DataLoader could be given."""
+
+    code = "cli.bad-loader"
+    template = (
+        "no settings of the loader in '{given}'; write them as loader-w4-b64-p2 or, with epochs that end (fork, spawn "
+        "or forkserver; 1 worker or more, batches of 80 images or fewer), loader-w2-b32-p2-spawn-persistent"
+    )
+
+    given: str
+
+
+class UnknownWorkload(Message):
+    """The kit has no workload of this name."""
+
+    code = "cli.unknown-workload"
+    template = (
+        "no workload '{workload}'[ (did you mean '{suggestion}'?)]; there are: {known:list}, and a file like mine.yaml"
+    )
+
+    workload: str
+    known: tuple[str, ...]
+    suggestion: str | None = None
+
+
+class UnknownUnit(Message):
+    """--unit names none."""
+
+    code = "cli.unknown-unit"
+    template = "--unit {unit}: no such unit[ (did you mean '{suggestion}'?)]; there are: {known:list}"
+
+    unit: str
+    known: tuple[str, ...]
+    suggestion: str | None = None
+
+
+class BadMetric(Message):
+    """A metric can't be read. ``problem`` is a clause whose subject is the metric."""
+
+    code = "cli.bad-metric"
+    template = "{option} '{metric}' {problem}"
+
+    option: str  # or the key of a workload file, with a colon
+    metric: str
+    problem: Message | str
+
+
+class EmptyMetric(Message):
+    """A clause that follows a metric."""
+
+    code = "cli.empty-metric"
+    template = "is empty; give a regular expression, or a path as $.step_time"
+
+
+class OfUnit(Message):
+    """A clause that follows a metric: the text around its number names another unit than seconds."""
+
+    code = "cli.of-unit"
+    template = (
+        "looks like a number of {unit}, and would be taken for seconds; give the unit {unit}, or s if that is right"
+    )
+
+    unit: str
+
+
+class OfRate(Message):
+    """A clause that follows a metric: the text around its number names a rate."""
+
+    code = "cli.of-rate"
+    template = "looks like a rate, and would be taken for seconds; give the unit {unit}, or s if that is right"
+
+    unit: str
+
+
+class UnitOfClock(Message):
+    """A clause that follows a metric: it times lines by the clock, and a unit was given."""
+
+    code = "cli.unit-of-clock"
+    template = "has no group that could be a number with a unit; put one around the number, or leave the unit out"
+
+
+class NoFolder(Message):
+    """A workload file names a folder that is not there."""
+
+    code = "cli.no-folder"
+    template = "folder: there is no folder {folder}; it is taken from where this file is"
+
+    folder: str
+
+
+class KeysExclude(Message):
+    """Two keys of a workload file exclude each other."""
+
+    code = "cli.keys-exclude"
+    template = "'{key}' means nothing with '{other}'; remove one of them"
+
+    key: str
+    other: str
+
+
+class NoWarmupLines(Message):
+    """A workload file counts the first step of an optimizer, which has no beginning."""
+
+    code = "cli.no-warmup-lines"
+    template = "'warmup_lines' must be 1 or more with 'optimizer_steps': a first step has no beginning that is known"
+
+
+class EmptyCommand(Message):
+    """A workload file names no command."""
+
+    code = "cli.empty-command"
+    template = "is empty; say what starts the training, as command: python train.py"
+
+
+class OpenQuote(Message):
+    """A quote or an escape in a command does not end. ``reason`` is what Python says."""
+
+    code = "cli.open-quote"
+    template = "{reason}; close it"
+
+    reason: str
+
+
+class SeveralLines(Message):
+    """A command has a line break that only a shell understands."""
+
+    code = "cli.several-lines"
+    template = (
+        "a line break ends a command for a shell, and none reads this; use bash -c '…', or end the line with a '\\'"
+    )
+
+
+class ForAShell(Message):
+    """A command has an assignment or an operator that only a shell understands."""
+
+    code = "cli.for-a-shell"
+    template = "'{part}' is for a shell, and none reads this; use bash -c '…', or quote it"
+
+    part: str
+
+
+class ReplacedByAShell(Message):
+    """A command has what only a shell replaces."""
+
+    code = "cli.replaced-by-a-shell"
+    template = "'{part}' is for a shell, and none reads this; use bash -c '…', or single quotes"
+
+    part: str
+
+
+class NotWatched(Message):
+    """A training can't be watched. ``problem`` is a clause whose subject is the worker."""
+
+    code = "cli.not-watched"
+    template = "advise -- {program}: the worker {problem}"
+
+    program: str
+    problem: Message
+
+
+class TrialFailed(Message):
+    """An arm's worker failed when it was tried once. ``stderr`` is the last line that it printed."""
+
+    code = "cli.trial-failed"
+    template = "its worker {problem}[: {stderr}]"
+
+    problem: Message
+    stderr: str | None = None
+
+
+class TrialNotInEffect(Message):
+    """A setting of an arm was not in effect when it was tried once."""
+
+    code = "cli.trial-not-in-effect"
+    template = "it is not in effect: {key}: expected {expected}, {seen}"
+
+    key: str
+    expected: str
+    seen: str
