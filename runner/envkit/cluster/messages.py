@@ -116,6 +116,16 @@ class NotRecommended(Message):
     reason: Message
 
 
+class NoSpeedup(Message):
+    """Times of a profile that was not in effect are no result."""
+
+    code = "cluster.no-speedup"
+    severity = Severity.ERROR
+    template = "no speedup is reported: {reason}"
+
+    reason: NotInEffectOn
+
+
 class SpreadOfNodes(Message):
     """``between`` is the standard deviation of the nodes' speedups, ``low`` to ``high`` where another node lies."""
 

@@ -12,6 +12,7 @@ from envkit.cluster.messages import (
     LOSSES_DIFFER,
     NOT_IN_EFFECT,
     NodesOfType,
+    NoSpeedup,
     NotInEffectOn,
     NotRecommended,
     OnNodes,
@@ -33,8 +34,10 @@ Why = TypeVar("Why", bound=Hashable)
 
 
 def row(arm: str, found: AcrossNodes, reference: str, wrong: Message | None = None) -> Row:
-    """Return one arm's speedup and verdict, and how far nodes differ in it."""
+    """Return one arm's speedup and verdict, and how far nodes differ in it; no speedup if it was not in effect."""
     one = found.speedup
+    if isinstance(wrong, NotInEffectOn):
+        return Row(arm, NoSpeedup(wrong), "bad")
     if wrong:
         return Row(arm, NotRecommended(one.ratio, one.low, one.high, reference, found.nodes, wrong), "bad")
     said = TypeSpeedup(one.ratio, one.low, one.high, reference, found.nodes, one.words, _spread(found))
@@ -84,10 +87,19 @@ def table(verdict: TypeVerdict) -> Table:
         wrong = verdict.wrong.get(arm)
         comparison = Comparison(arm, one.speedup.verdict, one.speedup, load=verdict.load)
         speedup, interval, difference = tables.found_cells(comparison)
-        if wrong:
-            difference = NOT_IN_EFFECT if isinstance(wrong, NotInEffectOn) else LOSSES_DIFFER
         another = f"{one.another_low:.2f} to {one.another_high:.2f}"
-        lines.append([arm, speedup, interval, difference, str(one.nodes), f"{one.between:.1%}", another])
+        cells = [
+            arm,
+            speedup,
+            interval,
+            LOSSES_DIFFER if wrong else difference,
+            str(one.nodes),
+            f"{one.between:.1%}",
+            another,
+        ]
+        if isinstance(wrong, NotInEffectOn):
+            cells = [arm, "-", "", NOT_IN_EFFECT, str(one.nodes), "-", ""]
+        lines.append(cells)
         refused = verdict.not_recommended(arm) is not None
         weights.append("bad" if refused else WEIGHTS.get(one.speedup.verdict, "plain"))
     return Table(COLUMNS, lines, (1, 4, 5), weights)
