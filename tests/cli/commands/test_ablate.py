@@ -158,7 +158,7 @@ def test_a_library_and_one_variable_of_its(ablate, planted, arms):
     [
         ("env: {OMP_WAIT_POLICY: passive}\n", "there is nothing to take apart: it has one setting, OMP_WAIT_POLICY; "),
         ("", "there is nothing to take apart: it sets nothing; envkit profiles lists others"),
-        (f"ranks: 2\n{TWO}", "trains on 2 ranks, and settings are told apart in one process; take a copy without"),
+        (f"ranks: 2\n{TWO}", "trains on 2 ranks, and envkit ablate measures one process; take a copy without"),
     ],
 )
 def test_what_cannot_be_taken_apart(refused, write_profile, run_folder, text, said):

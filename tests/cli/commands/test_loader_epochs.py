@@ -85,14 +85,14 @@ def test_workers_that_stay_uncalled_for_are_an_error_too(own, simulation):
     ("options", "line"),
     [
         (["--start-method", "fork", "--workers", "0"],
-         "--start-method is of DataLoader's workers, and with --workers 0 there are none; leave the 0 out"),
+         "--start-method is for DataLoader's workers, and --workers 0 starts no worker; leave the 0 out"),
         (["--persistent-workers", "yes", "--workers", "0,2"],
-         "--persistent-workers is of DataLoader's workers, and with --workers 0 there are none; leave the 0 out"),
+         "--persistent-workers is for DataLoader's workers, and --workers 0 starts no worker; leave the 0 out"),
         (["--start-method", "fork", "--batches", "128"],
-         "--batches 128: an epoch has 160 images, and is to have 2 batches or more with --start-method; "
+         "--batches 128: an epoch has 160 images, and needs 2 batches or more with --start-method; "
          "give at most 80"),
         (["--start-method", "fork", "--steps", "3"],
-         "--steps 3: an epoch of batches of 32 has 5 steps, and a sample is to see one end; give at least 5"),
+         "--steps 3: an epoch of batches of 32 has 5 steps, and a sample must see one end; give at least 5"),
         (["--start-method", "fork", "--persistent-workers", "no"],
          "loader-grid compares settings, and this is one; give "),
         (["--start-method", "spawn", "--workload", "cnn"],

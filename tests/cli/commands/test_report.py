@@ -161,7 +161,7 @@ def test_a_file_that_can_not_be_written(refused, measured, tmp_path, option, inn
 def test_only_one_thing_is_printed(cli, measured, option):
     result = cli("report", measured, "--markdown", option)
     assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
-    assert "leave them out, or give it a FILE" in result.stderr
+    assert "leave them out, or give --markdown a FILE" in result.stderr
 
 
 def test_there_are_no_pictures_of_nothing(refused, cli, tmp_path):
