@@ -11,6 +11,7 @@ from envkit.analysis.summary import Comparison, Summary, summarise
 from envkit.bench import record
 from envkit.bench.blocks import samples
 from envkit.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
+from envkit.bench.problems import problem_of
 from envkit.bench.record import Event
 from envkit.bench.user_command import UserCommand
 from envkit.common import yamlfile
@@ -90,7 +91,7 @@ class Run:
         said = [text(verdict.without_speedup(self.summary, culprit))]
         for one in self.summary.failures[-1:]:
             last = "".join(f": {line}" for line in one.get("stderr", "").strip().splitlines()[-1:])
-            said.append(f"the worker of {one['arm']} {one['problem']}{last}")
+            said.append(f"the worker of {one['arm']} {text(problem_of(one))}{last}")
         said += [f"{check.key}: expected {check.expected}, observed {check.seen}" for one in self.summary.not_in_effect
                  for check in one.checks if not check.holds]  # fmt: skip
         return FOLDERS.sub("…/", "; ".join(said))

@@ -19,7 +19,7 @@ from envkit.bench.requirement_messages import (
     TooFewGpus,
     UnevenBatch,
     WithFix,
-)  # fmt: skip
+)
 from envkit.worker.modes import CPU, CUDA, USUAL, Options
 from envkit.worker.workloads import WORKLOADS
 

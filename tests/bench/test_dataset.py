@@ -32,7 +32,7 @@ from envkit.bench.dataset_messages import (
     SyntheticUsed,
     ToolFailed,
     ToolTimedOut,
-)  # fmt: skip
+)
 from envkit.common.errors import InputError
 from envkit.messages import Message
 from envkit.rendering import text

@@ -22,7 +22,7 @@ from envkit.bench.record_messages import (
     RecordUnwritable,
     ResultsUnwritable,
     UnusableRecord,
-)  # fmt: skip
+)
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema
 

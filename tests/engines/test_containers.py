@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from envkit import engines
 from envkit.bench import record
+from envkit.bench.problems import problem_of
 from envkit.engines import owner
 from envkit.engines.base import EngineOptions, Task
+from envkit.rendering import text
 
 from tests.conftest import command_line
 from tests.processes import until
@@ -173,7 +175,7 @@ def test_the_memory_limit_is_named_when_it_kills(measured, engine, words):
     result, events = measured(engine, "baseline", "--memory", "300m")
     assert result.returncode == 1
     (failure,) = [event for event in events if event["event"] == "failure"]
-    assert failure["problem"] == f"{words} (warming up)"
+    assert text(problem_of(failure)) == f"{words} (warming up)"
     assert words in " ".join(result.stdout.split())
 
 
@@ -194,7 +196,7 @@ def test_a_worker_that_hangs_is_stopped_and_removed(
     result = cli(*arguments, "--output", tmp_path / "run", cwd=project, **surroundings)
     events = record.read(tmp_path / "run")
     assert result.returncode == 1
-    assert [event["problem"] for event in events if event["event"] == "failure"] == [
+    assert [text(problem_of(event)) for event in events if event["event"] == "failure"] == [
         "did not end within 5 s (--timeout) and was stopped"
     ]
     nothing_remains(engine, image_of(engine), project)

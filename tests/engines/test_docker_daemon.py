@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 from envkit.bench import record
+from envkit.bench.problems import problem_of
+from envkit.rendering import text
 from envkit.worker.image.inspection import inspect
 
 from tests.conftest import command_line
@@ -104,7 +106,7 @@ def test_a_daemon_that_dies_in_mid_run_is_recorded(daemon, image, tmp_path):
     assert run.returncode == 1, (stdout, stderr)
     assert "Traceback" not in stderr
     (failure,) = [event for event in record.read(tmp_path / "run") if event["event"] == "failure"]
-    assert failure["problem"].startswith("was lost: the Docker daemon does not answer any more")
+    assert text(problem_of(failure)).startswith("was lost: the Docker daemon does not answer any more")
     assert "the Docker daemon does not answer any more" in " ".join(stdout.split())
 
 

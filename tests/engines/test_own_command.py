@@ -16,10 +16,12 @@ from pathlib import Path
 
 import pytest
 from envkit.bench import record
+from envkit.bench.problems import problem_of
 from envkit.common.errors import InputError
 from envkit.engines import apptainer, container, docker, podman
 from envkit.engines.base import PROJECT, EngineOptions, Task
 from envkit.engines.setup_messages import HidesImage, Unmountable, UnreadableInside
+from envkit.rendering import text
 
 from tests.engines.conftest import UNFINISHED
 from tests.processes import gone, until
@@ -143,7 +145,7 @@ def test_a_metric_that_never_matches(measured, engine):
         "found no step: the metric 'epoch' matches none of the 2 lines that the command printed, the last being "
         "'step 2'; try it on a line like that (warming up)"
     )
-    assert [event["problem"] for event in events if event["event"] == "failure"] == [problem]
+    assert [text(problem_of(event)) for event in events if event["event"] == "failure"] == [problem]
     assert problem in " ".join(result.stdout.split())
 
 
@@ -295,7 +297,7 @@ def test_a_rate_is_not_taken_for_seconds(measured, tmp_path):
     command, metric = f"{sys.executable} {tmp_path}/rate.py", ("--metric", r"done (\S+)")
     result, events = measured("local", "baseline", command, *metric)
     assert result.returncode == 1
-    (problem,) = (event["problem"] for event in events if event["event"] == "failure")
+    (problem,) = (text(problem_of(event)) for event in events if event["event"] == "failure")
     assert problem.startswith("read impossible step times: the 60 readings of the metric 'done (\\S+)' sum to ")
     assert "--unit per-second" in problem
     assert not [event for event in events if event["event"] == "sample"]
@@ -311,7 +313,7 @@ def test_a_unit_that_changes_with_the_speed_loses_no_step(measured, tmp_path):
     command = f"{sys.executable} {tmp_path}/flips.py"
     result, events = measured("local", "baseline", command, "--metric", r"([0-9.]+) (?=ms)", "--unit", "ms")
     assert result.returncode == 1
-    (problem,) = (event["problem"] for event in events if event["event"] == "failure")
+    (problem,) = (text(problem_of(event)) for event in events if event["event"] == "failure")
     assert problem.startswith("read only a part of the steps: ")
     assert "lines have sec/it where the metric" in problem
     mend = re.search("--metric '(.*)' --unit auto", problem)[1]

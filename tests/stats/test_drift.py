@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 from envkit.stats.drift import MIN_VALUES, drift
+from envkit.stats.errors import InvalidTimesError
+from envkit.stats.messages import NoLogarithm
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,7 +64,7 @@ def test_too_few_values_say_nothing():
 
 @pytest.mark.parametrize("wrong", [0.0, -0.1])
 def test_logarithms_given_by_mistake_are_refused(wrong):
-    with pytest.raises(ValueError, match="logarithm"):
+    with pytest.raises(InvalidTimesError, match=NoLogarithm.code):
         drift([1.0, 2.0, 3.0, wrong, 5.0, 6.0])
 
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from envkit.stats.errors import InvalidTimesError
+from envkit.stats.messages import UnequalLengths
 from envkit.stats.steady import MIN_STEPS, Steady, steady
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -114,8 +116,9 @@ def test_too_few_steps_say_nothing():
 
 
 def test_samples_of_different_lengths_are_refused():
-    with pytest.raises(ValueError, match="3 to 5 steps"):
+    with pytest.raises(InvalidTimesError) as error:
         steady([[1.0] * 3, [1.0] * 5])
+    assert error.value.message == UnequalLengths(3, 5)
 
 
 CURVES = st.integers(1, 4).flatmap(

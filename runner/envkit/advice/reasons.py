@@ -17,7 +17,7 @@ from envkit.advice.messages import (
     NativeMatrixCode,
     SeenOfAll,
     WaitingThreads,
-)  # fmt: skip
+)
 from envkit.advice.symptoms import Symptoms
 from envkit.messages import Message
 

@@ -21,8 +21,8 @@ class NoReadings(Message):
 
     code = "analysis.no-readings"
     template = (
-        "{folder}: {missing} of {blocks:count block} have no reference kernel, because its worker failed "
-        "(it {problem}), so that no later run could be compared with it; measure again"
+        "{folder}: {missing} of {blocks:count block} have no reference kernel, because the worker {problem}; "
+        "no later run could be compared with it: measure again"
     )
 
     folder: str

@@ -23,7 +23,7 @@ from envkit.bench.requirement_messages import (
     TooFewGpus,
     UnevenBatch,
     WithFix,
-)  # fmt: skip
+)
 from envkit.messages import Message
 from envkit.worker.modes import CUDA, Options
 from envkit.worker.pipeline import MICRO_BATCHES

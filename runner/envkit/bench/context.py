@@ -21,7 +21,7 @@ from envkit.bench.record_messages import (
     ProgramMoved,
     VariableChanged,
     VariableGone,
-)  # fmt: skip
+)
 from envkit.bench.requirements import choosing, on_gpus
 from envkit.bench.specification import Specification
 from envkit.bench.user_command import UserCommand

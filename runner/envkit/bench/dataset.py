@@ -37,7 +37,7 @@ from envkit.bench.dataset_messages import (
     SyntheticUsed,
     ToolFailed,
     ToolTimedOut,
-)  # fmt: skip
+)
 from envkit.common import user_folders
 from envkit.common.errors import InputError
 from envkit.messages import Message

@@ -32,7 +32,7 @@ from envkit.bench.problem_messages import (
     UnlikeCpus,
     WorkersReplaced,
     WorkersStayed,
-)  # fmt: skip
+)
 from envkit.checks import process_limit
 from envkit.engines.base import Outcome
 from envkit.engines.messages import ExitStatus, Killed

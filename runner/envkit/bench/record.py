@@ -37,7 +37,7 @@ from envkit.bench.record_messages import (
     ResultsUnwritable,
     SampleTwice,
     UnusableRecord,
-)  # fmt: skip
+)
 from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema

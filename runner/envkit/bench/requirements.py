@@ -23,7 +23,7 @@ from envkit.bench.image_messages import (
     NothingToCompile,
     SameImage,
     TakeVariantCompile,
-)  # fmt: skip
+)
 from envkit.bench.messages import FolderTooLarge, FolderUnreadable, NoSuchLink
 from envkit.bench.plan import Arm, own_ranks
 from envkit.bench.requirement_messages import (
@@ -50,7 +50,7 @@ from envkit.bench.requirement_messages import (
     WeakOnOneRank,
     WeakWithoutOneProcess,
     WithFix,
-)  # fmt: skip
+)
 from envkit.bench.specification import EVERY, Specification
 from envkit.bench.user_command import UserCommand
 from envkit.common.errors import InputError

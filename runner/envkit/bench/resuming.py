@@ -26,7 +26,7 @@ from envkit.bench.record_messages import (
     OtherCommand,
     SealMissing,
     SealOfAnother,
-)  # fmt: skip
+)
 from envkit.common.errors import InputError
 from envkit.common.folders import quoted
 from envkit.messages import Message, MessageError

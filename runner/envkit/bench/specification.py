@@ -21,7 +21,7 @@ from envkit.bench.specification_messages import (
     UnknownSpecificationKey,
     UnknownWorkload,
     UnusableText,
-)  # fmt: skip
+)
 from envkit.bench.user_command import UserCommand
 from envkit.engines.base import EngineOptions
 from envkit.messages import Message, MessageError

@@ -91,11 +91,11 @@ NOT_IN_EFFECT = {"behaviour": {"evidence": {"openmp": {"runtime": "intel", "max_
         ({"blocks": 5, "ended": None}, "has 5 complete blocks, and 6 are needed; go on with: envkit bench --resume"),
         (
             {"no_reference_kernel_in": {2, 5}},
-            "2 of 10 blocks have no reference kernel, because it could not run (exit status 1); nothing could be held",
+            "2 of 10 blocks have no reference kernel, because the worker ended with exit status 1; no later run",
         ),
         (
             {"no_reference_kernel_in": range(10)},
-            "10 of 10 blocks have no reference kernel, because it could not run (exit status 1)",
+            "10 of 10 blocks have no reference kernel, because the worker ended with exit status 1",
         ),
         ({"ended": "a worker failed"}, "a worker failed in this run; measure again"),
         (NOT_IN_EFFECT, "mine was not in effect in this run; see: envkit report"),

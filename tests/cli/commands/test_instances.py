@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.bench.messages import WorkerReported
 from envkit.bench.plan import Plan
+from envkit.bench.problems import problem_of
+from envkit.rendering import text
+from envkit.worker.messages import ProcessKilled
 
 from tests.cli.commands.conftest import FACTS, words
 from tests.simulation import STEADY, times
@@ -123,13 +127,13 @@ def test_a_profile_must_be_in_effect_in_each(bench, cli, run_folder, workers, ot
 
 
 def test_one_that_died_is_named_and_its_last_lines_are_shown(bench, workers, events):
-    problem = "lost instance 1, which was killed by signal SIGKILL"
-    workers(does="problem", text=json.dumps({"problem": problem}), stderr="a\nlast words\n")
+    problem = ProcessKilled("instance 1", "SIGKILL")
+    workers(does="problem", text=json.dumps({"problem": problem.to_json()}), stderr="a\nlast words\n")
     result = bench("mine", "--instances", 2)
     assert result.returncode == 1
-    assert f"Failed block 1, 2 x mine: the worker {problem}" in words(result.stdout)
+    assert f"Failed block 1, 2 x mine: the worker {text(problem)}" in words(result.stdout)
     assert "          | last words" in result.stdout
-    assert [failure["problem"] for failure in events("failure")] == [problem]
+    assert [problem_of(failure) for failure in events("failure")] == [WorkerReported(problem)]
 
 
 def test_a_sample_of_one_is_a_failure(bench, simulation, workers):

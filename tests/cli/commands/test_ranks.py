@@ -7,10 +7,13 @@ import re
 
 import pytest
 from envkit.bench import quality
+from envkit.bench.messages import WorkerReported
 from envkit.bench.plan import Plan
+from envkit.bench.problems import problem_of
 from envkit.engines import step
 from envkit.engines.messages import ExitStatus, Killed, OverMemoryLimit
 from envkit.rendering import text
+from envkit.worker.messages import ProcessEnded, ProcessKilled
 from envkit.worker.workloads import WORKLOADS
 
 from tests.cli.commands.conftest import FACTS, words
@@ -174,16 +177,17 @@ SAMPLE_OF_ONE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("more", ["", '{"problem": "lost rank 0 on b, which ended with exit status 1"}\n'])
+@pytest.mark.parametrize("more", ["", json.dumps({"problem": ProcessEnded("rank 0 on b", 1).to_json()}) + "\n"])
 def test_a_rank_that_died_is_named_and_its_last_lines_are_shown(bench, workers, events, more):
     """Of several nodes each may tell of one."""
-    problem = "lost rank 1, which was killed by signal SIGKILL"
-    workers(does="problem", text=f"noise\n{json.dumps({'problem': problem})}\n{more}", stderr="a\nb\nlast words\n")
+    problem = ProcessKilled("rank 1", "SIGKILL")
+    told = json.dumps({"problem": problem.to_json()})
+    workers(does="problem", text=f"noise\n{told}\n{more}", stderr="a\nb\nlast words\n")
     result = bench("mine", "--nproc", 2)
     assert result.returncode == 1
-    assert f"Failed block 1, mine: the worker {problem}" in words(result.stdout)
+    assert f"Failed block 1, mine: the worker {text(problem)}" in words(result.stdout)
     assert "          | last words" in result.stdout
-    assert [failure["problem"] for failure in events("failure")] == [problem]
+    assert [problem_of(failure) for failure in events("failure")] == [WorkerReported(problem)]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ import os
 
 import pytest
 from envkit.bench import record, seal
+from envkit.bench.problem_messages import WarmingUp, Written, WroteOutside
+from envkit.bench.problems import problem_of
 from envkit.common import progress
 from envkit.worker.command_line import parser
 
@@ -126,9 +128,8 @@ def test_what_it_writes_past_the_copy_ends_the_run(own, simulation, events, tmp_
     result = own()
     assert result.returncode == 1
     (failure,) = events("failure")
-    said = f"saw files of {tmp_path} change although the command ran in a copy of it: 2 file"
-    assert failure["problem"].startswith(said)
-    assert failure["problem"].endswith("or give --in-place (warming up)")
+    assert problem_of(failure) == WarmingUp(WroteOutside(str(tmp_path), Written(2, 3 * 2**20, ("model.pt", "log"))))
+    assert f"saw files of {tmp_path} change although the command ran in a copy of it" in words(result.stdout)
 
 
 def test_trackers_of_experiments_are_off_unless_kept(own, cli, simulation, run_folder):

@@ -7,14 +7,16 @@ import os
 from pathlib import Path
 
 import pytest
-from envkit.bench.messages import UnusableRecord
+from envkit.bench.messages import WorkerEnded
 from envkit.bench.plan import WorkloadSpec
 from envkit.bench.record import FILE_NAME
+from envkit.bench.record_messages import UnusableRecord
 from envkit.cluster.fleet import messages, reading
 from envkit.cluster.fleet.extract import read_node
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.cluster.fleet.parsing import shortened, whole
 from envkit.common.errors import InputError
+from envkit.engines.messages import ExitStatus
 from envkit.rendering import text
 
 from tests import records
@@ -120,7 +122,8 @@ def test_a_damaged_line_is_named(tmp_path):
 
 def test_a_worker_that_failed(tmp_path):
     events = node_events("n1", samples=2, ended="a worker failed")
-    failure = {"block": 2, "arm": "mine", "worker_seconds": 1.0, "problem": "ended with exit status 3"}
+    problem = WorkerEnded(ExitStatus(3)).to_json()
+    failure = {"block": 2, "arm": "mine", "worker_seconds": 1.0, "problem": problem}
     events.insert(-1, {"event": "failure", "time": 1.0, **failure, "stderr": "one\nout of luck\n"})
     found = reason(records.write(tmp_path / "n1", events))
     assert found == messages.NodeFailed("ended with exit status 3", "out of luck")
