@@ -78,7 +78,7 @@ SENTENCE = re.compile(r"[A-Za-z',:;]+ [a-z',]+ [A-Za-z'({]")  # three words in a
 
 def message_classes() -> list[type[Message]]:
     for name in modules():
-        if name.endswith("messages"):
+        if any(part.endswith("messages") for part in name.split(".")):
             importlib.import_module(name)
     return [one for one in _below(Message) if one.__module__.startswith("envkit.")]
 

@@ -103,7 +103,7 @@ def test_sections_in_the_order_in_which_they_are_asked_for(page, events, section
     found = page(events)
     assert [section["id"] for section in found.all("section")] == sections
     assert found.open == []
-    assert "What was disturbed" not in found.section("course")
+    assert "Disturbed samples" not in found.section("course")
 
 
 def test_the_first_picture_leads_and_tables_follow_the_lines():
