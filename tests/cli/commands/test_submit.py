@@ -130,7 +130,8 @@ def test_the_partition_of_the_users_variable(dry):
          "--engine docker: on nodes workers are started by local, apptainer or enroot; "),
         (("intel-omp", "--sif", "x.sif"), "--sif means nothing to the engine local; leave it out"),
         (("intel-omp", "--nodes", 1, "--nodelist", "a,b"), "--nodes 1 is less than the 2 that --nodelist names; leave"),
-        (("intel-omp", "--sbatch", "time=5"), "--sbatch time=5: the batch script sets time itself; give --time-limit"),
+        (("intel-omp", "--sbatch", "time=5"),
+         "--sbatch time=5: the batch script sets time itself; leave it out, and give --time-limit"),
         (("intel-omp", "--sbatch", "clusters=b"), "--sbatch clusters=b: the batch script sets clusters itself; leave"),
         (("intel-omp", "--sbatch", "export=NONE"), "--sbatch export=NONE: the batch script sets export itself"),
         (("intel-omp", "--sbatch=--account=a"), "--sbatch '--account=a': must be a long option of sbatch"),
@@ -327,8 +328,14 @@ def test_slurm_that_does_not_answer_may_have_taken_the_job(refused, slurm, monke
     assert record.read(folder, "submit")[-1]["event"] == "submitting"
 
 
-@pytest.mark.parametrize(("at", "then"), [("submit", "then submit again"), ("submitted", "then go on, with: ")])
-def test_a_full_disk(refused, slurm, monkeypatch, tmp_path, at, then):
+@pytest.mark.parametrize(
+    ("at", "fix"),
+    [
+        ("submit", "make room, then start it again"),
+        ("submitted", "what was recorded is safe: make room, then envkit submit --resume "),
+    ],
+)
+def test_a_full_disk(refused, slurm, monkeypatch, tmp_path, at, fix):
     """What was submitted by then goes on, and the line says how to follow it."""
     write = Record._write
 
@@ -341,7 +348,7 @@ def test_a_full_disk(refused, slurm, monkeypatch, tmp_path, at, then):
     folder = tmp_path / "run"
     line = refused("submit", "intel-omp", "--data", "synthetic", "--output", folder)
     why = "can't be written: No space left on device"
-    assert line.startswith(f"envkit: {folder}/record.jsonl: {why}; make room, {then}")
+    assert line.startswith(f"envkit: {folder}/record.jsonl: {why}; {fix}")
     assert line.endswith(f"envkit submit --resume {folder}") == (at == "submitted")
 
 
