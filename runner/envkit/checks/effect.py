@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from envkit.checks import complaints
+from envkit.messages import Message
 from envkit.profiles import catalogue
 from envkit.profiles.catalogue import Variable
 from envkit.profiles.environment import Environment
@@ -50,6 +51,11 @@ class Check:
     @property
     def holds(self) -> bool:
         return not self.verified or _same(self.expected, self.seen)
+
+
+def shown(value: Any) -> Message | str:
+    """Return what a check expects or has seen as a field of a message."""
+    return value if isinstance(value, Message) else str(value)
 
 
 def _same(expected: Any, seen: Any) -> bool:
