@@ -38,6 +38,16 @@ class Worthless(Message):
     fix: Message | str
 
 
+class NotInEffect(Message):
+    """A setting of a profile did not take effect in a sample."""
+
+    code = "checks.not-in-effect"
+    template = "{profile} was not in effect: {unmet}"
+
+    profile: str
+    unmet: Message
+
+
 class MoreAlike(Message):
     """A finding stands for ``more`` others like it."""
 

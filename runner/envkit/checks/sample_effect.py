@@ -8,6 +8,7 @@ from typing import Any
 
 from envkit.checks import effect
 from envkit.checks.effect import Check, changed, check
+from envkit.checks.effect_messages import Cpus, InheritedCpus, OwnCpus, ThreadsOnOneCpu, Together
 from envkit.checks.process_scan import shorter
 from envkit.profiles.environment import Environment
 from envkit.worker.host import expand_cpu_list
@@ -110,18 +111,19 @@ def _started_on(evidence: Mapping[str, Any]) -> set[int]:
 
 
 def _placed(environment: Environment, evidence: Mapping[str, Any], cpus: int) -> Iterator[Check]:
-    """What is wrong with the CPUs that a process has, where the profile binds threads: a runtime that binds the thread
-    which starts another process has that inherit a single CPU.
+    """Yield what is wrong with the CPUs that a process has, if the profile binds threads.
+
+    A runtime that binds the thread which starts another process has that inherit a single CPU.
     """
     started, masks = _started_on(evidence), (evidence.get("threads") or {}).get("masks") or {}
     if not environment.variables.keys() & BINDING or not started:
         return
     if len(started) < cpus:
-        yield Check("threads.started_on", f"{cpus} CPUs", f"{len(started)}, inherited from a thread that was bound")
+        yield Check("threads.started_on", Cpus(cpus).to_json(), InheritedCpus(len(started)).to_json())
     elif len(masks) == 1 and cpus > 1:
         (mask, threads), *_ = masks.items()
         if threads > 1 and len(expand_cpu_list(mask)) == 1:
-            yield Check("threads.masks", "CPUs of their own", f"{threads} threads on CPU {mask}")
+            yield Check("threads.masks", OwnCpus().to_json(), ThreadsOnOneCpu(threads, mask).to_json())
 
 
 def any_on_gpus(evidence: Iterable[Mapping[str, Any]]) -> bool:
@@ -231,9 +233,9 @@ def _check_each(kind: str, environment: Environment, sample: Mapping[str, Any], 
     for one in each:
         where = f"({kind} {one[kind]} on {one['node']})"
         found += [replace(failed, key=f"{failed.key} {where}") for failed in failing[one[kind]]]
-    found.append(Check(f"CPUs of {kind}s", "apart", _together(each, kind, "CPU", _cpus) or "apart"))
+    found.append(Check(f"{kind}s.cpus", "apart", _together(each, kind, "CPU", _cpus) or "apart"))
     if any(map(_gpu, each)):
-        found.append(Check(f"GPUs of {kind}s", "apart", _together(each, kind, "GPU", _gpu) or "apart"))
+        found.append(Check(f"{kind}s.gpus", "apart", _together(each, kind, "GPU", _gpu) or "apart"))
     return found
 
 
@@ -248,8 +250,8 @@ def _together(
     kind: str,
     what: str,
     taken_by: Callable[[Mapping[str, Any]], Sequence[int | str]],
-) -> str | None:
-    """Which two ranks, or instances, of a node may run on the same CPU, or trained on the same GPU.
+) -> dict[str, Any] | None:
+    """Return two ranks, or instances, of a node that may run on the same CPU, or trained on the same GPU.
 
     CPUs are those of their threads when they had trained.
     """
@@ -258,7 +260,7 @@ def _together(
         for one in taken_by(process):
             other = taken.setdefault((process["node"], one), process[kind])
             if other != process[kind]:
-                return f"{kind}s {other} and {process[kind]} on {what} {one} of {process['node']}"
+                return Together(kind, other, process[kind], what, str(one), process["node"]).to_json()
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.checks.effect_messages import Together
 from envkit.checks.process_scan import Seen
 from envkit.checks.sample_effect import check_sample
 from envkit.cli.execution.process_checks import read, verdict
@@ -121,7 +122,7 @@ def test_what_one_rank_could_not_tell_is_kept():
     ("uuids", "seen"),
     [
         (("GPU-1", "GPU-2"), "apart"),
-        (("GPU-1", "GPU-1"), "ranks 0 and 1 on GPU GPU-1 of here"),
+        (("GPU-1", "GPU-1"), Together("rank", 0, 1, "GPU", "GPU-1", "here").to_json()),
         (("GPU-1", None), "apart"),
     ],
 )
@@ -132,4 +133,4 @@ def test_ranks_have_a_gpu_each(uuids, seen):
     ]
     environment = Environment("mine", "", {}, {}, (), {}, "same")
     checks = {one.key: one.seen for one in check_sample(environment, {"ranks": ranks, "stderr": ""}, {})}
-    assert checks == {"CPUs of ranks": "apart", "GPUs of ranks": seen}
+    assert checks == {"ranks.cpus": "apart", "ranks.gpus": seen}
