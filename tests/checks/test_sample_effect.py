@@ -70,3 +70,10 @@ def test_a_library_of_the_caller_s_that_is_kept_must_be_mapped(seen, missing):
     # one that the command itself preloads is its own affair
     sample |= {"other_processes": []}
     assert all(one.holds for one in check_sample(environment(), sample, {}))
+
+
+def test_of_many_processes_that_fail_alike_the_first_are_named():
+    others = [process("0", {"0": 1}, pid=pid) for pid in range(7, 11)]
+    sample = {**PARENT, "other_processes": others, "stderr": ""}
+    failed = [one.key for one in check_sample(environment(**BOUND), sample, {}) if one.key.startswith("threads.")]
+    assert failed == ["threads.started_on (processes 7, 8, 9…: python 7.py)"]

@@ -23,6 +23,8 @@ from envkit.worker.performance_variables import (
 
 # What only a process that computes on a GPU can show.
 ON_GPUS = ("gpu.", "nccl.")
+# Processes that one check names.
+NAMED = 3
 # What binds threads to CPUs.
 BINDING = {"GOMP_CPU_AFFINITY", "KMP_AFFINITY", "OMP_PROC_BIND", "OMP_PLACES"}
 
@@ -174,11 +176,11 @@ def set_by_the_command(environment: Environment, sample: Mapping[str, Any], kept
 
 
 def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:
-    """``effect.check`` of a sample as it is recorded; of a user's own command what fails in its other processes too.
+    """Return ``effect.check`` of a sample as it is recorded; of a user's command what fails in its other processes too.
 
-    Where the same fails in several of these, or can't be verified in them, the first is named. All of them may have
-    variables that the command set for them. Of ranks, and of instances, each is checked, and whether it has CPUs, and
-    a GPU, of its own. Where the user kept LD_PRELOAD, a profile that preloads adds to it.
+    If the same fails in several of these, or can't be verified in them, all are named, up to ``NAMED``. All of them
+    may have variables that the command set for them. Each rank and each instance is checked, and whether it has CPUs
+    and a GPU of its own. If the user kept LD_PRELOAD, a profile that preloads adds to it.
     """
     environment = replace(environment, variables=preloading(environment.variables, kept))
     for kind in ("rank", "instance"):
@@ -198,10 +200,11 @@ def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapp
         for one in observed.checks:
             if not (one.holds and one.verified):
                 failures.setdefault((one.key, str(one.seen) if one.verified else ""), []).append((observed, one))
-    for (observed, one), *more in failures.values():
-        alike = f", and {len(more)} more" if more else ""
-        where = f"process {observed.pid}: {shorter(observed.argv)}{alike}"
-        checks.append(replace(one, key=f"{one.key} ({where})"))
+    for alike in failures.values():
+        observed, one = alike[0]
+        numbers = ", ".join(str(other.pid) for other, _ in alike[:NAMED]) + "…" * (len(alike) > NAMED)
+        kind = "process" if len(alike) == 1 else "processes"
+        checks.append(replace(one, key=f"{one.key} ({kind} {numbers}: {shorter(observed.argv)})"))
     return checks
 
 
