@@ -17,6 +17,7 @@ from envkit.messages import Message
 from envkit.profiles import profile
 from envkit.rendering import text
 from envkit.report import cautions, verdict
+from envkit.report.finding_document import finding_document
 from envkit.report.messages import advised as messages
 from envkit.report.messages import headings
 from envkit.report.parts import Part, Row, Rows, Table, together
@@ -63,7 +64,7 @@ class Advice:
             "expected": [asdict(one) for one in self.expected],
             "unmeasured": list(self.unmeasured),
             "left_out": dict(self.left_out),
-            "findings": [asdict(one) for one in self.findings],
+            "findings": [finding_document(one) for one in self.findings],
         }
 
 

@@ -35,6 +35,7 @@ from envkit.report import (
     tables,
     verdict,
 )
+from envkit.report.finding_document import finding_document
 from envkit.report.messages import certainty as messages
 from envkit.report.messages import context, headings, loaders, trainings
 from envkit.report.messages import pictures as of_pictures
@@ -79,7 +80,8 @@ def to_json(summary: Summary, folder: str) -> dict[str, Any]:
     verdicts = {one.arm: verdict.of(summary, one).to_json() for one in summary.comparisons}
     found = {**summary.to_json(), "headline": headline(summary), "verdicts": verdicts, "messages": told}
     failures = [{**one, "problem": _told(problem_of(one))} for one in found["failures"]]
-    return {**found, "failures": failures, "data_source": _told(summary.data_source)}
+    findings = [finding_document(one) for one in summary.findings]
+    return {**found, "failures": failures, "findings": findings, "data_source": _told(summary.data_source)}
 
 
 def headline(summary: Summary) -> dict[str, Any]:
@@ -254,8 +256,8 @@ def _findings(run: Run) -> Section | None:
     """Make the section of what doctor found on the machine and in the workers."""
     rows = []
     for one in run.summary.findings if run.wide else ranking.findings(run.summary):
-        rows.append(Row(one["severity"], one["seen"], "plain" if one["severity"] == "note" else "bad"))
-        rows += [Row("", one["why"]), Row("", About("Fix", one["fix"]), whole=True)]
+        rows.append(Row(one.severity, one.seen, "plain" if one.severity == "note" else "bad"))
+        rows += [Row("", one.why), Row("", About("Fix", one.fix), whole=True)]
     nothing = None if rows else Note(messages.NoFinding())
     return _section("findings", Rows(rows, bold=run.page), nothing)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from envkit.analysis.summary import Measured, Summary
+from envkit.checks import effect
 from envkit.checks.effect import NOT_SEEN, Check
 from envkit.common.messages import About
 from envkit.messages import Message
+from envkit.rendering import text
 from envkit.report.messages import certainty as messages
 from envkit.report.parts import Row, together
 
@@ -48,7 +50,7 @@ def _missed(check: Check) -> Message:
 
 def shown(value: object) -> str:
     """Return a value of a setting, or ``nothing``."""
-    return "nothing" if value is None else str(value)
+    return "nothing" if value is None else text(effect.shown(value))
 
 
 def seen(value: object) -> str:

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from envkit.checks import process_scan
+from envkit.checks.process_messages import OfProcess
 from envkit.cli import engine_options
 from envkit.cli.commands.help_messages import EXEC
 from envkit.cli.execution import in_container, process_checks, resolving
@@ -154,13 +155,16 @@ def _judge(
     else:
         in_effect, lines = process_scan.verdict(environment, seen)
     for line in [*lines, *process_scan.lost(seen)]:
-        _say(line)
+        _say(f"  {text(line)}" if isinstance(line, OfProcess) else text(line))
     if arguments.evidence is not None:
         _write(arguments.evidence, {
             "environment": environment, "command": start.argv, "status": status, "in_effect": in_effect,
             "passed_on": sorted(passed_on), "processes": testified,  # by name: values may be secrets
             "seen_from_outside": [
-                {"pid": pid, "argv": one.argv, "wrong": one.wrong(environment), "lost": one.lost}
+                {
+                    "pid": pid, "argv": one.argv, "lost": one.lost,
+                    "wrong": [problem.to_json() for problem in one.wrong(environment)],
+                }
                 for pid, one in seen.items()
             ],
         })  # fmt: skip

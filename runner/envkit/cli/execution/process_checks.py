@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from envkit.checks.effect import shown
 from envkit.checks.process_scan import shorter
 from envkit.checks.sample_effect import ProcessEvidence, any_on_gpus, judged, most_cpus
 from envkit.cli.execution.messages import (
@@ -55,7 +56,7 @@ def verdict(environment: Environment, judged_processes: Sequence[ProcessEvidence
         found = (InEffectAsFarAsKnown if unknown else InEffect)(name, number, tuple(keys), variables)
         return [found, *unknown, *beside]
     missed = [
-        NotSeen(one.key, str(one.expected), str(one.seen), observed.pid, shorter(observed.argv))
+        NotSeen(one.key, shown(one.expected), shown(one.seen), observed.pid, shorter(observed.argv))
         for observed in bad
         for one in observed.checks
         if not one.holds
@@ -67,7 +68,7 @@ def verdict(environment: Environment, judged_processes: Sequence[ProcessEvidence
 def _unverified(judged_processes: Sequence[ProcessEvidence]) -> list[Message]:
     """Return what is expected and could not be told, each once, with the reason of the last process."""
     unknown = [one for observed in judged_processes for one in observed.checks if not one.verified]
-    return [*{one.key: NotVerified(one.key, str(one.seen)) for one in unknown}.values()]
+    return [*{one.key: NotVerified(one.key, shown(one.seen)) for one in unknown}.values()]
 
 
 def _own(judged_processes: Sequence[ProcessEvidence]) -> list[Message]:

@@ -17,6 +17,7 @@ from envkit.bench.plan import Arm, Plan
 from envkit.bench.problems import problem_of
 from envkit.bench.record import FILE_NAME, Event
 from envkit.bench.record_messages import UnusableRecord
+from envkit.checks.effect import shown
 from envkit.checks.interference import disturbances
 from envkit.checks.sample_effect import checks_of
 from envkit.cluster.fleet.messages import (
@@ -158,7 +159,7 @@ def _require_effect(profile: str, sample: Event) -> None:
     """
     missed = next((one for one in checks_of(sample) if not one.holds), None)
     if missed is not None:
-        raise InputError(ProfileNotInEffect(profile, missed.key, str(missed.expected), str(missed.seen)))
+        raise InputError(ProfileNotInEffect(profile, missed.key, shown(missed.expected), shown(missed.seen)))
 
 
 def _must_agree(

@@ -263,8 +263,8 @@ class ProfileNotInEffect(Message):
 
     profile: str
     key: str | None = None
-    expected: str = "nothing"
-    observed: str = "nothing"
+    expected: Message | str = "nothing"
+    observed: Message | str = "nothing"
 
 
 class TooFewSamples(Message):
