@@ -23,6 +23,8 @@ from envkit.cli.arguments import count, duration
 from envkit.cli.measuring_options import against_baseline
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
+from envkit.messages import Message
+from envkit.rendering import text
 from envkit.stats.interval import MIN_BLOCKS
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.modes import Options
@@ -106,11 +108,11 @@ def _data(location: str) -> str:
     return location if location in (SYNTHETIC, GENERATED) else "real"
 
 
-def refuse(old: Baseline, reasons: Sequence[str]) -> None:
+def refuse(old: Baseline, reasons: Sequence[Message | str]) -> None:
     """Raise InputError if there are ``reasons`` why the baseline can't be compared."""
     if reasons:
         raise InputError(
-            f"{old.source}: can't be compared with what is measured now: {'; '.join(reasons)}; "
+            f"{old.source}: can't be compared with what is measured now: {'; '.join(map(text, reasons))}; "
             "save a baseline for each such case"
         )
 

@@ -24,9 +24,11 @@ from envkit.common.folders import short
 from envkit.profiles import places, profile
 from envkit.profiles.profile import Profile
 from envkit.report import terminal
+from envkit.report.parts import Row
 from envkit.report.reproduce import digest
 from envkit.stats.verdict import Verdict
 from envkit.tuning import conclusion, confirm, destination, profile_file, space, space_file
+from envkit.tuning import conclusion_messages as labels
 from envkit.tuning.confirm import Decision
 from envkit.tuning.destination import Written
 from envkit.tuning.merged import merged
@@ -90,10 +92,10 @@ def _show(
         problem = "no node has confirmed anything, and no profile was written"
         return end_with(problem, FAILED, as_json, {"submission": document})
     path, best = Path(settings.tuning.profile), found.decision.recommended
-    records = node_tuning.records(folder)
-    store = merged(records)
+    of_nodes = node_tuning.records(folder)
+    store = merged(of_nodes)
     tried = {entry.shipped for entry in store.entries.values()}
-    untried = [name for one in records[0][0]["shipped"] if (name := one["profile"]["name"]) not in tried]
+    untried = [name for one in of_nodes[0][0]["shipped"] if (name := one["profile"]["name"]) not in tried]
     written = _write(found, untried, folder, path)
     if as_json:
         print(json.dumps({
@@ -106,15 +108,13 @@ def _show(
     out = terminal.console()
     rows = type_wording.rows(found.verdict)
     terminal.items(out, rows, width=max(conclusion.LABEL, *(len(row.label) + 2 for row in rows)))
-    conclusion.show_search(store, [], [], out, untried)
-    terminal.item(
-        out, "written", conclusion.advice(found.decision, found.shipped, path, written), width=conclusion.LABEL
-    )
+    conclusion.show_search(store, [], [], out, untried, details=True)
+    shown = [Row(labels.WRITTEN, conclusion.advice(found.decision, found.shipped, path, written), whole=True)]
     if found.decision.is_better and not written.stays:
         default = path.parent == places.local_folder()
-        usage = conclusion.usage(found.verdict.summary.plan, profile.TUNED if default else str(path))
-        terminal.item(out, "use it", f"on a node of this type: {usage}", width=conclusion.LABEL)
-    terminal.item(out, "record", f"{short(folder)}, and of each node {short(folder)}/NODE", width=conclusion.LABEL)
+        shown += conclusion.usage(found.verdict.summary.plan, profile.TUNED if default else str(path))
+    records = labels.RecordsOfNodes(str(short(folder)))
+    terminal.items(out, [*shown, Row(labels.RECORD, records, whole=True)])
     return MEASURED
 
 

@@ -22,7 +22,7 @@ from envkit.cluster.fleet import comparability, slow
 from envkit.cluster.fleet.extract import read_node
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.common.errors import InputError
-from envkit.rendering import text_of
+from envkit.rendering import text, text_of
 from envkit.stats.across_nodes import AcrossNodes, across_nodes
 from envkit.stats.interval import ERROR_RATE
 
@@ -49,7 +49,7 @@ class TypeVerdict:
 
     def not_recommended(self, arm: str) -> str | None:
         """Return why an arm is not recommended, whatever its speed."""
-        return self.wrong.get(arm) or (f"measured {self.load.words}" if self.load else None)
+        return self.wrong.get(arm) or (text(self.load.message) if self.load else None)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -108,7 +108,7 @@ def find(places: Mapping[str, Path], margin: float, pair: tuple[str, str] | None
     runs = _Runs()
     loads = {name: beside for name in nodes if (beside := _load(places[name]))}
     if sound := [name for name in nodes if name not in loads]:
-        left_out |= {name: f"was measured {one.words}: measure it again" for name, one in loads.items()}
+        left_out |= {name: f"was {text(one.message)}: measure it again" for name, one in loads.items()}
         nodes, loads = sound, {}
     for name in nodes:
         events = record.read(places[name])

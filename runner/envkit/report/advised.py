@@ -13,6 +13,7 @@ from envkit.advice.symptoms import CONVOLUTION, MATRIX, MOVING, OTHER, OUTSIDE, 
 from envkit.analysis.summary import Summary
 from envkit.checks.doctor.finding import Finding
 from envkit.profiles import profile
+from envkit.rendering import text
 from envkit.report import cautions, wording
 from envkit.report.parts import Part, Row, Rows, Table
 from envkit.stats.verdict import Verdict
@@ -144,7 +145,7 @@ def proof(best: Expected, summary: Summary) -> str:
     measured = f"{found.ratio:.2f}x ({found.low:.2f} to {found.high:.2f}) was measured, and {was_expected}"
     load = next(one.load for one in summary.comparisons if one.arm == best.profile)
     if load is not None:
-        return f"Not proved: {load.words}, {measured}. Measure again without that load."
+        return f"Not proved: {text(load.message)}, {measured}. Measure again without that load."
     if found.verdict != Verdict.FASTER:
         return f"Not proved: {measured}."
     if best.low <= found.ratio <= best.high:

@@ -13,7 +13,7 @@ from envkit.bench.calibration import is_calibration
 from envkit.bench.measure import PRECISE
 from envkit.bench.plan import Plan
 from envkit.checks.effect import NOT_SEEN
-from envkit.rendering import duration, ratio
+from envkit.rendering import duration, ratio, text
 from envkit.report.judgement import noise_floor
 from envkit.report.parts import Row
 from envkit.stats.interval import ERROR_RATE
@@ -32,7 +32,7 @@ def verdicts(summary: Summary) -> list[Row]:
         found, single = comparison.speedup, comparison.single_ratio
         if found is not None:
             speedup = f"{ratio(found.ratio)}x ({CONFIDENCE} CI {ratio(found.low)} to {ratio(found.high)})"
-            only = f" {comparison.load.words}" if comparison.load else ""
+            only = f", {text(comparison.load.message)}" if comparison.load else ""
             said = f"{speedup}: {found.words.upper()}{only}"
             rows.append(Row(comparison.arm, said, ranking.weight_of(comparison)))
         elif single is not None:

@@ -26,6 +26,7 @@ from envkit.profiles.ablation import Setting
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import resolve
+from envkit.rendering import text
 from envkit.report import wording
 from envkit.tuning.narrow import identity, why
 
@@ -57,7 +58,7 @@ class Parts:
         try:
             found = self.environment(one)
         except InputError as error:
-            self.left_out[name] = why(error)
+            self.left_out[name] = text(why(error))
             return
         alike = (other for other, known in self.environments.items() if identity(known) == identity(found))
         self.arms[name] = next(alike, name)

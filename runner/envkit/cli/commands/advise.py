@@ -38,6 +38,7 @@ from envkit.common.machine_lock import machine_lock
 from envkit.engines.inspect_image import inspect
 from envkit.engines.local import LocalEngine
 from envkit.profiles import profile
+from envkit.rendering import text
 from envkit.report import advised, terminal
 from envkit.report.advised import Advice
 from envkit.tuning.narrow import require, why
@@ -144,7 +145,7 @@ def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, str]]:
             require(profile.load(name), inspection)
             applying.append(name)
         except InputError as error:
-            left_out[name] = why(error)
+            left_out[name] = text(why(error))
     return applying, left_out
 
 

@@ -30,7 +30,9 @@ from envkit.common.machine_lock import machine_lock
 from envkit.common.progress import Progress
 from envkit.common.suggestion import suggestion
 from envkit.engines.base import Outcome
+from envkit.messages import Message
 from envkit.profiles import profile
+from envkit.rendering import text
 from envkit.report import step_tables, terminal, wording
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.measure.entry_points import INPUT
@@ -206,14 +208,17 @@ def _measure(job: Job, asked: argparse.Namespace, progress: Progress) -> tuple[D
 
 def _operators_found(documents: Documents, unmet: Unmet, arguments: argparse.Namespace) -> dict[str, Any]:
     sides = _profiled(documents)
-    return {"profiles": [side.to_json() for side in sides], "reasons": _reasons(sides, unmet, arguments)}
+    return {
+        "profiles": [side.to_json() for side in sides],
+        "reasons": [text(one) for one in _reasons(sides, unmet, arguments)],
+    }
 
 
 def _profiled(documents: Documents) -> list[Profiled]:
     return [operator_times.profiled(arm, of_arm) for arm, of_arm in documents.items()]
 
 
-def _reasons(sides: Sequence[Profiled], unmet: Unmet, arguments: argparse.Namespace) -> list[str]:
+def _reasons(sides: Sequence[Profiled], unmet: Unmet, arguments: argparse.Namespace) -> list[Message]:
     """Why the second profile takes less; nothing of the forward pass, which is only a part of the step."""
     compared = len(sides) > 1 and not unmet and not arguments.forward
     return operator_times.reasons(sides[0], sides[1]) if compared else []

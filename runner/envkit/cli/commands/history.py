@@ -20,6 +20,7 @@ from envkit.cli.arguments import count, moment
 from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED
 from envkit.common.folders import short
+from envkit.rendering import text
 from envkit.report import terminal, wording
 from envkit.report.tables import UNDER_LOAD
 from envkit.stats.verdict import Verdict
@@ -67,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = recorded_runs.entries(chosen, unread, lambda one: _found_as_wanted(one, arguments), most)
     entries = list(itertools.islice(wanted, arguments.limit))
     if arguments.json:
-        problems = [{"folder": str(one.folder), "problem": one.problem} for one in unread]
+        problems = [{"folder": str(one.folder), "problem": text(one.problem)} for one in unread]
         print(json.dumps({"runs": [one.to_json() for one in entries], "unreadable": problems}))
     else:
         _show(entries, unread, arguments.folder, len(found), terminal.console())
@@ -103,7 +104,7 @@ def _show(entries: list[Entry], unread: list[Unread], place: Path, found: int, o
             _entry(entry, names, out)
     for one in unread:
         name = one.folder if one.folder == place else one.folder.name
-        out.print(Text(f"not read: {name}: {one.problem}", "yellow"), soft_wrap=True)
+        out.print(Text(f"not read: {name}: {text(one.problem)}", "yellow"), soft_wrap=True)
 
 
 def _entry(entry: Entry, names: int, out: Console) -> None:

@@ -33,6 +33,7 @@ from envkit.profiles import catalogue, profile
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import of_rank, resolve
+from envkit.rendering import text
 from envkit.report import terminal, wording
 from envkit.tuning.narrow import identity, why
 
@@ -184,7 +185,7 @@ def choose(
             preflight([(environment, inside)], asked.force)
             require(environment)
         except InputError as error:
-            choice.left_out[one.name] = why(error)
+            choice.left_out[one.name] = text(why(error))
             continue
         if not environment.variables and not environment.prefix:
             choice.left_out[one.name] = f"it sets nothing here, and so is the same as {REFERENCE_PROFILE}"

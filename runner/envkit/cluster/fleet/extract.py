@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from envkit.analysis.engine_facts import cpu_name, engine_facts, gpu_names
-from envkit.analysis.noise import KINDS, commonest
+from envkit.analysis.messages import KINDS
+from envkit.analysis.noise import commonest
 from envkit.analysis.recorded_runs import reason
 from envkit.bench import record
 from envkit.bench.blocks import INITIAL_WEIGHTS, skipped_steps
@@ -22,6 +23,7 @@ from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.cluster.fleet.parsing import shortened, whole
 from envkit.common.errors import InputError
 from envkit.profiles.environment import Environment
+from envkit.rendering import text
 from envkit.worker.modes import CUDA, FP32
 
 SHOWN_OF_DIGEST = 12
@@ -41,7 +43,7 @@ def read_node(folder: Path, profile: str | None = None) -> Node | LeftOut:
         with record.reading(folder):
             return _node(name_of(folder), events, profile)
     except InputError as error:
-        return LeftOut(name_of(folder), reason(error))
+        return LeftOut(name_of(folder), text(reason(error)))
     except OSError as error:
         return LeftOut(name_of(folder), f"{FILE_NAME}: can't be read: {error.strerror}")
 
