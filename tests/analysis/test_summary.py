@@ -7,6 +7,7 @@ import json
 import numpy
 import pytest
 from envkit.analysis.summary import summarise
+from envkit.rendering import text
 from envkit.stats.verdict import Verdict
 
 from tests import records
@@ -239,7 +240,7 @@ def test_why_the_baseline_takes_its_time_is_said_of_samples_that_are_long_enough
         if event["event"] == "sample":
             event["seconds"], event["step_s"] = seconds, [seconds / steps] * steps
             event["usage"].update(user_s=0.7 * seconds, system_s=0.3 * seconds, minor_faults=50_000 * seconds)
-    assert [finding["code"] for finding in summarise(events).findings] == said
+    assert [finding.code for finding in summarise(events).findings] == said
 
 
 def test_unmatched_lines_are_counted_over_all_samples():
@@ -247,8 +248,8 @@ def test_unmatched_lines_are_counted_over_all_samples():
     for event in events[1:4]:
         event["unmatched_lines"] = [2, "time nan"]  # as JSON has it
     (finding, other) = summarise(events).findings
-    assert finding["seen"] == "baseline: the metric passed over 4 lines like 'time nan' that it does not match"
-    assert other["seen"].startswith("mine: the metric passed over 2 lines")
+    assert text(finding.seen) == "baseline: the metric passed over 4 lines like 'time nan' that it does not match"
+    assert text(other.seen).startswith("mine: the metric passed over 2 lines")
 
 
 @pytest.mark.parametrize(
@@ -269,4 +270,4 @@ def test_doubts_about_a_metric_s_readings_are_said(key, value, finding):
     events = records.run_events()
     events[1][key] = value
     (found,) = summarise(events).findings
-    assert tuple(found[name] for name in ("code", "severity", "seen")) == finding
+    assert (found.code, found.severity, text(found.seen)) == finding

@@ -46,7 +46,7 @@ def test_a_run_with_such_a_complaint_is_in_effect():
             event["stderr"] = f"Thu Nov 26\n{SITE}\n"
     summary = summarise(events)
     assert all(one.in_effect for one in summary.measured)
-    assert [one["code"] for one in summary.findings if one["severity"] == "note"] == ["unrelated-complaint"]
+    assert [one.code for one in summary.findings if one.severity == "note"] == ["unrelated-complaint"]
     assert summary.comparisons[0].speedup is not None
 
 

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from envkit.advice.symptoms import Symptoms
 from envkit.checks.doctor import SEVERITIES, diagnose, diagnose_process
 from envkit.checks.doctor import profile_findings as profile_checks
-from envkit.checks.doctor.finding import Situation
+from envkit.checks.doctor.finding import Finding, Situation
+from envkit.checks.finding_messages import (
+    FIX,
+    WHY,
+    FewProcessesLeft,
+    FixedAddresses,
+    Gain,
+    LittleGain,
+    NoMend,
+    StartWithoutSetarch,
+    TooManyThreads,
+)
+from envkit.checks.profile_messages import InterfaceMissing, LeaveFewerOut, NoGpu, NoInterface
 from envkit.profiles.environment import Environment
+from envkit.rendering import text
 from envkit.worker.measure.machine_load import Load
 
 FACTS = {
@@ -284,7 +299,7 @@ def test_what_was_not_looked_at_is_no_finding(evidence):
 def test_variables_for_a_gpu_that_is_not_there(name, tmp_path):
     (finding,) = diagnose(situation(**sets(**{name: "1"})))
     assert (finding.code, finding.severity) == ("no-gpu", "warn")
-    assert finding.seen == f"{name}: set, and there is no GPU here"
+    assert finding.seen == NoGpu((name,))
     (tmp_path / "kfd").touch()
     assert diagnose(situation(**sets(**{name: "1"}))) == []
 
@@ -292,7 +307,8 @@ def test_variables_for_a_gpu_that_is_not_there(name, tmp_path):
 def test_the_quota_and_the_mask_are_named():
     facts = {"usable_cpus": 1, "affinity_cpus": 8, "cpu_quota": 1.5}
     (finding,) = diagnose(situation({"openmp": {"max_threads": 8}}, facts=facts))
-    assert finding.seen == "8 OpenMP threads for 1 usable CPUs (a mask of 8 and a quota of 1.5)"
+    assert finding.seen == TooManyThreads(threads=8, usable=1, mask=8, quota=1.5)
+    assert text(finding.seen) == "8 OpenMP threads for 1 usable CPU (a mask of 8 and a quota of 1.5)"
 
 
 def test_what_was_asked_for_is_not_said_again_once_it_was_seen():
@@ -317,7 +333,7 @@ def test_a_process_is_diagnosed_by_its_evidence_alone():
     spoilt = situation(evidence, load(busy=4.0), **wants_huge_pages("never"))
     limited = {**evidence, "limits": {**evidence["limits"], "processes_limit": "ulimit -u is 40"}}
     (named,) = [one.seen for one in diagnose(situation(limited)) if one.code == "process-limit"]
-    assert named == "only 1 more processes or threads may be started: ulimit -u is 40"
+    assert named == FewProcessesLeft(1, "ulimit -u is 40")
     assert {one.code for one in diagnose(spoilt)} == {"process-limit", "small-shm", "other-load", "huge-pages-off"}
     assert [one.code for one in diagnose_process(spoilt)] == ["process-limit"]
 
@@ -333,11 +349,13 @@ def test_two_versions_of_what_is_preloaded(others, found):
     assert [finding.code for finding in diagnose(seen)] == found
 
 
-@pytest.mark.parametrize(("aslr", "fix"), [("off", "sudo sysctl"), ("off for this process", "without setarch -R")])
+@pytest.mark.parametrize(
+    ("aslr", "fix"), [("off", FIX["fixed-addresses"]), ("off for this process", StartWithoutSetarch())]
+)
 def test_fixed_addresses_are_mended_where_they_were_fixed(aslr, fix):
     (finding,) = diagnose(situation(fingerprint={"aslr": aslr}))
-    assert finding.seen == f"address space randomisation is {aslr}"
-    assert fix in finding.fix
+    assert finding.seen == FixedAddresses(aslr)
+    assert finding.fix == fix
 
 
 def seen_gpus(*uuids):
@@ -366,8 +384,14 @@ def test_without_a_network_leaving_out_the_loopback_leaves_nothing():
     seen = {**seen_gpus("GPU-aa"), "interfaces": ["lo"]}
     variables = {"NCCL_SOCKET_IFNAME": "^docker,lo"}
     (finding,) = diagnose(Situation(FACTS, FINGERPRINT, environment(variables), accelerator=seen))
-    assert finding.seen == "NCCL_SOCKET_IFNAME=^docker,lo: the machine has only lo"
-    assert finding.fix == "leave fewer out, or name one of these, or its beginning"
+    assert finding.seen == InterfaceMissing("^docker,lo", ("lo",))
+    assert finding.fix == LeaveFewerOut()
+
+
+def test_a_machine_without_network_interfaces():
+    seen = {**seen_gpus("GPU-aa"), "interfaces": []}
+    (finding,) = diagnose(Situation(FACTS, FINGERPRINT, environment({"NCCL_SOCKET_IFNAME": "eth"}), accelerator=seen))
+    assert finding.seen == NoInterface("eth")
 
 
 @pytest.mark.parametrize("vendor", ["GenuineIntel", "AuthenticAMD"])
@@ -375,10 +399,23 @@ def test_a_slow_training_is_told_of_no_profile_that_does_not_apply(vendor):
     """Of what keeps memory, a profile with MKL's other code is expected to gain the most where that is of use."""
     seen = slowed(faults_per_s=90_000.0, system_share=0.3, operators={"matrix": 0.4}, generic_matrix_code=True)
     found = {one.code: one.fix for one in diagnose(situation(facts={"cpu_vendor": vendor}, **seen))}
-    mended = {code: fix.partition(":")[0] for code, fix in found.items()}
     if vendor == "AuthenticAMD":
-        assert mended["page-faults"].endswith("-mkl")
-        assert mended["generic-matrix-code"].endswith(("-mkl", "mkl-native"))
+        assert found["page-faults"].profile.endswith("-mkl")
+        assert found["generic-matrix-code"].profile.endswith(("-mkl", "mkl-native"))
+        assert all(isinstance(one, Gain | LittleGain) for one in found.values())
     else:
-        assert mended["page-faults"] == "envkit bench glibc-retain"
-        assert mended["generic-matrix-code"] == "no shipped profile that mends it applies to this machine"
+        assert isinstance(found["page-faults"], Gain)
+        assert found["page-faults"].profile == "glibc-retain"
+        assert found["generic-matrix-code"] == NoMend()
+
+
+@pytest.mark.parametrize("code", sorted({*WHY, *FIX}))
+def test_each_code_of_a_finding_has_a_reason_and_a_fix(code):
+    assert WHY.get(code) or code == "worker-failed", "the reason is what the worker printed"
+    assert FIX.get(code) or code in {"numa-node-missing", "ranks-only", "would-be-ignored"}, "they have a message"
+
+
+def test_a_finding_survives_json():
+    for _, _, fault, _ in CASES:
+        for finding in diagnose(situation(**fault)):
+            assert Finding.of_json(json.loads(json.dumps(finding.to_json()))) == finding

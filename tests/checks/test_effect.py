@@ -1,7 +1,21 @@
 from __future__ import annotations
 
 import pytest
-from envkit.checks.effect import Check, check, look_up
+from envkit.checks.effect import Check, check, look_up, shown
+from envkit.checks.effect_messages import (
+    ChangedByProgram,
+    Ignored,
+    IgnoredByAll,
+    IgnoredByUnknown,
+    NoComplaint,
+    NoSuchSetting,
+    NotAskedFor,
+    ReadBy,
+    ReadByGlibcMalloc,
+    RemovedByProgram,
+    SetBeforeTorch,
+    SetByProgram,
+)
 from envkit.profiles.environment import Environment
 
 EVIDENCE = {
@@ -67,8 +81,8 @@ def test_everything_met():
 @pytest.mark.parametrize(
     ("preloaded", "seen"),
     [
-        ({}, "not asked for"),
-        ({"/elsewhere/j.so": "mapped"}, "not asked for"),
+        ({}, NotAskedFor().to_json()),
+        ({"/elsewhere/j.so": "mapped"}, NotAskedFor().to_json()),
         ({"/lib/j.so": "not mapped: invalid ELF header"}, "not mapped: invalid ELF header"),
     ],
 )
@@ -135,19 +149,28 @@ def seen(variables, evidence=None, expect=None, printed=""):
 @pytest.mark.parametrize(
     ("name", "value", "runtime", "readers"),
     [
-        ("MALLOC_CONF", "dirty_decay_ms:-1", "gnu", "jemalloc"),
-        ("TCMALLOC_RELEASE_RATE", "0", "gnu", "tcmalloc"),
-        ("MIMALLOC_VERBOSE", "1", "gnu", "mimalloc"),
-        ("KMP_BLOCKTIME", "0", "gnu", "intel-openmp or llvm-openmp"),
+        ("MALLOC_CONF", "dirty_decay_ms:-1", "gnu", ("jemalloc",)),
+        ("TCMALLOC_RELEASE_RATE", "0", "gnu", ("tcmalloc",)),
+        ("MIMALLOC_VERBOSE", "1", "gnu", ("mimalloc",)),
+        ("KMP_BLOCKTIME", "0", "gnu", ("intel-openmp", "llvm-openmp")),
         ("KMP_BLOCKTIME", "0", "intel", None),
-        ("GOMP_SPINCOUNT", "0", "intel", "gnu-openmp"),
+        ("GOMP_SPINCOUNT", "0", "intel", ("gnu-openmp",)),
     ],
 )
 def test_a_variable_must_be_read_by_a_library_that_runs(name, value, runtime, readers):
-    of_openmp = readers is not None and "openmp" in readers
-    runs = f"{runtime}-openmp" if of_openmp else f"glibc and {runtime}-openmp"
-    said = [(f"variable {name}", f"read by {readers}", f"ignored: {runs} runs")]
-    assert seen({name: value}, openmp(runtime=runtime)) == (said if readers else [])
+    found = seen({name: value}, openmp(runtime=runtime))
+    if readers is None:
+        assert found == []
+        return
+    of_openmp = all("openmp" in reader for reader in readers)
+    ignored = Ignored(f"{runtime}-openmp") if of_openmp else IgnoredByAll(("glibc", f"{runtime}-openmp"))
+    assert found == [(f"variable {name}", ReadBy(readers).to_json(), ignored.to_json())]
+
+
+def test_a_variable_that_no_known_library_can_read():
+    nothing = {"openmp": {"runtime": None}, "malloc": {}}
+    said = ("variable KMP_BLOCKTIME", ReadBy(("intel-openmp", "llvm-openmp")).to_json(), IgnoredByUnknown().to_json())
+    assert seen({"KMP_BLOCKTIME": "0"}, nothing) == [said]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +184,8 @@ def test_a_variable_must_be_read_by_a_library_that_runs(name, value, runtime, re
 def test_what_is_for_glibc_s_malloc_under_another(variables, read):
     (name,) = variables
     found = seen(variables, {"malloc": {"allocator": "jemalloc", "settings": {}}})
-    assert found == ([] if read else [(f"variable {name}", "read by glibc's malloc", "ignored: jemalloc runs")])
+    ignored = (f"variable {name}", ReadByGlibcMalloc().to_json(), Ignored("jemalloc").to_json())
+    assert found == ([] if read else [ignored])
     assert seen(variables, {"malloc": {"allocator": "glibc", "settings": {}}}) == []
     assert seen(variables, {"malloc": {"error": "OSError: no"}}) == []  # nothing tells
 
@@ -196,11 +220,11 @@ def mimalloc(**settings):
         ({"OMP_UNKNOWN": "4"}, {}, []),
         # what only other versions have; what it does not list of all versions' may be an older name of another
         ({"MIMALLOC_PURGE_DELAY": "-1"}, mimalloc(MIMALLOC_DECOMMIT_DELAY=25),
-         [("malloc.settings.MIMALLOC_PURGE_DELAY", "-1", "no setting of this version")]),
+         [("malloc.settings.MIMALLOC_PURGE_DELAY", "-1", NoSuchSetting().to_json())]),
         ({"MIMALLOC_ALLOW_DECOMMIT": "0"}, mimalloc(MIMALLOC_PURGE_DELAY=10),
-         [("malloc.settings.MIMALLOC_ALLOW_DECOMMIT", "0", "no setting of this version")]),
+         [("malloc.settings.MIMALLOC_ALLOW_DECOMMIT", "0", NoSuchSetting().to_json())]),
         ({"MIMALLOC_EAGER_COMMIT": "0"}, mimalloc(MIMALLOC_PURGE_DELAY=10),
-         [("malloc.settings.MIMALLOC_EAGER_COMMIT", "0", "no setting of this version")]),
+         [("malloc.settings.MIMALLOC_EAGER_COMMIT", "0", NoSuchSetting().to_json())]),
         ({"MIMALLOC_PURGE_DELAY": "-1"}, mimalloc(MIMALLOC_PURGE_DELAY=-1), []),
         ({"MIMALLOC_LARGE_OS_PAGES": "1"}, mimalloc(MIMALLOC_PURGE_DELAY=-1), []),
         ({"MIMALLOC_PURGE_DELAY": "-1"}, mimalloc(), []),  # nothing tells
@@ -226,7 +250,7 @@ COMPLAINT = "libgomp: Invalid value for environment variable OMP_PLACES"
 
 def test_a_complaint_about_what_the_profile_sets_is_a_failure():
     failed = seen({"OMP_PLACES": "x"}, printed=f"chatter\n{COMPLAINT}\n{COMPLAINT}\n")
-    assert failed == [("stderr", "no complaint of a library", COMPLAINT)]
+    assert failed == [("stderr", NoComplaint().to_json(), COMPLAINT)]
 
 
 def test_a_complaint_about_what_it_does_not_set_is_none():
@@ -238,9 +262,9 @@ def test_a_complaint_that_names_nothing_fails_where_nothing_proves_the_setting()
     """libgomp says of OMP_PROC_BIND what it is, and nothing of OMP_DISPLAY_ENV."""
     line = "libgomp: Affinity not supported on this configuration"
     assert seen({"OMP_NUM_THREADS": "2"}, printed=line) == []
-    assert seen({"OMP_DISPLAY_ENV": "true"}, printed=line) == [("stderr", "no complaint of a library", line)]
+    assert seen({"OMP_DISPLAY_ENV": "true"}, printed=line) == [("stderr", NoComplaint().to_json(), line)]
     bound = {"OMP_PROC_BIND": "close"}
-    assert seen(bound, printed=line) == [("stderr", "no complaint of a library", line)]
+    assert seen(bound, printed=line) == [("stderr", NoComplaint().to_json(), line)]
     expect = {"openmp.proc_bind": "close"}
     assert seen(bound, openmp(proc_bind="CLOSE"), expect, printed=line) == []
 
@@ -276,17 +300,17 @@ def test_what_is_read_at_the_start_stays(name, now):
 @pytest.mark.parametrize(
     ("seen", "did"),
     [
-        ({"now": "3", "at_torch": "3"}, "set OMP_NUM_THREADS=3"),
-        ({"now": "4", "at_torch": "3"}, "set OMP_NUM_THREADS=3"),
-        ({"now": "3"}, "set OMP_NUM_THREADS=3"),
-        ({"now": None, "at_torch": None}, "removed OMP_NUM_THREADS"),
+        ({"now": "3", "at_torch": "3"}, SetByProgram("3", "OMP_NUM_THREADS", "3")),
+        ({"now": "4", "at_torch": "3"}, SetByProgram("3", "OMP_NUM_THREADS", "3")),
+        ({"now": "3"}, SetByProgram("3", "OMP_NUM_THREADS", "3")),
+        ({"now": None, "at_torch": None}, RemovedByProgram("3", "OMP_NUM_THREADS")),
     ],
 )
 def test_what_is_read_late_is_as_the_library_says_and_the_program_is_named(seen, did):
     given = {"OMP_NUM_THREADS": "4"}
     assert changed(given, openmp(max_threads=4), OMP_NUM_THREADS=seen) == []
     found = changed(given, openmp(max_threads=3), OMP_NUM_THREADS=seen)
-    assert found == [Check("openmp.max_threads", 4, f"3, as the program itself {did}")]
+    assert found == [Check("openmp.max_threads", 4, did.to_json())]
     expected = changed(given, openmp(max_threads=3), {"openmp.max_threads": 4}, OMP_NUM_THREADS=seen)
     assert expected == found
 
@@ -295,12 +319,12 @@ def test_what_no_library_tells_of():
     """Whoever reads it does so when torch is imported, or later."""
     given = {"TORCH_SHOW_CPP_STACKTRACES": "1"}
     before = changed(given, TORCH_SHOW_CPP_STACKTRACES={"now": "0", "at_torch": "0"})
-    told = "0, as the program itself set it before it imported torch"
-    assert before == [Check("variable TORCH_SHOW_CPP_STACKTRACES", "1", told)]
+    assert before == [Check("variable TORCH_SHOW_CPP_STACKTRACES", "1", SetBeforeTorch("0").to_json())]
     for seen in ({"now": "0"}, {"now": "0", "at_torch": "1"}):
         (later,) = changed(given, TORCH_SHOW_CPP_STACKTRACES=seen)
         assert (later.holds, later.verified) == (True, False)
-        assert later.seen == "the program itself changed it to 0, and nothing tells which value was read"
+        assert later.seen == ChangedByProgram("0").to_json()
+        assert shown(later.seen) == ChangedByProgram("0")
     (set_back,) = changed(given, TORCH_SHOW_CPP_STACKTRACES={"now": "1", "at_torch": "0"})
     assert not set_back.verified
     # numpy may have brought an MKL, which read it before torch was imported

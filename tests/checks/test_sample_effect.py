@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from envkit.checks.effect_messages import Cpus, InheritedCpus, OwnCpus, ThreadsOnOneCpu
 from envkit.checks.sample_effect import check_sample, judged, most_cpus
 from envkit.profiles.environment import Environment
 
@@ -28,14 +29,14 @@ def failing(document, given, cpus=4):
 def test_a_process_that_inherits_one_cpu_fails():
     assert most_cpus([PARENT["evidence"], process("0", {"0": 1})["evidence"]]) == 4
     assert failing(process("0", {"0": 1}), BOUND) == {
-        "threads.started_on": ("4 CPUs", "1, inherited from a thread that was bound")
+        "threads.started_on": (Cpus(4).to_json(), InheritedCpus(1).to_json())
     }
     assert failing(PARENT, BOUND) == {}
 
 
 def test_several_threads_on_one_cpu_fail():
     assert failing(process("0,1,2,3", {"2": 4}), BOUND) == {
-        "threads.masks": ("CPUs of their own", "4 threads on CPU 2")
+        "threads.masks": (OwnCpus().to_json(), ThreadsOnOneCpu(4, "2").to_json())
     }
 
 
@@ -69,3 +70,10 @@ def test_a_library_of_the_caller_s_that_is_kept_must_be_mapped(seen, missing):
     # one that the command itself preloads is its own affair
     sample |= {"other_processes": []}
     assert all(one.holds for one in check_sample(environment(), sample, {}))
+
+
+def test_of_many_processes_that_fail_alike_the_first_are_named():
+    others = [process("0", {"0": 1}, pid=pid) for pid in range(7, 11)]
+    sample = {**PARENT, "other_processes": others, "stderr": ""}
+    failed = [one.key for one in check_sample(environment(**BOUND), sample, {}) if one.key.startswith("threads.")]
+    assert failed == ["threads.started_on (processes 7, 8, 9…: python 7.py)"]

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from envkit.checks import steady_process
+from envkit.checks.process_messages import EndedWhileWatched, NoSuchProcess, ProcessOfOther, ProcessWithoutTorch
 from envkit.checks.steady_process import Look, increase, look, watch
 from envkit.common.errors import InputError
 from envkit.engines import owner
@@ -93,23 +94,27 @@ def test_one_that_ends_at_once(begun, any_program, monkeypatch):
 
     monkeypatch.setattr(steady_process, "look", look_and_end_it)
     monkeypatch.setattr(steady_process, "SHORTEST_S", 600.0)  # a slow machine may take seconds between two looks
-    said = rf"--pid {process.pid}: it ended after \d+\.\d s of watching: too short to see much"
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError) as error:
         watch(process.pid, 1000.0)
+    assert isinstance(error.value.message, EndedWhileWatched)
+    assert error.value.message.pid == process.pid
+    assert 0 < error.value.message.seconds < 600
     assert len(looks) > 2
 
 
 def test_one_that_is_not_there():
     with subprocess.Popen(["true"]) as process:
         process.wait()
-    with pytest.raises(InputError, match=f"^--pid {process.pid}: there is no such process$"):
+    with pytest.raises(InputError) as error:
         watch(process.pid, 1.0)
+    assert error.value.message == NoSuchProcess(process.pid)
 
 
 def test_one_that_does_not_train(begun):
     pid = begun(SLEEPS).pid
-    with pytest.raises(InputError, match=f"^--pid {pid}: has not loaded PyTorch; give the process that trains$"):
+    with pytest.raises(InputError) as error:
         watch(pid, 1.0)
+    assert error.value.message == ProcessWithoutTorch(pid)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
@@ -122,7 +127,7 @@ def test_another_users(begun):
         try:
             watch(pid, 1.0)
         except InputError as error:
-            os._exit(0 if str(error).endswith(f"(/proc/{pid}/maps): run this as that user") else 1)
+            os._exit(0 if error.message == ProcessOfOther(pid) else 1)
         os._exit(2)
     ended = until(lambda: (seen := os.waitpid(child, os.WNOHANG)) != (0, 0) and seen)
     assert os.waitstatus_to_exitcode(ended[1]) == 0

@@ -6,9 +6,21 @@ import subprocess
 import sys
 
 import pytest
+from envkit.checks.finding_messages import Unmet
+from envkit.checks.process_messages import (
+    InEffectAsFarAsVerified,
+    InEffectHere,
+    NotInEffectHere,
+    NotVerified,
+    SetAfterStart,
+    SetAfterTorch,
+    SetBesides,
+    SetHere,
+)
 from envkit.checks.this_process import _at_torch, check, judge
 from envkit.profiles.environment import Environment
 from envkit.profiles.formats.python import BEFORE_TORCH
+from envkit.rendering import text
 
 from tests.conftest import PROJECT
 
@@ -30,24 +42,21 @@ def judged(variables, started=None, now=None, expect=None, sensitive=None, **ope
 def test_what_the_process_was_started_with():
     holds, lines = judged(THREADS, started=THREADS, expect={"openmp.runtime": "gnu"}, max_threads=3)
     assert holds
-    assert lines == ["mine is in effect in this process (checked: openmp.runtime, 1 variable)"]
+    assert lines == [InEffectHere("mine", ("openmp.runtime",), 1)]
+    assert text(lines[0]) == "mine is in effect in this process (checked: openmp.runtime, 1 variable)"
 
 
 def test_what_was_set_in_time_as_the_library_says():
     holds, (line,) = judged(THREADS, max_threads=3)
-    assert (holds, line.startswith("mine is in effect in this process")) == (True, True)
+    assert (holds, line) == (True, InEffectHere("mine", (), 1))
 
 
 def test_what_was_set_too_late_as_the_library_says():
     """Also where the profile expects in words what shows it."""
-    fix = "restart the kernel, and set it before anything imports torch"
-    said = f"  set too late, after torch was imported: {{}}; {fix}"
-    assert judged(THREADS) == (
-        False, ["mine is NOT in effect in this process", said.format("OMP_NUM_THREADS")],
-    )  # fmt: skip
+    assert judged(THREADS) == (False, [NotInEffectHere("mine"), SetAfterTorch(("OMP_NUM_THREADS",))])
     holds, lines = judged({"OMP_PROC_BIND": "close"}, expect={"openmp.proc_bind": "close"}, proc_bind="false")
     assert (holds, lines[1:]) == (
-        False, ["  openmp.proc_bind: expected close, seen false", said.format("OMP_PROC_BIND")],
+        False, [Unmet("openmp.proc_bind", "close", "false"), SetAfterTorch(("OMP_PROC_BIND",))],
     )  # fmt: skip
 
 
@@ -55,26 +64,21 @@ def test_what_was_noted_was_set_before_torch():
     """What the library has is compared all the same: it may have been loaded before torch."""
     noted = {BEFORE_TORCH: "OMP_NUM_THREADS OMP_PLACES"}
     holds, (line,) = judged({"OMP_PLACES": "cores"}, now=noted)
-    assert (holds, line) == (True, "mine is in effect in this process (checked: 1 variable)")
+    assert (holds, line) == (True, InEffectHere("mine", (), 1))
     holds, lines = judged(THREADS, now=noted)
-    assert (holds, lines[1:]) == (False, ["  openmp.max_threads: expected 3, seen 2"])
+    assert (holds, lines[1:]) == (False, [Unmet("openmp.max_threads", "3", "2")])
 
 
 def test_what_nothing_tells():
     holds, lines = judged({"OMP_PLACES": "cores", **THREADS}, max_threads=3)
     assert holds
-    when = "it was set in this process, and nothing tells whether that was before torch was imported"
-    assert lines == [
-        "mine is in effect, as far as it could be verified, in this process (checked: 1 variable)",
-        f"  OMP_PLACES was not verified: {when}",
-    ]
+    assert lines == [InEffectAsFarAsVerified("mine", (), 1), SetHere(("OMP_PLACES",))]
 
 
 @pytest.mark.parametrize("name", ["GLIBC_TUNABLES", "LD_PRELOAD", "MALLOC_CONF", "PYTHONMALLOC"])
 def test_what_is_read_when_a_process_starts(name):
     holds, lines = judged({name: "x"}, now={BEFORE_TORCH: name})
-    fix = "start a kernel that has it (envkit env mine --format jupyter)"
-    assert (holds, lines[1:]) == (False, [f"  set too late, as it is read when a process starts: {name}; {fix}"])
+    assert (holds, lines[1:]) == (False, [SetAfterStart((name,), "mine")])
 
 
 def test_a_runtime_that_does_not_tell_what_it_read():
@@ -82,7 +86,7 @@ def test_a_runtime_that_does_not_tell_what_it_read():
     untold = {"wait_policy": None, "not_verified": {"settings": why, "wait_policy": why}}
     holds, lines = judged({"OMP_WAIT_POLICY": "passive"}, expect={"openmp.wait_policy": "passive"}, **untold)
     assert (holds, len(lines)) == (True, 3)
-    assert lines[1] == f"  openmp.wait_policy was not verified: {why}"
+    assert lines[1] == NotVerified("openmp.wait_policy", why)
 
 
 @pytest.mark.parametrize(
@@ -100,21 +104,21 @@ def test_what_is_known_of_the_moment_when_torch_was_imported(now, at_torch):
 
 def test_a_variable_that_is_not_set_and_one_that_is_another():
     holds, lines = judged(THREADS, now={"OMP_NUM_THREADS": "4"})
-    assert (holds, lines[1:]) == (False, ["  variable OMP_NUM_THREADS: expected 3, seen not set"])
+    assert (holds, lines[1:]) == (False, [Unmet("variable OMP_NUM_THREADS", "3", "not set")])
     holds, lines = judged(THREADS, started={"OMP_NUM_THREADS": "1"}, now={"OMP_NUM_THREADS": "1"}, max_threads=1)
-    assert "  variable OMP_NUM_THREADS: expected 3, seen 1" in lines
+    assert Unmet("variable OMP_NUM_THREADS", "3", "1") in lines
 
 
 def test_one_that_no_library_reads_is_compared_as_it_is_now():
     assert judged({"TEXT": "a"})[0]
     holds, lines = judged({"TEXT": "a"}, now={"TEXT": "b"})
-    assert (holds, lines[1:]) == (False, ["  variable TEXT: expected a, seen b"])
+    assert (holds, lines[1:]) == (False, [Unmet("variable TEXT", "a", "b")])
 
 
 def test_what_is_set_besides_is_named():
     """But for what only says where things are."""
     holds, lines = judged({}, sensitive={"MKL_CBWR": "AVX2", "CUDA_VISIBLE_DEVICES": "0"})
-    assert (holds, lines[1:]) == (True, ["set besides, and can change the outcome too: MKL_CBWR=AVX2"])
+    assert (holds, lines[1:]) == (True, [SetBesides(("MKL_CBWR=AVX2",))])
 
 
 @pytest.fixture

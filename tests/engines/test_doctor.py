@@ -114,7 +114,7 @@ def test_a_profile_that_asks_for_too_many_threads(cli, write_profile):
     result = cli("doctor", write_profile("mine", "env:\n  OMP_NUM_THREADS: ${usable_cpus + 1}\n"), "--json")
     assert result.returncode == 1, result
     findings = json.loads(result.stdout)
-    assert all(finding.keys() == {"code", "severity", "seen", "why", "fix"} for finding in findings)
+    assert all(finding.keys() == {"code", "severity", "seen", "why", "fix", "message"} for finding in findings)
     # with MKL, PyTorch has no more threads than cores whatever it was told: then the variable is not in effect
     assert (findings[0]["code"], findings[0]["severity"]) in {("too-many-threads", "stop"), ("not-in-effect", "stop")}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Any
 
 from envkit.advice.symptoms import of_sample
@@ -13,16 +13,18 @@ from envkit.bench.blocks import samples
 from envkit.bench.plan import Plan
 from envkit.bench.record import Event
 from envkit.checks.doctor import diagnose_process
-from envkit.checks.doctor.finding import Situation
+from envkit.checks.doctor.finding import Finding, Situation
+from envkit.common.messages import About
 from envkit.profiles.environment import Environment
 from envkit.profiles.resolve import of_rank
 
 
 def findings(
     events: Sequence[Event], plan: Plan, engines: dict[str, Any], environments: dict[str, Environment]
-) -> list[dict[str, str]]:
+) -> list[Finding]:
     """Return what the samples of each arm show to be wrong."""
-    found, printed = [], []
+    found: list[Finding] = []
+    printed: list[Printed] = []
     for arm in plan.arms:
         own = samples(events, arm)
         if own:
@@ -37,5 +39,5 @@ def findings(
                 symptoms=symptoms if seen else None,
             )  # fmt: skip
             wrong = [*diagnose_process(situation), *metric_readings(own)]
-            found += [{**asdict(one), "seen": f"{arm.name}: {one.seen}"} for one in wrong]
-    return found + [asdict(one) for one in unrelated_complaints(printed)]
+            found += [replace(one, seen=About(arm.name, one.seen)) for one in wrong]
+    return found + unrelated_complaints(printed)

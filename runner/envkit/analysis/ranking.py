@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from envkit.analysis.summary import Comparison, Summary
+from envkit.checks.doctor.finding import Finding
+from envkit.checks.messages import MoreAlike
 from envkit.stats.verdict import Verdict
 
 # What a verdict is for the user, where it is not plain.
@@ -58,12 +61,13 @@ def weight_of(comparison: Comparison) -> str:
     return WEIGHTS.get(comparison.verdict, "plain") if comparison.load is None else "plain"
 
 
-def findings(summary: Summary) -> list[dict[str, str]]:
-    """The findings; of many profiles, each kind once."""
+def findings(summary: Summary) -> list[Finding]:
+    """Return the findings; of many profiles, each kind once."""
     if not many(summary) and not summary.plan.across:
         return summary.findings
-    by_kind: dict[str, list[dict[str, str]]] = {}
+    by_kind: dict[str, list[Finding]] = {}
     for finding in summary.findings:
-        by_kind.setdefault(finding["code"], []).append(finding)
-    more = {code: f" (and {len(alike) - 1} more like this)" if alike[1:] else "" for code, alike in by_kind.items()}
-    return [{**alike[0], "seen": alike[0]["seen"] + more[code]} for code, alike in by_kind.items()]
+        by_kind.setdefault(finding.code, []).append(finding)
+    return [
+        replace(first, seen=MoreAlike(first.seen, len(alike))) if alike else first for first, *alike in by_kind.values()
+    ]

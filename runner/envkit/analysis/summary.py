@@ -36,6 +36,7 @@ from envkit.bench.events import SampleEvent
 from envkit.bench.measure import ENDED, FAILED, PRECISE
 from envkit.bench.plan import Arm, Plan
 from envkit.bench.record import Event
+from envkit.checks.doctor.finding import Finding
 from envkit.checks.effect import Check
 from envkit.checks.sample_effect import checks_of, set_by_the_command
 from envkit.profiles.environment import Environment
@@ -138,7 +139,7 @@ class Summary:
     reference_drift: Drift | None  # how the reference's own time changed
     seconds_per_block: float  # with the starts of the workers
     calibration: dict[str, Any] | None  # what the baseline against itself showed
-    findings: list[dict[str, str]]
+    findings: list[Finding]
     failures: list[Event]
     removed_variables: list[str]
     allowed_variables: list[str]
@@ -188,7 +189,7 @@ class Summary:
             ],
             "synthetic_data": self.synthetic,
             "data_source": self.data_source,
-            "findings": self.findings,
+            "findings": [one.to_json() for one in self.findings],
             "scaling": [finite(asdict(one)) for one in self.scaling],
             "instances": [finite(one.to_json()) for one in self.instances],
             "gpus": [asdict(one) for one in self.gpus],
@@ -252,7 +253,10 @@ def summarise(events: Sequence[Event]) -> Summary:
         reference_drift=drift([basic.fmean(steps) for steps in timed_steps(events, plan.reference)]),
         seconds_per_block=_seconds_per_block(events),
         calibration=run["calibration"],
-        findings=[*run["findings"], *findings(events, plan, run["engines"], environments)],
+        findings=[
+            *map(Finding.of_json, run["findings"]),
+            *findings(events, plan, run["engines"], environments),
+        ],
         failures=[event for event in events if event["event"] == "failure"],
         removed_variables=[*run["removed_variables"]],
         allowed_variables=[*kept],

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from envkit.checks import complaints
+from envkit.checks.effect_messages import (
+    ChangedByProgram,
+    Ignored,
+    IgnoredByAll,
+    IgnoredByUnknown,
+    NoComplaint,
+    NoSuchSetting,
+    NotAskedFor,
+    ReadBy,
+    ReadByGlibcMalloc,
+    RemovedByProgram,
+    SeenFromOutside,
+    SetBeforeTorch,
+    SetByProgram,
+)
+from envkit.messages import Message, from_json
 from envkit.profiles import catalogue
 from envkit.profiles.catalogue import Variable
 from envkit.profiles.environment import Environment
@@ -23,7 +39,6 @@ OWN_WORDS = {"openmp.wait_policy"}
 NOT_SEEN = "not seen"
 # What an allocator that was seen from outside does, which only the process itself could tell.
 OF_MEMORY = ("malloc.settings.", "memory.")
-INSIDE_ONLY = "it was seen from outside only"
 # Allocators under which nothing reads what is for glibc's own.
 OTHER_ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc")
 # Libraries that read variables only where they are the one that runs.
@@ -36,10 +51,10 @@ LISTS_ALL = "mimalloc"
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was expected, and what was seen in its place.
+    """One thing that was expected, and what was seen in its place: a value, or a message as JSON.
 
-    It is not ``verified`` where the worker says that it can't tell, and ``seen`` is then why. That is no proof that it
-    was otherwise, so it ``holds`` all the same; reports say of it that it was not verified.
+    It is not ``verified`` if the worker can't tell. ``seen`` is then the reason. That does not prove that something
+    else happened, so the check ``holds``, and reports say that it was not verified.
     """
 
     key: str
@@ -52,8 +67,13 @@ class Check:
         return not self.verified or _same(self.expected, self.seen)
 
 
+def shown(value: Any) -> Message | str:
+    """Return what a check expects or has seen as a field of a message. A check has a message as JSON."""
+    return from_json(value) if isinstance(value, dict) else str(value)
+
+
 def _same(expected: Any, seen: Any) -> bool:
-    """Equal, whereby runtimes' texts may differ in case (``CLOSE``), but 1 is not True."""
+    """Return whether two values are equal. Runtimes' texts may differ in case (``CLOSE``), but 1 is not True."""
     if isinstance(expected, str) and isinstance(seen, str):
         return expected.lower() == seen.lower()
     return type(expected) is type(seen) and bool(expected == seen)
@@ -71,7 +91,7 @@ def check(
     """
     preloaded = evidence["variables"].get("preloaded", {})
     checks = [
-        Check(f"preload.{library}", "mapped", preloaded.get(path, "not asked for"))
+        Check(f"preload.{library}", "mapped", preloaded.get(path, NotAskedFor().to_json()))
         for library, path in environment.preload.items()
     ]
     # a user's own command that left no evidence was seen from outside only
@@ -95,7 +115,7 @@ def check(
             checks, variables = (_by_the_program(name, seen, one, environment) for one in (checks, variables))
             variables += _nobody_tells(name, seen, environment, evidence)
     lines = [line for line in complaints.complaints(printed) if not _is_unrelated(line, environment, evidence)]
-    variables += [Check("stderr", "no complaint of a library", line) for line in lines]
+    variables += [Check("stderr", NoComplaint().to_json(), line) for line in lines]
     return checks + [variable for variable in variables if not (variable.holds and variable.verified)]
 
 
@@ -108,13 +128,15 @@ def changed(environment: Environment, evidence: Mapping[str, Any]) -> dict[str, 
 def _by_the_program(
     name: str, seen: Mapping[str, str | None], checks: Iterable[Check], environment: Environment
 ) -> list[Check]:
-    """The ``checks``; those that fail by what the program made of the variable ``name`` say so."""
+    """Return the ``checks``; those that fail by what the program made of the variable ``name`` say so."""
     keys, value = set_by(name, environment.variables[name]), seen.get("at_torch", seen["now"])
-    did = f"removed {name}" if value is None else f"set {name}={value}"
-    return [
-        replace(one, seen=f"{one.seen}, as the program itself {did}") if one.key in keys and not one.holds else one
-        for one in checks
-    ]
+
+    def blamed(one: Check) -> Check:
+        was = shown(one.seen)
+        why = RemovedByProgram(was, name) if value is None else SetByProgram(was, name, value)
+        return replace(one, seen=why.to_json())
+
+    return [blamed(one) if one.key in keys and not one.holds else one for one in checks]
 
 
 def set_by(name: str, value: str) -> list[str]:
@@ -140,7 +162,7 @@ def readings(name: str, environment: Environment, evidence: Mapping[str, Any]) -
 def _nobody_tells(
     name: str, seen: Mapping[str, str | None], environment: Environment, evidence: Mapping[str, Any]
 ) -> Iterator[Check]:
-    """What is to be said of a variable that the program changed, where the library that reads it says nothing.
+    """Yield a check of a variable that the program changed, if the library that reads it says nothing.
 
     A part of PyTorch has read it when torch was imported, or later; others may have read it before.
     """
@@ -153,12 +175,9 @@ def _nobody_tells(
     key, variable = f"variable {name}", catalogue.load().get(name)
     is_torchs = variable is not None and variable.read_by.keys() <= OF_TORCH
     if is_torchs and value not in (seen.get("at_torch", value), seen["now"]):
-        yield Check(
-            key, value, f"{_or_not_set(seen['at_torch'])}, as the program itself set it before it imported torch"
-        )
+        yield Check(key, value, SetBeforeTorch(_or_not_set(seen["at_torch"])).to_json())
     else:
-        why = f"the program itself changed it to {_or_not_set(seen['now'])}, and nothing tells which value was read"
-        yield Check(key, value, why, verified=False)
+        yield Check(key, value, ChangedByProgram(_or_not_set(seen["now"])).to_json(), verified=False)
 
 
 def _or_not_set(value: str | None) -> str:
@@ -166,27 +185,27 @@ def _or_not_set(value: str | None) -> str:
 
 
 def _expectation(key: str, expected: Any, evidence: Mapping[str, Any], missing: str | None) -> Check:
-    """What was seen of an expectation; ``missing`` where nothing was, or the worker's reason why it could not tell."""
+    """Return what was seen of an expectation; ``missing`` if nothing was, or why the worker could not tell."""
     seen = look_up(evidence, key)
     if seen is not None:
         return Check(key, expected, seen)
     why = _why_not(evidence, key)
     if why is None and missing is not None and look_up(evidence, "malloc.allocator") and key.startswith(OF_MEMORY):
-        why = INSIDE_ONLY
+        why = SeenFromOutside().to_json()
     return Check(key, expected, missing) if why is None else Check(key, expected, why, verified=False)
 
 
-def _why_not(evidence: Mapping[str, Any], key: str) -> str | None:
-    """The worker's reason why it could not tell what is under ``key``, or all settings among which that is."""
+def _why_not(evidence: Mapping[str, Any], key: str) -> dict[str, Any] | str | None:
+    """Return the worker's reason why it could not tell ``key``, or all settings among which that is."""
     probe, _, name = key.partition(".")
-    reasons: Mapping[str, str] = (evidence.get(probe) or {}).get(NOT_VERIFIED) or {}
+    reasons: Mapping[str, Any] = (evidence.get(probe) or {}).get(NOT_VERIFIED) or {}
     return reasons.get(name) or reasons.get(name.partition(".")[0])
 
 
 def _implied(
     expect: Mapping[str, Any], given: Iterable[tuple[str, str]], evidence: Mapping[str, Any]
 ) -> Iterator[Check]:
-    """What a profile need not expect in words: a library that reads each variable runs, and it has the value given."""
+    """Yield what a profile need not expect: a library that reads each variable runs, and has the value given."""
     allocator, runs = look_up(evidence, "malloc.allocator"), _running(evidence)
     for name, value in sorted(given):
         variable = catalogue.load().get(name)
@@ -194,15 +213,22 @@ def _implied(
             continue
         if variable.read_by.keys() <= ONE_RUNS and not runs & variable.read_by.keys():
             kind = {*RUNTIMES.values()} if variable.read_by.keys() <= {*RUNTIMES.values()} else {*runs}
-            active = " and ".join(sorted(runs & kind)) or "no known library"
-            yield Check(f"variable {name}", f"read by {' or '.join(variable.read_by)}", f"ignored: {active} runs")
+            readers = ReadBy(tuple(variable.read_by))
+            yield Check(f"variable {name}", readers.to_json(), _ignored(sorted(runs & kind)).to_json())
         if _is_for_glibcs_malloc(variable, value) and allocator in OTHER_ALLOCATORS:
-            yield Check(f"variable {name}", "read by glibc's malloc", f"ignored: {allocator} runs")
+            yield Check(f"variable {name}", ReadByGlibcMalloc().to_json(), Ignored(allocator).to_json())
         yield from (one for one in told(variable, value, evidence) if one.key not in expect)
 
 
+def _ignored(running: Sequence[str]) -> Message:
+    """Return that these libraries run, and read something else."""
+    if len(running) > 1:
+        return IgnoredByAll(tuple(running))
+    return Ignored(running[0]) if running else IgnoredByUnknown()
+
+
 def told(variable: Variable, value: str, evidence: Mapping[str, Any]) -> Iterator[Check]:
-    """What a library says of the settings that a variable with this ``value`` makes; nothing where nothing is seen."""
+    """Yield what a library says of the settings that a variable with this ``value`` makes."""
     if variable.verified_by is None:
         return
     for key, kind, text in catalogue.settings(variable, value):
@@ -212,7 +238,7 @@ def told(variable: Variable, value: str, evidence: Mapping[str, Any]) -> Iterato
         if wanted is not None and type(seen) is type(wanted):
             yield Check(at, wanted, seen)
         elif seen is None and _is_of_another_version(variable, evidence):
-            yield Check(at, text, "no setting of this version")
+            yield Check(at, text, NoSuchSetting().to_json())
 
 
 def _is_for_glibcs_malloc(variable: Variable, value: str) -> bool:

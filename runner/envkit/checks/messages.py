@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message
+from envkit.messages import Message, Severity
 
 _RAISE = "raise it (ulimit -u, TasksMax of systemd, --pids-limit of a container)"
 
@@ -23,8 +23,8 @@ class Spoils(Message):
     code = "checks.spoils"
     template = "{seen}: {why}"
 
-    seen: str
-    why: str
+    seen: Message | str
+    why: Message | str
 
 
 class Worthless(Message):
@@ -35,7 +35,40 @@ class Worthless(Message):
 
     profile: str
     reason: Spoils
-    fix: str
+    fix: Message | str
+
+
+class NotInEffect(Message):
+    """A setting of a profile did not take effect in a sample."""
+
+    code = "checks.not-in-effect"
+    template = "{profile} was not in effect: {unmet}"
+
+    profile: str
+    unmet: Message
+
+
+class MoreAlike(Message):
+    """A finding stands for ``more`` others like it."""
+
+    code = "checks.more-alike"
+    severity = Severity.NOTE
+    template = "{seen} (and {more} more like this)"
+
+    seen: Message | str
+    more: int
+
+
+class WithFix(Message):
+    """A finding of doctor's in one line."""
+
+    code = "checks.with-fix"
+    severity = Severity.NOTE
+    template = "{seen}: {why}; {fix}"
+
+    seen: Message | str
+    why: Message | str
+    fix: Message | str
 
 
 class ProcessLimitElsewhere(Message):

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from envkit.checks.doctor import diagnose
 from envkit.checks.doctor.finding import Finding, Situation
 from envkit.checks.messages import Spoils, Worthless
 from envkit.common.errors import InputError
+from envkit.messages import Message
 from envkit.profiles.environment import Environment
 
 
 def preflight(environments: Sequence[tuple[Environment, Mapping[str, Any]]], force: bool) -> list[dict[str, Any]]:
-    """The findings, as plain data, for each Environment and the inspection of the image that it is for.
+    """Return the findings, as plain data, for each Environment and the inspection of the image that it is for.
 
     What else the machine does is not looked at here: each sample tells what others used while it was measured.
 
     Raises InputError for the first finding that makes the measurement worthless, unless ``force``.
     """
-    found: dict[tuple[str, str], Finding] = {}
+    found: dict[tuple[str, Message | str], Finding] = {}
     for environment, inspection in environments:
         situation = Situation(
             inspection["facts"], inspection["fingerprint"], environment, libraries=inspection["libraries"],
@@ -30,4 +30,4 @@ def preflight(environments: Sequence[tuple[Environment, Mapping[str, Any]]], for
             if finding.severity == "stop" and not force:
                 raise InputError(Worthless(environment.profile, Spoils(finding.seen, finding.why), finding.fix))
             found[finding.code, finding.seen] = finding
-    return [asdict(finding) for finding in found.values()]
+    return [finding.to_json() for finding in found.values()]

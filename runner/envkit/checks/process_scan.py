@@ -11,6 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from envkit.checks.process_messages import (
+    HadVariables,
+    NoneHad,
+    NoProcessSeen,
+    NotMapped,
+    OfProcess,
+    OtherValue,
+    SomeLacked,
+)
+from envkit.messages import Message
 from envkit.worker.initial_environment import Block, block_of
 from envkit.worker.performance_variables import PRELOAD, adds_to
 from envkit.worker.user_command import lost_hook
@@ -21,7 +31,7 @@ LONGEST_COMMAND = 60
 
 
 def moments() -> Iterator[float]:
-    """When to look, in seconds after the start."""
+    """Yield when to look, in seconds after the start."""
     yield from MOMENTS_S
     last = MOMENTS_S[-1]
     while True:
@@ -41,17 +51,17 @@ class Seen:
         self.block = block
         self._mapped = mapped
 
-    def wrong(self, environment: Mapping[str, Any]) -> list[str]:
-        """What of an environment (as JSON) it was not given, one text each; the evidence hook is in PYTHONPATH too."""
+    def wrong(self, environment: Mapping[str, Any]) -> list[Message]:
+        """Return what of an environment (as JSON) it was not given; the evidence hook is in PYTHONPATH too."""
         variables = self.block.variables()
-        missing = [
-            f"{library} is not mapped"
+        missing: list[Message] = [
+            NotMapped(library)
             for library, path in environment["preload"].items()
             if os.path.realpath(path) not in self._mapped
         ]
         given = [(name, value, variables.get(name, "not set")) for name, value in environment["variables"].items()]
         return missing + [
-            f"{name} is {seen}, not {value}"
+            OtherValue(name, seen, value)
             for name, value, seen in given
             if seen != value and name != "PYTHONPATH" and not (name == PRELOAD and adds_to(seen, value))
         ]
@@ -92,31 +102,24 @@ def _has_begun(mapped: frozenset[str]) -> bool:
     return any(name.startswith(("libc.so", "libc-2.", "ld-musl")) for name in names) if loaded else bool(names)
 
 
-def verdict(environment: Mapping[str, Any], seen: Mapping[int, Seen]) -> tuple[bool | None, list[str]]:
-    """Whether the processes had the environment, as far as can be seen, and what to tell the user; None: not known.
+def verdict(environment: Mapping[str, Any], seen: Mapping[int, Seen]) -> tuple[bool | None, list[Message]]:
+    """Return whether the processes had the environment, as far as can be seen, and what to tell the user.
 
-    Where only some had it nobody knows which of them trained: a shell may have had it and its child not.
+    None is not known: if only some had it nobody knows which of them trained. A shell may have had it and its child
+    not.
     """
     name = environment["profile"]
     if not seen:
-        return None, [f"{name}: can't be checked: no Python process with torch ended in it, and none could be watched"]
+        return None, [NoProcessSeen(name)]
     wrong = {pid: one.wrong(environment) for pid, one in seen.items()}
     good = sum(not found for found in wrong.values())
     if good == len(seen):
-        had = f"{good} of {processes(len(seen))} had its variables" + (" and preloads" * bool(environment["preload"]))
         # what it expects beyond these, of an OpenMP runtime for example, is not known
-        return None if environment["expect"] else True, [
-            f"{name}: no Python process with torch ended in it; seen from outside, {had} (nothing more can be seen)"
-        ]
-    if good:
-        lines = [
-            f"{name}: not known whether it was in effect: no Python process with torch ended in it; seen from outside, "
-            f"{len(seen) - good} of {processes(len(seen))} did not have all of it"
-        ]
-    else:
-        lines = [f"{name} was NOT in effect, as far as can be seen from outside"]
+        had = HadVariables(name, good, len(seen), tuple(environment["preload"]))
+        return None if environment["expect"] else True, [had]
+    lines: list[Message] = [SomeLacked(name, len(seen) - good, len(seen)) if good else NoneHad(name)]
     for pid, found in wrong.items():
-        lines += [f"  {text} (process {pid}: {shorter(seen[pid].argv)})" for text in found]
+        lines += [OfProcess(problem, pid, shorter(seen[pid].argv)) for problem in found]
     return None if good else False, lines
 
 
@@ -130,6 +133,6 @@ def processes(count: int) -> str:
 
 
 def shorter(argv: Sequence[str]) -> str:
-    """A command line, cut where it is long."""
+    """Return a command line, cut if it is long."""
     text = " ".join(" ".join(argv).split())
     return text if len(text) <= LONGEST_COMMAND else f"{text[: LONGEST_COMMAND - 1]}…"

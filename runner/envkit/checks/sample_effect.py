@@ -8,6 +8,7 @@ from typing import Any
 
 from envkit.checks import effect
 from envkit.checks.effect import Check, changed, check
+from envkit.checks.effect_messages import Cpus, InheritedCpus, OwnCpus, ThreadsOnOneCpu, Together
 from envkit.checks.process_scan import shorter
 from envkit.profiles.environment import Environment
 from envkit.worker.host import expand_cpu_list
@@ -22,6 +23,8 @@ from envkit.worker.performance_variables import (
 
 # What only a process that computes on a GPU can show.
 ON_GPUS = ("gpu.", "nccl.")
+# Processes that one check names.
+NAMED = 3
 # What binds threads to CPUs.
 BINDING = {"GOMP_CPU_AFFINITY", "KMP_AFFINITY", "OMP_PROC_BIND", "OMP_PLACES"}
 
@@ -110,18 +113,19 @@ def _started_on(evidence: Mapping[str, Any]) -> set[int]:
 
 
 def _placed(environment: Environment, evidence: Mapping[str, Any], cpus: int) -> Iterator[Check]:
-    """What is wrong with the CPUs that a process has, where the profile binds threads: a runtime that binds the thread
-    which starts another process has that inherit a single CPU.
+    """Yield what is wrong with the CPUs that a process has, if the profile binds threads.
+
+    A runtime that binds the thread which starts another process has that inherit a single CPU.
     """
     started, masks = _started_on(evidence), (evidence.get("threads") or {}).get("masks") or {}
     if not environment.variables.keys() & BINDING or not started:
         return
     if len(started) < cpus:
-        yield Check("threads.started_on", f"{cpus} CPUs", f"{len(started)}, inherited from a thread that was bound")
+        yield Check("threads.started_on", Cpus(cpus).to_json(), InheritedCpus(len(started)).to_json())
     elif len(masks) == 1 and cpus > 1:
         (mask, threads), *_ = masks.items()
         if threads > 1 and len(expand_cpu_list(mask)) == 1:
-            yield Check("threads.masks", "CPUs of their own", f"{threads} threads on CPU {mask}")
+            yield Check("threads.masks", OwnCpus().to_json(), ThreadsOnOneCpu(threads, mask).to_json())
 
 
 def any_on_gpus(evidence: Iterable[Mapping[str, Any]]) -> bool:
@@ -172,11 +176,11 @@ def set_by_the_command(environment: Environment, sample: Mapping[str, Any], kept
 
 
 def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:
-    """``effect.check`` of a sample as it is recorded; of a user's own command what fails in its other processes too.
+    """Return ``effect.check`` of a sample as it is recorded; of a user's command what fails in its other processes too.
 
-    Where the same fails in several of these, or can't be verified in them, the first is named. All of them may have
-    variables that the command set for them. Of ranks, and of instances, each is checked, and whether it has CPUs, and
-    a GPU, of its own. Where the user kept LD_PRELOAD, a profile that preloads adds to it.
+    If the same fails in several of these, or can't be verified in them, all are named, up to ``NAMED``. All of them
+    may have variables that the command set for them. Each rank and each instance is checked, and whether it has CPUs
+    and a GPU of its own. If the user kept LD_PRELOAD, a profile that preloads adds to it.
     """
     environment = replace(environment, variables=preloading(environment.variables, kept))
     for kind in ("rank", "instance"):
@@ -196,10 +200,11 @@ def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapp
         for one in observed.checks:
             if not (one.holds and one.verified):
                 failures.setdefault((one.key, str(one.seen) if one.verified else ""), []).append((observed, one))
-    for (observed, one), *more in failures.values():
-        alike = f", and {len(more)} more" if more else ""
-        where = f"process {observed.pid}: {shorter(observed.argv)}{alike}"
-        checks.append(replace(one, key=f"{one.key} ({where})"))
+    for alike in failures.values():
+        observed, one = alike[0]
+        numbers = ", ".join(str(other.pid) for other, _ in alike[:NAMED]) + "…" * (len(alike) > NAMED)
+        kind = "process" if len(alike) == 1 else "processes"
+        checks.append(replace(one, key=f"{one.key} ({kind} {numbers}: {shorter(observed.argv)})"))
     return checks
 
 
@@ -231,9 +236,9 @@ def _check_each(kind: str, environment: Environment, sample: Mapping[str, Any], 
     for one in each:
         where = f"({kind} {one[kind]} on {one['node']})"
         found += [replace(failed, key=f"{failed.key} {where}") for failed in failing[one[kind]]]
-    found.append(Check(f"CPUs of {kind}s", "apart", _together(each, kind, "CPU", _cpus) or "apart"))
+    found.append(Check(f"{kind}s.cpus", "apart", _together(each, kind, "CPU", _cpus) or "apart"))
     if any(map(_gpu, each)):
-        found.append(Check(f"GPUs of {kind}s", "apart", _together(each, kind, "GPU", _gpu) or "apart"))
+        found.append(Check(f"{kind}s.gpus", "apart", _together(each, kind, "GPU", _gpu) or "apart"))
     return found
 
 
@@ -248,8 +253,8 @@ def _together(
     kind: str,
     what: str,
     taken_by: Callable[[Mapping[str, Any]], Sequence[int | str]],
-) -> str | None:
-    """Which two ranks, or instances, of a node may run on the same CPU, or trained on the same GPU.
+) -> dict[str, Any] | None:
+    """Return two ranks, or instances, of a node that may run on the same CPU, or trained on the same GPU.
 
     CPUs are those of their threads when they had trained.
     """
@@ -258,7 +263,7 @@ def _together(
         for one in taken_by(process):
             other = taken.setdefault((process["node"], one), process[kind])
             if other != process[kind]:
-                return f"{kind}s {other} and {process[kind]} on {what} {one} of {process['node']}"
+                return Together(kind, other, process[kind], what, str(one), process["node"]).to_json()
     return None
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from envkit.checks.process_messages import EndedWhileWatched, NoSuchProcess, ProcessOfOther, ProcessWithoutTorch
 from envkit.common.errors import InputError
 from envkit.worker.user_command import process_tree
 
@@ -49,7 +50,7 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
         looks.append(look(pid))
     passed = looks[-1].at_s - looks[0].at_s
     if passed < min(SHORTEST_S, seconds):
-        raise InputError(f"--pid {pid}: it ended after {passed:.1f} s of watching: too short to see much")
+        raise InputError(EndedWhileWatched(pid, passed))
     return increase(looks)
 
 
@@ -90,13 +91,12 @@ def increase(looks: Sequence[Look]) -> dict[str, Any]:
 
 
 def _require(pid: int, seen: Look) -> None:
-    """Raise InputError where a process can't be watched, or neither it nor what it started has PyTorch."""
+    """Raise InputError if a process can't be watched, or neither it nor what it started has PyTorch."""
     try:
         mapped = "".join(Path(f"/proc/{one}/maps").read_text(errors="replace") for one in {pid, *seen.tree.processes})
     except (FileNotFoundError, ProcessLookupError):
-        raise InputError(f"--pid {pid}: there is no such process") from None
+        raise InputError(NoSuchProcess(pid)) from None
     except PermissionError:
-        why = f"it is another user's, or may not be looked at (/proc/{pid}/maps)"
-        raise InputError(f"--pid {pid}: {why}: run this as that user") from None
+        raise InputError(ProcessOfOther(pid)) from None
     if TORCH not in mapped:
-        raise InputError(f"--pid {pid}: has not loaded PyTorch; give the process that trains")
+        raise InputError(ProcessWithoutTorch(pid))

@@ -12,16 +12,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from envkit.checks.effect import readings
+from envkit.checks.effect import readings, shown
+from envkit.checks.finding_messages import Unmet
+from envkit.checks.process_messages import (
+    InEffectAsFarAsVerified,
+    InEffectHere,
+    NoGpuYet,
+    NotInEffectHere,
+    NotVerified,
+    SetAfterStart,
+    SetAfterTorch,
+    SetBesides,
+    SetHere,
+)
 from envkit.checks.sample_effect import ProcessEvidence, judged
 from envkit.common.errors import InputError
+from envkit.messages import Message
 from envkit.profiles import profile
 from envkit.profiles.environment import Environment
 from envkit.profiles.formats.python import BEFORE_TORCH, read_at_start
 from envkit.profiles.preload_links import linked
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import resolve
-from envkit.rendering import text_of
+from envkit.rendering import text, text_of
 from envkit.worker import initial_environment
 from envkit.worker.evidence import collect, openmp, threads
 from envkit.worker.host import expand_cpu_list
@@ -46,17 +59,19 @@ class _SetHere:
 
 
 def check(name: str) -> bool:
-    """Whether the profile is in effect, after saying so. Imports torch where nobody has done so yet."""
+    """Print whether the profile is in effect, and return it. Import torch if nobody has done so yet."""
     try:
         chosen = profile.load(name)
         _work_in_parallel()
         openmp.STARTED_ON = cpus = _started_on()
         environment = _resolved(chosen, cpus)
         initial_environment.AT_TORCH = _at_torch(initial_environment.own(), os.environ)
-        holds, lines = judge(environment, collect(), initial_environment.own(), os.environ)
+        holds, (verdict, *details) = judge(environment, collect(), initial_environment.own(), os.environ)
     except InputError as error:
-        holds, lines = False, [f"envkit: {text_of(error)}"]
-    print(*lines, sep="\n")
+        print(f"envkit: {text_of(error)}")
+        return False
+    of_profile = [f"  {text(one)}" for one in details if not isinstance(one, SetBesides)]
+    print(text(verdict), *of_profile, *(text(one) for one in details if isinstance(one, SetBesides)), sep="\n")
     return holds
 
 
@@ -98,8 +113,8 @@ def _resolved(chosen: Profile, cpus: set[int]) -> Environment:
 
 def judge(
     environment: Environment, evidence: Mapping[str, Any], started: Mapping[str, str], now: Mapping[str, str]
-) -> tuple[bool, list[str]]:
-    """Whether the environment is in effect, and what to tell the user: one line where all is well.
+) -> tuple[bool, list[Message]]:
+    """Return whether the environment is in effect, and what to tell the user: one message if all is well.
 
     ``started`` are the variables that this process was started with, ``now`` those that it has.
     """
@@ -134,32 +149,27 @@ def _set_here(environment: Environment, evidence: Mapping[str, Any], changed: se
     return here
 
 
-def _lines(environment: Environment, observed: ProcessEvidence, here: _SetHere) -> list[str]:
+def _lines(environment: Environment, observed: ProcessEvidence, here: _SetHere) -> list[Message]:
+    """Return the verdict, and what it rests on."""
     name = environment.profile
-    unverified = [f"  {one.key} was not verified: {one.seen}" for one in observed.checks if not one.verified]
+    unverified: list[Message] = [NotVerified(one.key, shown(one.seen)) for one in observed.checks if not one.verified]
     if here.unknown:
-        what = "were not verified: they were" if len(here.unknown) > 1 else "was not verified: it was"
-        when = "set in this process, and nothing tells whether that was before torch was imported"
-        unverified.append(f"  {', '.join(here.unknown)} {what} {when}")
-    beside = [f"set besides, and can change the outcome too: {_listed(observed.own)}"] if observed.own else []
-    wrong = [f"  {one.key}: expected {one.expected}, seen {one.seen}" for one in observed.checks if not one.holds]
+        unverified.append(SetHere(tuple(here.unknown)))
+    own = tuple(f"{variable}={value}" for variable, value in observed.own.items())
+    beside = [SetBesides(own)] if own else []
+    wrong: list[Message] = [
+        Unmet(one.key, shown(one.expected), shown(one.seen)) for one in observed.checks if not one.holds
+    ]
     if wrong and environment.gpus and not observed.evidence.get("gpu"):
-        wrong.append("  nothing was computed on a GPU in this process yet: do that, and check again")
+        wrong.append(NoGpuYet())
     if here.late:
-        fix = "restart the kernel, and set it before anything imports torch"
-        wrong.append(f"  set too late, after torch was imported: {', '.join(here.late)}; {fix}")
+        wrong.append(SetAfterTorch(tuple(here.late)))
     if here.at_start:
-        fix = f"start a kernel that has it (envkit env {name} --format jupyter)"
-        wrong.append(f"  set too late, as it is read when a process starts: {', '.join(here.at_start)}; {fix}")
+        wrong.append(SetAfterStart(tuple(here.at_start), name))
     if wrong:
-        return [f"{name} is NOT in effect in this process", *wrong, *beside]
-    keys = dict.fromkeys(one.key for one in observed.checks if one.verified)
+        return [NotInEffectHere(name), *wrong, *beside]
+    keys = tuple(dict.fromkeys(one.key for one in observed.checks if one.verified))
     # LD_PRELOAD is told as preloads
     variables = len(environment.variables.keys() - {PRELOAD, *here.unknown})
-    checked = ", ".join([*keys, f"{variables} variable{'s' * (variables != 1)}"])
-    how_far = ", as far as it could be verified," if unverified else ""
-    return [f"{name} is in effect{how_far} in this process (checked: {checked})", *unverified, *beside]
-
-
-def _listed(variables: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in variables.items())
+    verdict = InEffectAsFarAsVerified if unverified else InEffectHere
+    return [verdict(name, keys, variables), *unverified, *beside]

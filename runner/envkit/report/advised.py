@@ -12,9 +12,11 @@ from envkit.advice.reasons import Reason
 from envkit.advice.symptoms import CONVOLUTION, MATRIX, MOVING, OTHER, OUTSIDE, RECURRENT, Symptoms
 from envkit.analysis.summary import Summary
 from envkit.checks.doctor.finding import Finding
+from envkit.checks.messages import WithFix
 from envkit.profiles import profile
 from envkit.rendering import text
 from envkit.report import cautions, wording
+from envkit.report.finding_document import finding_document
 from envkit.report.parts import Part, Row, Rows, Table
 from envkit.stats.verdict import Verdict
 
@@ -67,7 +69,7 @@ class Advice:
             "expected": [asdict(one) for one in self.expected],
             "unmeasured": list(self.unmeasured),
             "left_out": dict(self.left_out),
-            "findings": [asdict(one) for one in self.findings],
+            "findings": [finding_document(one) for one in self.findings],
         }
 
 
@@ -94,7 +96,7 @@ def rows(advice: Advice) -> list[Row]:
     if symptoms.cpus < BUSY * advice.usable_cpus and reasons.CROWDED_CPUS not in held:
         seen.append(Row("note", _idle(symptoms)))
     seen += [
-        Row(one.severity, f"{one.seen}: {one.why}; {one.fix}", "bad" if one.severity == "stop" else "plain")
+        Row(one.severity, WithFix(one.seen, one.why, one.fix), "bad" if one.severity == "stop" else "plain")
         for one in advice.findings
     ]
     return seen

@@ -77,8 +77,8 @@ def rows(summary: Summary) -> list[Row]:
         for one in compared:
             found += [messages.OfArm(one.arm, caution) for caution in of(summary, one)]
     said = [Row("Caution", one, "bad" if is_grave(one) else "plain") for one in found]
-    findings = [one for one in ranking.findings(summary) if one["severity"] != "note"]
-    said += [Row("Caution", messages.Finding(one["code"], one["seen"], one["why"])) for one in findings]
+    findings = [one for one in ranking.findings(summary) if one.severity != "note"]
+    said += [Row("Caution", messages.Finding(one.code, one.seen, one.why)) for one in findings]
     return [row if number == 0 else replace(row, label="") for number, row in enumerate(said)]
 
 

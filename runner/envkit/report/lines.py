@@ -73,7 +73,7 @@ def _settings_of_one(summary: Summary, one: Measured) -> Message | None:
     if one.unverified:
         keys = tuple(check.key for check in one.unverified)
         number = len(one.checks) - len(keys)
-        return messages.SomeVerified(number, len(one.checks), keys, str(one.unverified[0].seen))
+        return messages.SomeVerified(number, len(one.checks), keys, wording.shown(one.unverified[0].seen))
     return messages.AllVerified(len(one.checks)) if len(one.checks) > 1 else messages.OneVerified()
 
 

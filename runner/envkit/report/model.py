@@ -32,6 +32,7 @@ from envkit.report import (
     verdict,
     wording,
 )
+from envkit.report.finding_document import finding_document
 from envkit.report.messages import lines as messages
 from envkit.report.parts import Drawing, Fold, Listing, Note, Part, Report, Row, Rows, Section, Table
 
@@ -85,7 +86,10 @@ def to_json(summary: Summary, folder: str) -> dict[str, Any]:
     rows = [row for section in report.sections for part in section.parts if isinstance(part, Rows) for row in part.rows]
     told = [{"label": row.label, **row.text.to_json()} for row in rows if isinstance(row.text, Message)]
     verdicts = {one.arm: verdict.of(summary, one).to_json() for one in summary.comparisons}
-    return {**summary.to_json(), "headline": headline(summary), "verdicts": verdicts, "messages": told}
+    found = [finding_document(one) for one in summary.findings]
+    return {
+        **summary.to_json(), "findings": found, "headline": headline(summary), "verdicts": verdicts, "messages": told,
+    }  # fmt: skip
 
 
 def headline(summary: Summary) -> dict[str, Any]:
@@ -258,8 +262,8 @@ def _findings(run: Run) -> Section | None:
     """Make the section of what doctor found on the machine and in the workers."""
     rows = []
     for one in run.summary.findings if run.wide else ranking.findings(run.summary):
-        rows.append(Row(one["severity"], one["seen"], "plain" if one["severity"] == "note" else "bad"))
-        rows += [Row("", one["why"]), Row("", f"Fix: {one['fix']}", whole=True)]
+        rows.append(Row(one.severity, one.seen, "plain" if one.severity == "note" else "bad"))
+        rows += [Row("", one.why), Row("", f"Fix: {text(one.fix)}", whole=True)]
     nothing = None if rows else Note("No finding.")
     return _section("findings", "Findings", Rows(rows, bold=run.page), nothing)
 

@@ -74,7 +74,7 @@ def test_ranks_that_exchanged_by_another_backend_are_a_failure(on_ranks):
 def test_ranks_on_one_gpu_are_not_in_effect(on_ranks, cli, run_folder):
     result = on_ranks(of_rank=uuids("GPU-1", "GPU-1"))
     assert result.returncode == 1
-    assert "GPUs of ranks: expected apart, seen ranks 0 and 1 on GPU GPU-1 of here" in words(
+    assert "ranks.gpus: expected apart, seen ranks 0 and 1 on GPU GPU-1 of here" in words(
         cli("report", run_folder, "--details").stdout
     )
 

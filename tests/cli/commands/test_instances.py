@@ -111,7 +111,7 @@ def test_an_export_has_them(cli, bench, workers, run_folder):
     ("other", "said"),
     [
         ({"evidence": {"openmp": {"max_threads": 2}}}, "openmp.max_threads (instance 1 on here): expected 1, seen 2"),
-        ({"cpus": [1, 2]}, "CPUs of instances: expected apart, seen instances 0 and 1 on CPU 1 of here"),
+        ({"cpus": [1, 2]}, "instances.cpus: expected apart, seen instances 0 and 1 on CPU 1 of here"),
     ],
 )
 def test_a_profile_must_be_in_effect_in_each(bench, cli, run_folder, workers, other, said):

@@ -135,7 +135,7 @@ def test_losses_of_ranks_are_held_against_those_of_one_process(bench, workers):
             {"evidence": {"variables": {"sensitive": {"KMP_BLOCKTIME": "0"}}}},
             "variable KMP_BLOCKTIME (rank 1 on here): expected not set, seen 0",
         ),
-        ({"cpus": [1, 2]}, "CPUs of ranks: expected apart, seen ranks 0 and 1 on CPU 1 of here"),
+        ({"cpus": [1, 2]}, "ranks.cpus: expected apart, seen ranks 0 and 1 on CPU 1 of here"),
         # a runtime has bound a thread to another rank's CPU; and where that could not be seen
         ({"evidence": {"threads": {"masks": {"0": 1, "3": 1}}}}, "expected apart, seen ranks 0 and 1 on CPU 0 of here"),
         ({"cpus": [1, 2], "evidence": {"threads": {"masks": {}}}}, "apart, seen ranks 0 and 1 on CPU 1 of here"),

@@ -181,7 +181,7 @@ def test_every_process_of_the_command_is_checked(own, cli, simulation, run_folde
     assert result.returncode == 1
     text = words(result.stdout)
     assert text.startswith("NOT IN EFFECT mine")
-    assert "MKL_NUM_THREADS (process 71: python rank.py, and 1 more) 2 9" in text
+    assert "MKL_NUM_THREADS (processes 71, 72: python rank.py) 2 9" in text
     assert '"in_effect": false' in cli("export", second, "--format", "json").stdout
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.checks.effect_messages import Together
+from envkit.checks.process_messages import OtherValue
 from envkit.checks.process_scan import Seen
 from envkit.checks.sample_effect import check_sample
 from envkit.cli.execution.process_checks import read, verdict
@@ -81,7 +83,7 @@ def test_a_profile_s_pythonpath_stands_behind_the_witness():
     seen = Seen(["./program"], block(b"PYTHONPATH=/witness:/x\0OMP_DYNAMIC=true\0"), frozenset())
     assert seen.wrong(mine) == []
     assert Seen(["./program"], block(b"PYTHONPATH=/witness:/x\0"), frozenset()).wrong(mine) == [
-        "OMP_DYNAMIC is not set, not true"
+        OtherValue("OMP_DYNAMIC", "not set", "true")
     ]
 
 
@@ -103,7 +105,7 @@ def test_what_the_ranks_of_a_command_could_not_tell_is_kept():
     others = processes(UNCLEAR, UNCLEAR, first=2)
     sample = {"evidence": evidence(LAUNCHER), "stderr": "", "other_processes": others}
     (only,) = check_sample(ONE_QUEUE, sample, {})
-    assert (only.key, only.holds, only.verified) == ("gpu.one_queue (process 2: python, and 1 more)", True, False)
+    assert (only.key, only.holds, only.verified) == ("gpu.one_queue (processes 2, 3: python)", True, False)
 
 
 def test_what_one_rank_could_not_tell_is_kept():
@@ -121,7 +123,7 @@ def test_what_one_rank_could_not_tell_is_kept():
     ("uuids", "seen"),
     [
         (("GPU-1", "GPU-2"), "apart"),
-        (("GPU-1", "GPU-1"), "ranks 0 and 1 on GPU GPU-1 of here"),
+        (("GPU-1", "GPU-1"), Together("rank", 0, 1, "GPU", "GPU-1", "here").to_json()),
         (("GPU-1", None), "apart"),
     ],
 )
@@ -132,4 +134,4 @@ def test_ranks_have_a_gpu_each(uuids, seen):
     ]
     environment = Environment("mine", "", {}, {}, (), {}, "same")
     checks = {one.key: one.seen for one in check_sample(environment, {"ranks": ranks, "stderr": ""}, {})}
-    assert checks == {"CPUs of ranks": "apart", "GPUs of ranks": seen}
+    assert checks == {"ranks.cpus": "apart", "ranks.gpus": seen}

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from envkit.bench.parse_sample import SAMPLE_KEYS
 from envkit.checks.effect import check
+from envkit.checks.effect_messages import IgnoredByUnknown
 from envkit.profiles.environment import Environment
 from envkit.worker.user_command import command
 
@@ -324,7 +325,7 @@ def test_without_a_witness_preloads_and_variables_are_seen_from_outside(run, tmp
     assert {one.key: one.seen for one in check(profile, evidence, {}) if not one.holds} == {
         "preload.missing": "not mapped",
         "openmp.runtime": "not seen",
-        "variable KMP_BLOCKTIME": "ignored: no known library runs",
+        "variable KMP_BLOCKTIME": IgnoredByUnknown().to_json(),
     }
 
 

@@ -13,12 +13,12 @@ SEVERITIES = ("stop", "warn", "note")
 
 
 def diagnose(situation: Situation) -> list[Finding]:
-    """All findings, the costliest first."""
+    """Return all findings, the costliest first."""
     return _sorted(situation, (*PROFILE_CHECKS, *PROCESS_CHECKS, *MACHINE_CHECKS))
 
 
 def diagnose_process(situation: Situation) -> list[Finding]:
-    """The findings in a worker's evidence alone, the costliest first."""
+    """Return the findings in a worker's evidence alone, the costliest first."""
     return _sorted(situation, PROCESS_CHECKS)
 
 

@@ -1,4 +1,4 @@
-"""What checks are given, and what they say."""
+"""Declare what checks are given, and what they return."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from envkit.advice.symptoms import Symptoms
+from envkit.checks.finding_messages import FIX, WHY
+from envkit.messages import Message, Severity, from_json
 from envkit.profiles.environment import Environment
 from envkit.profiles.expressions import MACHINE_NODES
 from envkit.worker.measure.machine_load import Load
+
+# stop makes a measurement worthless, warn costs speed or certainty, note is worth knowing
+Level = Literal["stop", "warn", "note"]
+LEVELS: Mapping[Severity, Level] = {Severity.ERROR: "stop", Severity.WARNING: "warn", Severity.NOTE: "note"}
 
 
 @dataclass(frozen=True)
@@ -17,11 +23,27 @@ class Finding:
     """Something that is wrong."""
 
     code: str
-    # stop makes a measurement worthless, warn costs speed or certainty, note is worth knowing
-    severity: Literal["stop", "warn", "note"]
-    seen: str
-    why: str
-    fix: str  # a command or a line of a profile
+    severity: Level
+    seen: Message | str
+    why: Message | str
+    fix: Message | str  # an instruction, a command or a line of a profile
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data, of which ``of_json`` makes the finding again."""
+        return {name: one.to_json() if isinstance(one, Message) else one for name, one in vars(self).items()}
+
+    @staticmethod
+    def of_json(document: Mapping[str, Any]) -> Finding:
+        """Return the finding that ``to_json`` made ``document`` of. KeyError or TypeError for another document."""
+        fields: dict[str, Any] = {
+            name: from_json(one) if isinstance(one, dict) else one for name, one in document.items()
+        }
+        return Finding(**fields)
+
+
+def found(code: str, seen: Message, fix: Message | str | None = None, severity: Level | None = None) -> Finding:
+    """Return a finding, with the reason and the fix that ``code`` has, unless it has a ``fix`` of its own."""
+    return Finding(code, severity or LEVELS[seen.severity], seen, WHY[code], fix or FIX[code])
 
 
 @dataclass(frozen=True)
@@ -39,15 +61,15 @@ class Situation:
 
     @property
     def numa_nodes(self) -> int:
-        """Those of the machine, of which the facts of one of several ranks have a part."""
+        """Return how many NUMA nodes the machine has; the facts of one of several ranks have a part of them."""
         return int(self.facts.get(MACHINE_NODES, self.facts["numa_nodes"]))
 
     def seen(self, probe: str, key: str) -> Any:
-        """One item of the evidence, or None."""
+        """Return one item of the evidence, or None."""
         return ((self.evidence or {}).get(probe) or {}).get(key)
 
     def variable(self, name: str) -> str | None:
-        """What the profile sets a variable to."""
+        """Return what the profile sets a variable to, or None."""
         return self.environment.variables.get(name) if self.environment else None
 
 

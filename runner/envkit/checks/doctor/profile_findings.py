@@ -5,7 +5,22 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from envkit.checks.doctor.finding import Finder, Finding, Situation
+from envkit.checks.doctor.finding import Finder, Finding, Situation, found
+from envkit.checks.finding_messages import ThreadsAsked
+from envkit.checks.profile_messages import (
+    CpuLacks,
+    GpuMissing,
+    HiddenTopology,
+    HugePagesOff,
+    InterfaceMissing,
+    LeaveFewerOut,
+    NameNodes,
+    NoGpu,
+    NoInterface,
+    NumaNodeMissing,
+    OtherArchitecture,
+    OtherVersion,
+)
 from envkit.worker import gpus
 from envkit.worker.host import expand_cpu_list
 
@@ -36,12 +51,7 @@ def asks_for_too_many_threads(situation: Situation) -> Finding | None:
     usable = situation.facts["usable_cpus"]
     if situation.evidence is not None or not asked.isdigit() or int(asked) <= usable:
         return None
-    return Finding(
-        "too-many-threads", "stop",
-        f"OMP_NUM_THREADS={asked} for {usable} usable CPUs",
-        "threads that spin take the cores from those they wait for: training can get tens of times slower",
-        "OMP_NUM_THREADS: ${usable_cpus}",
-    )  # fmt: skip
+    return found("too-many-threads", ThreadsAsked(int(asked), usable))
 
 
 def huge_pages_off(situation: Situation) -> Finding | None:
@@ -50,12 +60,7 @@ def huge_pages_off(situation: Situation) -> Finding | None:
     wanted = wanted or any(asks.search(situation.variable(name) or "") for name, asks in HUGE_SETTINGS.items())
     if not wanted or situation.fingerprint["thp_enabled"] != "never":
         return None
-    return Finding(
-        "huge-pages-off", "stop",
-        "the profile wants transparent huge pages, and the system's mode is never",
-        "memory comes in pages of 4 KiB, each with a fault of its own",
-        "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
-    )  # fmt: skip
+    return found("huge-pages-off", HugePagesOff())
 
 
 def no_gpu(situation: Situation) -> Finding | None:
@@ -63,12 +68,7 @@ def no_gpu(situation: Situation) -> Finding | None:
     names = [name for name in variables if name.startswith(GPU_VARIABLES)]
     if not names or situation.accelerator.get("devices") or any(device.exists() for device in GPU_DEVICES):
         return None
-    return Finding(
-        "no-gpu", "warn",
-        f"{', '.join(names)}: set, and there is no GPU here",
-        "nothing reads them, so the profile measures nothing",
-        "choose a profile for CPUs",
-    )  # fmt: skip
+    return found("no-gpu", NoGpu(tuple(names)))
 
 
 def isa_above_cpu(situation: Situation) -> Finding | None:
@@ -77,12 +77,7 @@ def isa_above_cpu(situation: Situation) -> Finding | None:
         needed = dict.fromkeys(flag for word, flag in ISA_NEEDS.items() if word in value)
         missing = [flag for flag in needed if flag not in situation.fingerprint["isa"]]
         if missing and situation.fingerprint["architecture"] == "x86_64":
-            return Finding(
-                "isa-above-cpu", "warn",
-                f"{name}={value}, and this CPU has no {missing[0]}",
-                "oneDNN takes the best that the CPU has, as it would without the variable",
-                "remove it, or name an instruction set below the CPU's best",
-            )  # fmt: skip
+            return found("isa-above-cpu", CpuLacks(name, value, tuple(missing[:1])))
     return None
 
 
@@ -92,12 +87,7 @@ def isa_already_the_best(situation: Situation) -> Finding | None:
         return None
     for name, value in (("ONEDNN_MAX_CPU_ISA", "avx2"), ("ONEDNN_CPU_ISA_HINTS", "prefer_ymm")):
         if (situation.variable(name) or "").lower() == value:
-            return Finding(
-                "isa-already-the-best", "warn",
-                f"{name}={value}, and this CPU has no registers of 512 bits",
-                "oneDNN uses AVX2 and its registers of 256 bits here, as it would without the variable",
-                "remove it",
-            )  # fmt: skip
+            return found("isa-already-the-best", CpuLacks(name, value, ("avx512f",)))
     return None
 
 
@@ -112,10 +102,7 @@ def of_x86_alone(situation: Situation) -> Finding | None:
     said = said or next((one for one in tunables.split(":") if one.startswith(X86_TUNABLES)), None)
     if said is None:
         return None
-    return Finding(
-        "of-x86-alone", "warn", f"{said}, and this CPU is {architecture}",
-        "nothing reads that here", "remove it, or choose a profile for this architecture",
-    )  # fmt: skip
+    return found("of-x86-alone", OtherArchitecture(said, architecture))
 
 
 def fpmath_above_cpu(situation: Situation) -> Finding | None:
@@ -125,13 +112,7 @@ def fpmath_above_cpu(situation: Situation) -> Finding | None:
         if not needed or situation.fingerprint["architecture"] != "x86_64":
             continue
         if not any(flag in situation.fingerprint["isa"] for flag in needed):
-            lacks = f"neither {' nor '.join(needed)}" if len(needed) > 1 else f"no {needed[0]}"
-            return Finding(
-                "fpmath-above-cpu", "warn",
-                f"{name}={value}, and this CPU has {lacks}",
-                "oneDNN goes on computing in float32, as it would without the variable",
-                "remove it, or choose a mode that the CPU computes in",
-            )  # fmt: skip
+            return found("fpmath-above-cpu", CpuLacks(name, value, needed))
     return None
 
 
@@ -145,12 +126,7 @@ def numa_node_missing(situation: Situation) -> Finding | None:
         match = NUMA_NODES.fullmatch(option)
         missing = [node for node in expand_cpu_list(match[1]) if node >= there] if match else []
         if missing:
-            return Finding(
-                "numa-node-missing", "stop",
-                f"numactl {option}: this machine has no NUMA node {missing[0]}",
-                "numactl refuses to start training",
-                f"name nodes from 0 to {there - 1}",
-            )  # fmt: skip
+            return found("numa-node-missing", NumaNodeMissing(option, missing[0]), NameNodes(there - 1))
     return None
 
 
@@ -162,10 +138,7 @@ def gpu_missing(situation: Situation) -> Finding | None:
     wrong = gpus.hidden(situation.variable(gpus.VISIBLE), uuids)
     if wrong is None:
         return None
-    return Finding(
-        "gpu-missing", "stop", wrong, "training would run on fewer GPUs than were named, or find none",
-        "name GPUs that nvidia-smi lists",
-    )  # fmt: skip
+    return found("gpu-missing", GpuMissing(wrong))
 
 
 def interface_missing(situation: Situation) -> Finding | None:
@@ -180,24 +153,18 @@ def interface_missing(situation: Situation) -> Finding | None:
     matching = {name for name in there for entry in entries if (name == entry if whole else name.startswith(entry))}
     if set(there) - matching if excluding else matching:
         return None
-    return Finding(
-        "interface-missing", "stop",
-        f"NCCL_SOCKET_IFNAME={named}: the machine has only {', '.join(there) or 'no interface at all'}",
-        "NCCL ends with an error when ranks begin to connect",
-        f"{'leave fewer out, or ' if excluding else ''}name one of these, or its beginning",
-    )  # fmt: skip
+    return found(
+        "interface-missing",
+        InterfaceMissing(named, tuple(there)) if there else NoInterface(named),
+        LeaveFewerOut() if excluding else None,
+    )
 
 
 def mixed_versions(situation: Situation) -> Finding | None:
     for name in situation.environment.preload if situation.environment else ():
         library = situation.libraries.get(name)
         if library and library.get("others"):
-            return Finding(
-                "mixed-versions", "note",
-                f"{library['path']} is preloaded, and {', '.join(library['others'])} is another version of it",
-                "a program that finds the other one runs with other code than what was measured",
-                "remove one of them",
-            )  # fmt: skip
+            return found("mixed-versions", OtherVersion(library["path"], tuple(library["others"])))
     return None
 
 
@@ -205,12 +172,7 @@ def hidden_topology(situation: Situation) -> Finding | None:
     binds = any(situation.variable(name) for name in BINDING)
     if not binds or situation.fingerprint["hypervisor"] is None or situation.facts["smt"]:
         return None
-    return Finding(
-        "hidden-topology", "note",
-        "this virtual machine shows no hardware threads that share a core",
-        "what it calls two cores may be one: a binding to cores can put two threads on one of them",
-        "compare with a profile that does not bind",
-    )  # fmt: skip
+    return found("hidden-topology", HiddenTopology())
 
 
 PROFILE_CHECKS: tuple[Finder, ...] = (

@@ -1,4 +1,4 @@
-"""``envkit doctor``: find what is wrong before measuring, with a profile or with a command of one's own."""
+"""``envkit doctor``: find what is wrong before measuring, with a profile or with a user's command."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import getpass
 import json
 import os
 import platform
-import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from rich.text import Text
@@ -20,16 +19,41 @@ from envkit import engines
 from envkit.advice.symptoms import of_process
 from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.checks.doctor import diagnose
-from envkit.checks.doctor.finding import Finding, Situation
+from envkit.checks.doctor.finding import Finding, Situation, found
 from envkit.checks.doctor.running_process import watch as watch_process
-from envkit.checks.effect import check
+from envkit.checks.effect import check, shown
+from envkit.checks.finding_messages import (
+    FIX,
+    MeasureRanks,
+    NothingPrinted,
+    RanksOnly,
+    Unmet,
+    Unverified,
+    WorkerFailed,
+)
 from envkit.cli import engine_options
-from envkit.cli.arguments import duration, option, refuse
+from envkit.cli.arguments import duration, option
+from envkit.cli.doctor_messages import (
+    EXIT_STATUSES,
+    CantStart,
+    CommandWithoutDashes,
+    NoCommandToWatch,
+    NotForIssue,
+    NotForWatched,
+    NothingFound,
+    NothingToWatch,
+    ProfileOrCommand,
+    StoppedWatching,
+    TrialFailed,
+    WatchedFailed,
+    WatchedShortly,
+)
 from envkit.cli.ending import end_with
 from envkit.cli.parser import Parser
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
-from envkit.engines.base import EngineOptions, Task
+from envkit.common.messages import About
+from envkit.engines.base import EngineOptions, Outcome, Task
 from envkit.engines.inspect_image import inspect, require_own_workloads
 from envkit.engines.process import end
 from envkit.profiles import catalogue, profile
@@ -37,6 +61,7 @@ from envkit.profiles.environment import Environment, clean
 from envkit.profiles.resolve import resolve
 from envkit.rendering import text
 from envkit.report import issue, terminal
+from envkit.report.finding_document import finding_document
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.measure.machine_load import watch as watch_machine
 from envkit.worker.modes import CUDA
@@ -49,7 +74,6 @@ SHORTEST_S = 2.0
 TRIAL = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "3")
 # What a profile expects of NCCL, which one process does not use.
 OF_RANKS = "nccl."
-EXIT_STATUSES = "exit status: 0 nothing found that is a reason to stop, 1 such a reason, 2 bad input, 130 interrupted"
 COLOURS = {"stop": "bold red", "warn": "bold yellow", "note": "bold"}
 
 
@@ -69,25 +93,25 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.for_issue:
-        why = "means nothing with --for-issue, which looks at one short training; leave it out"
-        refuse(arguments, ("user_command", "watch"), why)
+        for name in ("user_command", "watch"):
+            if vars(arguments)[name] is not None:
+                raise InputError(NotForIssue(option(name)))
         return _for_issue(arguments)
     if arguments.user_command is not None:
         if arguments.profile is not None:
-            raise InputError("doctor: give a PROFILE, or a command after --, and not both")
+            raise InputError(ProfileOrCommand())
         for name, given in {"engine": arguments.engine, **engine_options.given(arguments).to_json()}.items():
             if given and given != "local":
-                where = "a command after --, which is watched as it runs on this machine"
-                raise InputError(f"doctor: {option(name)} means nothing to {where}; leave it out")
+                raise InputError(NotForWatched(option(name)))
         findings = _of_command(arguments.user_command, arguments.watch or WATCH_S)
     elif arguments.without_dashes:
-        raise InputError(f"doctor: '{arguments.without_dashes[0]}': a command to watch comes after --")
+        raise InputError(CommandWithoutDashes(arguments.without_dashes[0]))
     elif arguments.watch is not None:
-        raise InputError("doctor: --watch means nothing without a command after --; leave it out")
+        raise InputError(NothingToWatch())
     else:
         findings = _of_profile(arguments)
     if arguments.json:
-        print(json.dumps([asdict(finding) for finding in findings]))
+        print(json.dumps([finding_document(finding) for finding in findings]))
     else:
         _show(findings)
     return FAILED if any(finding.severity == "stop" for finding in findings) else MEASURED
@@ -104,15 +128,14 @@ def _for_issue(arguments: argparse.Namespace) -> int:
     with machine_lock():
         outcome = engine.run(Task(TRIAL, environment.variables, inherited, environment.prefix))
     if outcome.failure is not None:
-        last = (outcome.stderr_tail.strip().splitlines() or ["it printed nothing"])[-1]
-        return end_with(f"doctor: a worker {outcome.failure}: {last}", FAILED, arguments.json)
+        return end_with(TrialFailed(outcome.failure, _last_line(outcome)), FAILED, arguments.json)
     given = environment.variables if arguments.profile else os.environ
     known = catalogue.load()  # what another variable holds nobody knows: a token, perhaps
     variables = {
         name: value if name in known else None for name, value in given.items() if is_performance_variable(name)
     }
-    text = issue.markdown(inspection, json.loads(outcome.stdout)["evidence"], variables, _secrets())
-    print(json.dumps({"markdown": text}) if arguments.json else text, end="\n" if arguments.json else "")
+    page = issue.markdown(inspection, json.loads(outcome.stdout)["evidence"], variables, _secrets())
+    print(json.dumps({"markdown": page}) if arguments.json else page, end="\n" if arguments.json else "")
     return MEASURED
 
 
@@ -135,12 +158,9 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     require_own_workloads(engine.describe(), inspection)
     environment = resolve(chosen, inspection)
     wrong = [
-        Finding("would-be-ignored", "stop", f"{one.variable}: {one.wrong}", "the profile would be measured without it",
-                one.fix)
-        for one in catalogue.check(
-            environment.variables, catalogue.readers(inspection), catalogue.versions(inspection)
-        )
-    ]  # fmt: skip
+        found("would-be-ignored", About(one.variable, one.wrong), one.fix)
+        for one in catalogue.check(environment.variables, catalogue.readers(inspection), catalogue.versions(inspection))
+    ]
     if wrong:
         return wrong  # some of these hang a library or bring it down
     with machine_lock():
@@ -154,69 +174,55 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         inspection.get("accelerator", {}),
     )  # fmt: skip
     if outcome.failure is not None:
-        last = (outcome.stderr_tail.strip().splitlines() or ["it printed nothing"])[-1]
-        failed = Finding("worker-failed", "stop", f"a worker {text(outcome.failure)}", last, "see the message")
+        printed = _last_line(outcome) or NothingPrinted()
+        failed = Finding("worker-failed", "stop", WorkerFailed(outcome.failure), printed, FIX["worker-failed"])
         return [failed, *diagnose(situation)]
     evidence = json.loads(outcome.stdout)["evidence"]
     expect = {key: value for key, value in environment.expect.items() if not key.startswith(OF_RANKS)}
     asked = replace(environment, expect=expect)
     checks = check(asked, evidence, kept, outcome.stderr_tail)
     unmet = [
-        Finding(
-            "not-in-effect", "stop", f"{one.key}: expected {one.expected}, seen {one.seen}",
-            "the profile would be measured without it", "see envkit show, and what the profile preloads",
-        )
-        for one in checks if not one.holds
-    ]  # fmt: skip
-    unknown = [
-        Finding(
-            "not-verified", "note", f"{one.key}: {one.seen}", "nobody knows whether it is in effect",
-            "take the reason away, or measure all the same: a report says so too",
-        )
-        for one in checks if not one.verified
-    ]  # fmt: skip
-    found = diagnose(replace(situation, evidence=evidence))
-    return [*unmet, *found, *unknown, *_unseen(arguments.profile, environment)]
+        found("not-in-effect", Unmet(one.key, shown(one.expected), shown(one.seen))) for one in checks if not one.holds
+    ]
+    unknown = [found("not-verified", Unverified(one.key, shown(one.seen))) for one in checks if not one.verified]
+    seen = diagnose(replace(situation, evidence=evidence))
+    return [*unmet, *seen, *unknown, *_unseen(arguments.profile, environment)]
+
+
+def _last_line(outcome: Outcome) -> str | None:
+    """Return the last line that a worker printed to stderr, or None."""
+    lines = outcome.stderr_tail.strip().splitlines()
+    return lines[-1] if lines else None
 
 
 def _unseen(named: str, environment: Environment) -> list[Finding]:
-    """What the trial of one process could not show."""
-    keys = [key for key in environment.expect if key.startswith(OF_RANKS)]
-    if not keys:
-        return []
-    return [
-        Finding(
-            "ranks-only", "note", f"not looked at: {', '.join(keys)}",
-            "only ranks that exchange show it, and this was a trial of one process",
-            f"envkit bench {shlex.quote(named)} --device {CUDA} --nproc 2",
-        )
-    ]  # fmt: skip
+    """Return a finding about what the trial of one process could not show, if there is such a thing."""
+    keys = tuple(key for key in environment.expect if key.startswith(OF_RANKS))
+    measure = ("envkit", "bench", named, "--device", CUDA, "--nproc", "2")
+    return [found("ranks-only", RanksOnly(keys), MeasureRanks(measure))] if keys else []
 
 
 def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
     """Start the command, watch it, stop it if it still runs, and say what was found. Its output goes to stderr."""
     if not command:
-        raise InputError("doctor --: name the command to watch, for example envkit doctor -- python train.py")
+        raise InputError(NoCommandToWatch())
     engine = engines.get_all(["local"], EngineOptions())["local"]
     inspection = inspect(engine, clean(os.environ, keep=())[0], torch=False)  # of the machine alone
     try:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True)
     except OSError as error:
-        raise InputError(f"doctor -- {command[0]}: can't be started: {error.strerror}") from None
+        raise InputError(CantStart(command[0], error.strerror or str(error))) from None
     try:
         evidence = watch_process(process.pid, seconds)
     finally:
         ended = process.poll()
         end(process)
     if ended is None:
-        print(f"envkit: stopped '{command[0]}' after {seconds:g} s of watching (--watch)", file=sys.stderr)
+        print(f"envkit: {text(StoppedWatching(command[0], seconds))}", file=sys.stderr)
     elif ended != 0:
-        raise InputError(f"doctor -- {command[0]}: it ended with status {ended}; it must run for a while to be watched")
+        raise InputError(WatchedFailed(command[0], ended))
     elif evidence["usage"]["seconds"] < SHORTEST_S:
-        print(
-            f"envkit: '{command[0]}' ended after {evidence['usage']['seconds']:.1f} s: too short to see much",
-            file=sys.stderr,
-        )
+        print(f"envkit: {text(WatchedShortly(command[0], evidence['usage']['seconds']))}", file=sys.stderr)
     symptoms = of_process(evidence["steady"]) if "steady" in evidence else None
     return diagnose(Situation(inspection["facts"], inspection["fingerprint"], None, evidence, symptoms=symptoms))
 
@@ -224,8 +230,8 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
 def _show(findings: Sequence[Finding]) -> None:
     out = terminal.console()
     for finding in findings:
-        terminal.item(out, finding.severity, f"{finding.code}: {finding.seen}", COLOURS[finding.severity])
-        terminal.item(out, "  why", finding.why)
-        terminal.item(out, "  fix", finding.fix)
+        terminal.item(out, finding.severity, text(About(finding.code, finding.seen)), COLOURS[finding.severity])
+        terminal.item(out, "  why", text(finding.why))
+        terminal.item(out, "  fix", text(finding.fix))
     if not findings:
-        out.print(Text("nothing found"))
+        out.print(Text(text(NothingFound())))

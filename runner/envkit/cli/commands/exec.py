@@ -14,6 +14,7 @@ from shlex import quote
 from typing import Any
 
 from envkit.checks import process_scan
+from envkit.checks.process_messages import OfProcess
 from envkit.cli import engine_options
 from envkit.cli.execution import in_container, process_checks, resolving
 from envkit.cli.execution.executables import NOT_EXECUTABLE, NOT_FOUND, Unusable
@@ -22,8 +23,9 @@ from envkit.cli.execution.on_machine import Start, evidence_folder, local
 from envkit.cli.parser import Parser
 from envkit.common import atomic
 from envkit.common.errors import FAILED, InputError
+from envkit.messages import Message
 from envkit.profiles.environment import Environment
-from envkit.rendering import text_of
+from envkit.rendering import text, text_of
 from envkit.worker.child import end_by, signal_name
 from envkit.worker.performance_variables import PRELOAD, is_performance_variable, is_unlisted, preloading
 
@@ -141,18 +143,21 @@ def _judge(
         resolved = Environment.from_json(environment)
         judged_processes = process_checks.read(folder, resolved, passed_on)
         in_effect = all(observed.holds for observed in judged_processes)
-        lines = process_checks.verdict(resolved, judged_processes)
+        lines: Sequence[Message | str] = process_checks.verdict(resolved, judged_processes)
         testified = [observed.to_json() for observed in judged_processes]
     else:
         in_effect, lines = process_scan.verdict(environment, seen)
     for line in [*lines, *process_scan.lost(seen)]:
-        _say(line)
+        _say(f"  {text(line)}" if isinstance(line, OfProcess) else text(line))
     if arguments.evidence is not None:
         _write(arguments.evidence, {
             "environment": environment, "command": start.argv, "status": status, "in_effect": in_effect,
             "passed_on": sorted(passed_on), "processes": testified,  # by name: values may be secrets
             "seen_from_outside": [
-                {"pid": pid, "argv": one.argv, "wrong": one.wrong(environment), "lost": one.lost}
+                {
+                    "pid": pid, "argv": one.argv, "lost": one.lost,
+                    "wrong": [problem.to_json() for problem in one.wrong(environment)],
+                }
                 for pid, one in seen.items()
             ],
         })  # fmt: skip

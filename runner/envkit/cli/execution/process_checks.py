@@ -6,10 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from envkit.checks.effect import shown
 from envkit.checks.process_scan import processes, shorter
 from envkit.checks.sample_effect import ProcessEvidence, any_on_gpus, judged, most_cpus
 from envkit.profiles.environment import Environment
 from envkit.profiles.formats.python import read_at_start
+from envkit.rendering import text
 
 # Told as preloads; and begins with the evidence hook's own folder.
 NOT_COUNTED = {"LD_PRELOAD", "PYTHONPATH"}
@@ -47,7 +49,8 @@ def verdict(environment: Environment, judged_processes: Sequence[ProcessEvidence
     lines = [f"{name} was NOT in effect{where}"]
     for observed in bad:
         lines += [
-            f"  {one.key}: expected {one.expected}, seen {one.seen} (process {observed.pid}: {shorter(observed.argv)})"
+            f"  {one.key}: expected {text(shown(one.expected))}, seen {text(shown(one.seen))} "
+            f"(process {observed.pid}: {shorter(observed.argv)})"
             for one in observed.checks
             if not one.holds
         ]
@@ -57,7 +60,7 @@ def verdict(environment: Environment, judged_processes: Sequence[ProcessEvidence
 def _unverified(judged_processes: Sequence[ProcessEvidence]) -> list[str]:
     """What is expected and could not be told, each once, with the reason of the last process."""
     unknown = [one for observed in judged_processes for one in observed.checks if not one.verified]
-    return [*{one.key: f"  {one.key} was not verified: {one.seen}" for one in unknown}.values()]
+    return [*{one.key: f"  {one.key} was not verified: {text(shown(one.seen))}" for one in unknown}.values()]
 
 
 def _own(judged_processes: Sequence[ProcessEvidence]) -> list[str]:
@@ -79,9 +82,9 @@ def _changed(environment: Environment, judged_processes: Sequence[ProcessEvidenc
                 if keeps
                 else ("processes that it starts lack the profile's")
             )
-            text = f"{' and '.join(did)}: {lacks}"
-            alike.setdefault(text, []).append(observed)
+            what = f"{' and '.join(did)}: {lacks}"
+            alike.setdefault(what, []).append(observed)
     return [
-        f"process {first.pid}{f' and {len(more)} more' if more else ''} ({shorter(first.argv)}) {text}"
-        for text, (first, *more) in alike.items()
+        f"process {first.pid}{f' and {len(more)} more' if more else ''} ({shorter(first.argv)}) {what}"
+        for what, (first, *more) in alike.items()
     ]

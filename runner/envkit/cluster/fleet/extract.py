@@ -17,7 +17,10 @@ from envkit.bench.blocks import INITIAL_WEIGHTS, skipped_steps
 from envkit.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
 from envkit.bench.plan import Arm, Plan
 from envkit.bench.record import FILE_NAME, Event
+from envkit.checks.effect import shown
+from envkit.checks.finding_messages import Unmet
 from envkit.checks.interference import disturbances
+from envkit.checks.messages import NotInEffect
 from envkit.checks.sample_effect import checks_of
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.cluster.fleet.parsing import shortened, whole
@@ -140,7 +143,7 @@ def _require_effect(profile: str, sample: Event) -> None:
     """
     missed = next((one for one in checks_of(sample) if not one.holds), None)
     if missed is not None:
-        raise InputError(f"{profile} was not in effect: {missed.key}: expected {missed.expected}, seen {missed.seen}")
+        raise InputError(NotInEffect(profile, Unmet(missed.key, shown(missed.expected), shown(missed.seen))))
 
 
 def _must_agree(

@@ -96,8 +96,8 @@ class Finding(Message):
     template = "{seen}: {why} ({finding})"
 
     finding: str
-    seen: str
-    why: str
+    seen: Message | str
+    why: Message | str
 
 
 class OfArm(Message):

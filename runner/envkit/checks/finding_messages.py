@@ -1,0 +1,383 @@
+"""What doctor's findings say: a message for what was seen, and for each finding's code its reason and its fix."""
+
+from __future__ import annotations
+
+from envkit.messages import Message, Severity
+
+WARNING, NOTE = Severity.WARNING, Severity.NOTE
+
+# Why a finding matters, by its code.
+WHY = {
+    "fixed-addresses": "every sample has the same memory layout: luck with it looks like an effect of the profile",
+    "fpmath-above-cpu": "oneDNN goes on computing in float32, as it would without the variable",
+    "governor": "cores stay at their lowest frequency whatever the load",
+    "gpu-missing": "training would run on fewer GPUs than were named, or find none",
+    "hidden-topology": "two of its CPUs may be one core: a binding to cores can put two threads on one of them",
+    "huge-pages-off": "memory comes in pages of 4 KiB, each with a fault of its own",
+    "interface-missing": "NCCL ends with an error when ranks begin to connect",
+    "isa-above-cpu": "oneDNN takes the best that the CPU has, as it would without the variable",
+    "isa-already-the-best": "oneDNN uses AVX2 and its 256-bit registers here, as it would without the variable",
+    "mixed-versions": "a program that finds the other one runs with other code than what was measured",
+    "near-memory-limit": (
+        "near the limit the kernel takes back page cache on every fault, and beyond it kills the process"
+    ),
+    "no-gpu": "nothing reads them, so the profile measures nothing",
+    "not-in-effect": "the profile would be measured without it",
+    "not-verified": "it may or may not be in effect",
+    "numa-calls-refused": "numactl and allocators can't place memory",
+    "numa-node-missing": "numactl refuses to start training",
+    "of-x86-alone": "nothing reads that here",
+    "other-load": "an OpenMP team waits for its slowest thread, so one busy core slows all of them",
+    "pinned-to-one-core": "they take turns on one core while the others idle",
+    "process-limit": "OpenMP and DataLoader workers fail to start, or use fewer threads without a message",
+    "ranks-only": "only ranks that exchange show it, and this was a trial of one process",
+    "remote-memory": "each access goes through another socket, at about half the bandwidth",
+    "small-shm": "DataLoader workers hand batches over through it, and die with a bus error when it is full",
+    "smt-siblings": "matrix kernels keep a core's units busy alone; a second thread on it mostly gets in the way",
+    "steal": "other virtual machines share these cores; timings drift with what they do",
+    "swapping": "a page that was swapped out takes milliseconds to come back",
+    "too-many-threads": (
+        "threads that spin take the cores from those they wait for: training can get tens of times slower"
+    ),
+    "two-openmp-runtimes": "each has threads of its own, and they fight for the same cores",
+    "workers-on-one-core": (
+        "DataLoader workers inherit the mask of the thread that starts them, and then take turns on one core"
+    ),
+    "would-be-ignored": "the profile would be measured without it",
+}
+
+# What to do about it, by the finding's code: an instruction, a command or a line of a profile.
+FIX = {
+    "fixed-addresses": "sudo sysctl kernel.randomize_va_space=2",
+    "fpmath-above-cpu": "remove it, or choose a mode that the CPU computes in",
+    "governor": "sudo cpupower frequency-set -g performance",
+    "gpu-missing": "name GPUs that nvidia-smi lists",
+    "hidden-topology": "compare with a profile that does not bind",
+    "huge-pages-off": "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+    "interface-missing": "name one of these, or its beginning",
+    "isa-above-cpu": "remove it, or name an instruction set below the CPU's best",
+    "isa-already-the-best": "remove it",
+    "mixed-versions": "remove one of them",
+    "near-memory-limit": "raise --memory, or free memory",
+    "no-gpu": "choose a profile for CPUs",
+    "not-in-effect": "see envkit show, and what the profile preloads",
+    "not-verified": "remove the reason, or measure all the same: the report says so too",
+    "numa-calls-refused": "docker run --cap-add SYS_NICE",
+    "of-x86-alone": "remove it, or choose a profile for this architecture",
+    "other-load": "find them with: top -o %CPU; stop them, or measure when the machine is quiet",
+    "pinned-to-one-core": (
+        "remove the binding (KMP_AFFINITY, OMP_PROC_BIND, GOMP_CPU_AFFINITY, taskset), or bind to distinct cores"
+    ),
+    "process-limit": "ulimit -u unlimited; docker run --pids-limit -1",
+    "remote-memory": "prefix: [numactl, --localalloc] together with a binding to one node",
+    "small-shm": "docker run --shm-size 2g",
+    "smt-siblings": "OMP_NUM_THREADS: ${physical_cores}",
+    "steal": "use a machine with dedicated CPUs, or a longer --budget",
+    "swapping": "free memory, or: sudo swapoff -a",
+    "too-many-threads": "OMP_NUM_THREADS: ${usable_cpus}",
+    "two-openmp-runtimes": "preload: [intel-openmp] makes all of them one",
+    "worker-failed": "see the message",
+    "workers-on-one-core": (
+        "start them before OpenMP binds its threads, or give them back their CPUs in worker_init_fn"
+    ),
+}
+
+
+class ThreadsAsked(Message):
+    """A profile asks for more OpenMP threads than there are CPUs."""
+
+    code = "checks.threads-asked"
+    template = "OMP_NUM_THREADS={threads:d} for {usable:count usable CPU}"
+
+    threads: int
+    usable: int
+
+
+class TooManyThreads(Message):
+    """A process has more OpenMP threads than CPUs."""
+
+    code = "checks.too-many-threads"
+    severity = WARNING
+    template = (
+        "{threads:count OpenMP thread} for {usable:count usable CPU} (a mask of {mask:d}[ and a quota of {quota:g}])"
+    )
+
+    threads: int
+    usable: int
+    mask: int  # CPUs
+    quota: float | None = None  # CPUs
+
+
+class TooManyRunnable(Message):
+    """More threads want to run than there are CPUs."""
+
+    code = "checks.too-many-runnable"
+    template = "typically {threads} threads want to run at a time, on {usable:count usable CPU}"
+
+    threads: int
+    usable: int
+
+
+class FewerThreads(Message):
+    """Start no more threads than there are CPUs."""
+
+    code = "checks.fewer-threads"
+    severity = Severity.ADVICE
+    template = "OMP_NUM_THREADS={usable:d}, and torch.set_num_threads no higher; fewer DataLoader workers"
+
+    usable: int
+
+
+class ThreadsShareCores(Message):
+    """There are more OpenMP threads than cores."""
+
+    code = "checks.threads-share-cores"
+    severity = NOTE
+    template = "{threads} OpenMP threads on {cores:count core}: two hardware threads share one core's units"
+
+    threads: int
+    cores: int
+
+
+class SeveralRuntimes(Message):
+    """A process has loaded several OpenMP runtimes."""
+
+    code = "checks.several-runtimes"
+    severity = WARNING
+    template = "several OpenMP runtimes are loaded: {runtimes:list}"
+
+    runtimes: tuple[str, ...]
+
+
+class OneCpuForAllThreads(Message):
+    """All threads are bound to one CPU."""
+
+    code = "checks.one-cpu-for-all-threads"
+    template = "all {threads} threads may run on CPU {cpu:d} only, although {usable:count CPU} are usable"
+
+    threads: int
+    cpu: int
+    usable: int
+
+
+class OneCpuForChildren(Message):
+    """Processes that a training started are bound to one CPU."""
+
+    code = "checks.one-cpu-for-children"
+    template = "{children} processes that it started may run on the same CPU only, although {usable} CPUs are usable"
+
+    children: int
+    usable: int
+
+
+class FewProcessesLeft(Message):
+    """A limit leaves no room for more processes or threads. ``limit`` names it and the present use."""
+
+    code = "checks.few-processes-left"
+    severity = WARNING
+    template = "only {free} more processes or threads may be started[: {limit}]"
+
+    free: int
+    limit: str | None = None
+
+
+class RemoteMemory(Message):
+    """Memory is on NUMA nodes where no thread runs."""
+
+    code = "checks.remote-memory"
+    severity = WARNING
+    template = "{share:percent} of the memory is on NUMA nodes where none of its threads may run"
+
+    share: float
+
+
+class NumaCallsRefused(Message):
+    """A container forbids NUMA system calls."""
+
+    code = "checks.numa-calls-refused"
+    severity = WARNING
+    template = "the kernel refuses NUMA system calls here (a container's seccomp filter)"
+
+
+class NearMemoryLimit(Message):
+    """A process has used almost all memory that it may have."""
+
+    code = "checks.near-memory-limit"
+    severity = WARNING
+    template = "the process took {peak_bytes:size} of the {limit_bytes:size} that it may have"
+
+    peak_bytes: int
+    limit_bytes: int
+
+
+class Gain(Message):
+    """A profile removes the cause of a slow training. ``gain`` is a speedup, ``low`` to ``high`` its range."""
+
+    code = "checks.gain"
+    severity = Severity.ADVICE
+    template = "envkit bench {profile}: {gain:.2f}x baseline speed is expected ({low:.2f} to {high:.2f})"
+
+    profile: str
+    gain: float
+    low: float
+    high: float
+
+
+class LittleGain(Message):
+    """No profile removes the cause of a slow training; the best is ``profile``."""
+
+    code = "checks.little-gain"
+    severity = Severity.ADVICE
+    template = (
+        "no profile is known to help here; the best of them is {profile}, with which {gain:.2f}x baseline speed is "
+        "expected ({low:.2f} to {high:.2f})"
+    )
+
+    profile: str
+    gain: float
+    low: float
+    high: float
+
+
+class UnmeasuredGain(Message):
+    """A profile removes the cause of a slow training, and nobody measured by how much."""
+
+    code = "checks.unmeasured-gain"
+    severity = Severity.ADVICE
+    template = "envkit bench {profile}"
+
+    profile: str
+
+
+class NoMend(Message):
+    """No shipped profile that removes the cause of a slow training applies here."""
+
+    code = "checks.no-mend"
+    severity = Severity.ADVICE
+    template = "no shipped profile that mends it applies to this machine"
+
+
+class WorkerFailed(Message):
+    """The trial of a profile failed."""
+
+    code = "checks.worker-failed"
+    template = "a worker {failure}"
+
+    failure: Message
+
+
+class NothingPrinted(Message):
+    """A worker failed without a word."""
+
+    code = "checks.nothing-printed"
+    template = "it printed nothing"
+
+
+class Unmet(Message):
+    """A trial observed something else than the profile expects."""
+
+    code = "checks.unmet"
+    template = "{key}: expected {expected}, seen {seen}"
+
+    key: str
+    expected: Message | str
+    seen: Message | str
+
+
+class Unverified(Message):
+    """A trial could not observe what the profile expects."""
+
+    code = "checks.unverified"
+    severity = NOTE
+    template = "{key}: {reason}"
+
+    key: str
+    reason: Message | str
+
+
+class RanksOnly(Message):
+    """A trial of one process can't observe what several ranks show."""
+
+    code = "checks.ranks-only"
+    severity = NOTE
+    template = "not looked at: {keys:list}"
+
+    keys: tuple[str, ...]
+
+
+class MeasureRanks(Message):
+    """Measure the profile with two ranks."""
+
+    code = "checks.measure-ranks"
+    severity = Severity.ADVICE
+    template = "{command:command}"
+
+    command: tuple[str, ...]
+
+
+class Loaded(Message):
+    """Other processes use CPUs."""
+
+    code = "checks.loaded"
+    severity = WARNING
+    template = "other processes use {busy_cpus:.1f} of {online:count CPU}"
+
+    busy_cpus: float
+    online: int
+
+
+class Stolen(Message):
+    """The hypervisor withholds CPU time."""
+
+    code = "checks.stolen"
+    severity = WARNING
+    template = "the hypervisor withholds {stolen_cpus:.2f} of {online:count CPU} (steal)"
+
+    stolen_cpus: float
+    online: int
+
+
+class Swaps(Message):
+    """The machine swaps."""
+
+    code = "checks.swaps"
+    severity = WARNING
+    template = "the machine swaps {bytes_per_s:size}/s"
+
+    bytes_per_s: float
+
+
+class PowersaveGovernor(Message):
+    """The CPU frequency governor is powersave."""
+
+    code = "checks.powersave-governor"
+    severity = WARNING
+    template = "the CPU frequency governor is powersave"
+
+
+class SmallShm(Message):
+    """Shared memory is small."""
+
+    code = "checks.small-shm"
+    severity = NOTE
+    template = "/dev/shm has {size_bytes:size}"
+
+    size_bytes: int
+
+
+class FixedAddresses(Message):
+    """Address space randomisation is off. ``aslr`` says for whom."""
+
+    code = "checks.fixed-addresses"
+    severity = WARNING
+    template = "address space randomisation is {aslr}"
+
+    aslr: str
+
+
+class StartWithoutSetarch(Message):
+    """Start the training so that its addresses are random."""
+
+    code = "checks.start-without-setarch"
+    severity = Severity.ADVICE
+    template = "start it without setarch -R or a debugger"

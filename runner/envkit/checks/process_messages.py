@@ -1,0 +1,232 @@
+"""Messages about running processes: whether they can be watched, and whether a profile is in effect in them."""
+
+from __future__ import annotations
+
+from envkit.messages import Message, Severity
+
+# --- a process to watch ---
+
+
+class EndedWhileWatched(Message):
+    """A process ended before much could be seen."""
+
+    code = "checks.ended-while-watched"
+    template = "--pid {pid:d}: it ended after {seconds:.1f} s of watching: too short to see much"
+
+    pid: int
+    seconds: float
+
+
+class NoSuchProcess(Message):
+    """No process has this number."""
+
+    code = "checks.no-such-process"
+    template = "--pid {pid:d}: there is no such process"
+
+    pid: int
+
+
+class ProcessOfOther(Message):
+    """The kernel does not let this user look at a process."""
+
+    code = "checks.process-of-other"
+    template = (
+        "--pid {pid:d}: it is another user's, or may not be looked at (/proc/{pid:d}/maps): run this as that user"
+    )
+
+    pid: int
+
+
+class ProcessWithoutTorch(Message):
+    """A process, and all that it started, have not loaded PyTorch."""
+
+    code = "checks.process-without-torch"
+    template = "--pid {pid:d}: has not loaded PyTorch; give the process that trains"
+
+    pid: int
+
+
+# --- processes of a command, seen from outside ---
+
+
+class NotMapped(Message):
+    """A process has not mapped a library that the profile preloads."""
+
+    code = "checks.not-mapped"
+    template = "{library} is not mapped"
+
+    library: str
+
+
+class OtherValue(Message):
+    """A process was started with another value of a variable than the profile sets."""
+
+    code = "checks.other-value"
+    template = "{variable} is {seen}, not {wanted}"
+
+    variable: str
+    seen: str
+    wanted: str
+
+
+class OfProcess(Message):
+    """What is wrong in one process."""
+
+    code = "checks.of-process"
+    template = "{problem} (process {pid:d}: {command})"
+
+    problem: Message
+    pid: int
+    command: str
+
+
+class NoProcessSeen(Message):
+    """Nothing can be told of a command, because no process of it was seen."""
+
+    code = "checks.no-process-seen"
+    severity = Severity.WARNING
+    template = "{profile}: can't be checked: no Python process with torch ended in it, and none could be watched"
+
+    profile: str
+
+
+class HadVariables(Message):
+    """All processes had what can be seen from outside. ``preloads`` are the libraries among that."""
+
+    code = "checks.had-variables"
+    severity = Severity.NOTE
+    template = (
+        "{profile}: no Python process with torch ended in it; seen from outside, {good} of "
+        "{seen:count process|processes} had its variables[ and its preloads: {preloads:list}] "
+        "(nothing more can be seen)"
+    )
+
+    profile: str
+    good: int
+    seen: int
+    preloads: tuple[str, ...]
+
+
+class SomeLacked(Message):
+    """Some processes lacked a part of the profile, and nobody knows which of them trained."""
+
+    code = "checks.some-lacked"
+    severity = Severity.WARNING
+    template = (
+        "{profile}: not known whether it was in effect: no Python process with torch ended in it; seen from outside, "
+        "{wrong} of {seen:count process|processes} did not have all of it"
+    )
+
+    profile: str
+    wrong: int
+    seen: int
+
+
+class NoneHad(Message):
+    """No process had all that the profile sets."""
+
+    code = "checks.none-had"
+    template = "{profile} was NOT in effect, as far as can be seen from outside"
+
+    profile: str
+
+
+# --- this very process ---
+
+
+class InEffectHere(Message):
+    """A profile is in effect in this process."""
+
+    code = "checks.in-effect-here"
+    severity = Severity.NOTE
+    template = "{profile} is in effect in this process (checked: [{keys:list}, ]{variables:count variable})"
+
+    profile: str
+    keys: tuple[str, ...]
+    variables: int
+
+
+class InEffectAsFarAsVerified(InEffectHere):
+    """A profile is in effect in this process, except for what could not be verified."""
+
+    code = "checks.in-effect-as-far-as-verified"
+    template = (
+        "{profile} is in effect, as far as it could be verified, in this process "
+        "(checked: [{keys:list}, ]{variables:count variable})"
+    )
+
+
+class NotInEffectHere(Message):
+    """A profile is not in effect in this process."""
+
+    code = "checks.not-in-effect-here"
+    template = "{profile} is NOT in effect in this process"
+
+    profile: str
+
+
+class NotVerified(Message):
+    """Nothing tells whether a setting is in effect."""
+
+    code = "checks.not-verified"
+    severity = Severity.WARNING
+    template = "{key} was not verified: {reason}"
+
+    key: str
+    reason: Message | str
+
+
+class SetHere(Message):
+    """Nothing tells whether variables were set in time."""
+
+    code = "checks.set-here"
+    severity = Severity.WARNING
+    template = (
+        "not verified: {variables:list}; set in this process, and nothing tells whether that was before torch was "
+        "imported"
+    )
+
+    variables: tuple[str, ...]
+
+
+class SetBesides(Message):
+    """Other variables, as NAME=VALUE, can change the outcome."""
+
+    code = "checks.set-besides"
+    severity = Severity.WARNING
+    template = "set besides, and can change the outcome too: {variables:list}"
+
+    variables: tuple[str, ...]
+
+
+class NoGpuYet(Message):
+    """Only a process that has computed on a GPU can show what was expected."""
+
+    code = "checks.no-gpu-yet"
+    severity = Severity.ADVICE
+    template = "nothing was computed on a GPU in this process yet: do that, and check again"
+
+
+class SetAfterTorch(Message):
+    """Libraries had read variables before they were set."""
+
+    code = "checks.set-after-torch"
+    template = (
+        "set too late, after torch was imported: {variables:list}; restart the kernel, and set it before anything "
+        "imports torch"
+    )
+
+    variables: tuple[str, ...]
+
+
+class SetAfterStart(Message):
+    """Variables are read when a process starts, and were set in the process."""
+
+    code = "checks.set-after-start"
+    template = (
+        "set too late, as it is read when a process starts: {variables:list}; start a kernel that has it "
+        "(envkit env {profile} --format jupyter)"
+    )
+
+    variables: tuple[str, ...]
+    profile: str
