@@ -38,5 +38,5 @@ def test_what_is_not_surely_faster_is_not_proved():
 def test_what_was_measured_beside_a_load_is_not_proved():
     events = disturbed(events_of(7, **MEASURED), *range(7))
     text = proof(Expected("mine", 2.0, 1.8, 2.2), summarise(events))
-    assert text.startswith("Not proved: while the hypervisor withheld 2 of 4 CPUs, 2.00x (")
+    assert text.startswith("Not proved: measured while the hypervisor withheld 2 of 4 CPUs, 2.00x (")
     assert text.endswith(" was expected. Measure again without that load.")
