@@ -24,7 +24,7 @@ OUTPUT = (
     "envkit.api", "envkit.cli", "envkit.report", "envkit.checks.this_process", "envkit.engines.start",
     "envkit.common.progress", "envkit.cluster.fleet.diff_screen", "envkit.cluster.fleet.page",
     "envkit.cluster.fleet.picture", "envkit.cluster.fleet.screen", "envkit.cluster.slurm.view",
-    "envkit.profiles.formats",
+    "envkit.profiles.formats", "envkit.tuning.conclusion", "envkit.tuning.live", "envkit.tuning.profile_file",
 )  # fmt: skip
 # Modules that make text of a message to hand it on, because what they call holds text still. The aim is none.
 RENDERS_TO_HAND_ON = {

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 from envkit.analysis import recorded_runs
-from envkit.common.errors import InputError
+from envkit.analysis.messages import FOLDER_OF_RUNS
+from envkit.common.messages import Unreadable
+from envkit.rendering import text
 
 from tests.records import BEGUN, arm, run_events, write
+from tests.refusals import refusal
 
 
 def test_only_folders_with_a_record_are_runs(tmp_path):
@@ -22,8 +25,9 @@ def test_the_folder_of_a_run_is_that_run(tmp_path):
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(InputError, match="none: can't be read: No such file or directory; give a folder that holds"):
-        recorded_runs.folders(tmp_path / "none")
+    place = tmp_path / "none"
+    unreadable = Unreadable(str(place), "No such file or directory", FOLDER_OF_RUNS)
+    assert refusal(recorded_runs.folders, place) == unreadable
 
 
 def test_the_latest_run_is_the_first_whatever_the_folders_are_called(tmp_path):
@@ -42,7 +46,7 @@ def test_runs_are_read_only_when_they_are_asked_for(tmp_path):
     assert next(reading).folder.name == "b"
     (tmp_path / "a/record.jsonl").write_text("gone bad meanwhile\n")
     assert list(reading) == []
-    assert [(one.folder.name, one.problem) for one in unread] == [
+    assert [(one.folder.name, text(one.problem)) for one in unread] == [
         ("a", "record.jsonl:1: damaged line; remove it to read the rest")
     ]
 

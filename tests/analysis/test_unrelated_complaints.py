@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from envkit.analysis.finding_messages import UnrelatedComplaint
 from envkit.analysis.summary import summarise
 from envkit.analysis.unrelated_complaints import Printed, unrelated_complaints
 from envkit.profiles.environment import Environment
@@ -22,9 +23,9 @@ def printed(*stderr, **variables):
 def test_one_finding_for_all_arms_and_samples():
     (found,) = unrelated_complaints([printed(f"a\n{SITE}\nb", SITE), printed(SITE)])
     assert (found.code, found.severity) == ("unrelated-complaint", "note")
-    assert found.seen == f'a library printed "{SITE}"'
+    assert found.seen == UnrelatedComplaint(SITE)
     (found,) = unrelated_complaints([printed(f"{SITE}\n{PLACES}")])
-    assert found.seen == f'a library printed "{SITE}", and 1 more'
+    assert found.seen == UnrelatedComplaint(SITE, 1)
 
 
 @pytest.mark.parametrize("stderr", ["", "chatter", PLACES])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from envkit.analysis import messages as load
 from envkit.analysis.summary import summarise
 from envkit.bench.plan import Arm
 from envkit.engines.messages import Killed
@@ -68,15 +69,15 @@ def test_it_names_the_arm_that_was_not_in_effect(arm):
 
 def test_a_load_is_named_in_the_first_line():
     stolen, beside = first(disturbed(events_of(), *range(7))), first(busy(events_of()))
-    assert stolen.load == said.WhileStolen(2.0, 4.0)
-    assert beside.load == said.BesideOtherPrograms(2.75, 4.0)
+    assert stolen.load == load.WhileStolen(2.0, 4.0)
+    assert beside.load == load.BesideOtherPrograms(2.75, 4.0)
     assert text(beside).startswith("FASTER UNDER LOAD  mine: 2.00x baseline speed")
     assert text(beside).endswith("measured beside other programs that used 2.8 of 4 CPUs")
 
 
 def test_losses_that_differ_come_before_a_load_which_is_said_too():
     found = first(busy(events_of(mine=OTHER_LOSSES)))
-    assert (type(found), found.load) == (said.FasterOtherLosses, said.BesideOtherPrograms(2.75, 4.0))
+    assert (type(found), found.load) == (said.FasterOtherLosses, load.BesideOtherPrograms(2.75, 4.0))
     assert text(found).startswith("FASTER, BUT LOSSES DIFFER  mine: 2.00x baseline speed")
     assert text(found).endswith("measured beside other programs that used 2.8 of 4 CPUs")
 
@@ -206,7 +207,7 @@ def test_where_none_is_faster_that_is_said():
 def test_the_best_under_a_load_is_named_with_it():
     found = first(busy(events_of(12, others={"same": {}})))
     assert (type(found), found.best) == (said.SomeFasterUnderLoad, "mine")
-    assert isinstance(found.load, said.BesideOtherPrograms)
+    assert isinstance(found.load, load.BesideOtherPrograms)
 
 
 def test_many_without_a_result():

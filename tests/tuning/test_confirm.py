@@ -11,11 +11,13 @@ from envkit.analysis.summary import summarise
 from envkit.bench import record
 from envkit.profiles import profile
 from envkit.profiles.profile import Profile
+from envkit.rendering import text
 from envkit.report import advice, certainty, terminal
 from envkit.report.messages import advice as messages
 from envkit.stats.interval import ERROR_RATE, speedup
 from envkit.stats.verdict import Verdict
 from envkit.tuning import conclusion, confirm, profile_file
+from envkit.tuning import conclusion_messages as told
 from envkit.tuning.confirm import BASELINE, SHIPPED, TUNED, decide
 from envkit.tuning.destination import Written
 from envkit.tuning.trial_store import BASELINE as BASELINE_NUMBER
@@ -75,11 +77,11 @@ def test_the_tuned_profile_wins_only_by_an_interval_and_never_something_worse(tm
     assert found.best == best
     assert (found.versus is None) == (shipped is None or tuned is None)
     said = conclusion.reason(found, records.BEGUN, "a machine", "jemalloc")
-    assert " on a machine" in said
-    assert {TUNED: "Found by envkit tune on ", SHIPPED: "A copy of the shipped profile jemalloc, which envkit tune "
-            "could not better", BASELINE: "found nothing that is surely faster"}[best] in said  # fmt: skip
-    unseen = conclusion.reason(found, records.BEGUN, "a machine", "jemalloc", ["tcmalloc"])
-    assert ("the best shipped profile tried" in unseen) == (best == SHIPPED or (found.versus is not None
+    assert said.machine == "a machine"
+    kinds = {TUNED: told.FoundBySearch, SHIPPED: told.ShippedIsBest, BASELINE: told.NothingFound}
+    assert type(said) is kinds[best]
+    unseen = text(conclusion.reason(found, records.BEGUN, "a machine", "jemalloc", ["tcmalloc"]))
+    assert (text(told.BestShippedTried()) in unseen) == (best == SHIPPED or (found.versus is not None
                                                                 and best == TUNED))  # fmt: skip
 
 
@@ -102,25 +104,28 @@ def test_losses_that_are_no_numbers_lose_always(tmp_path):
 
 
 def test_that_something_faster_was_refused_for_its_losses_is_said(tmp_path):
-    refused = " with the same losses (tuned is, with others)"
+    refused, file = (TUNED,), tmp_path / "x.yaml"
     found = decided(tmp_path, losses=OTHER_LOSSES)
     why = conclusion.reason(found, 0.0, "a machine", "jemalloc")
-    assert why.startswith(f"A copy of the shipped profile jemalloc, which envkit tune could not better{refused} on ")
-    said = conclusion.advice(found, "jemalloc", tmp_path / "x.yaml", Written())
-    assert said.startswith(f"the search found nothing that is surely faster than jemalloc{refused}; a copy of that")
+    assert (type(why), why.shipped, why.refused) == (told.ShippedIsBest, "jemalloc", refused)
+    said = conclusion.advice(found, "jemalloc", file, Written())
+    assert said.what == told.CopyOfShipped("jemalloc", told.NothingBetter(refused))
     found = decided(tmp_path, shipped=1.0, losses=OTHER_LOSSES)
-    why = conclusion.reason(found, 0.0, "a machine", "jemalloc")
-    assert f"found nothing that is surely faster than the baseline{refused}, so this sets nothing" in why
-    for written in (Written(), Written(stays=True)):
-        said = conclusion.advice(found, "jemalloc", tmp_path / "x.yaml", written)
-        assert said.startswith(f"nothing is surely faster than the baseline{refused}; ")
+    none_faster = told.NoneFaster(refused)
+    assert text(none_faster).endswith("the baseline with the same losses (tuned faster, but losses differ)")
+    assert conclusion.reason(found, 0.0, "a machine", "jemalloc").why == none_faster
+    said = conclusion.advice(found, "jemalloc", file, Written())
+    assert said == told.Written(str(file), told.SetsNothing(none_faster))
+    said = conclusion.advice(found, "jemalloc", file, Written(stays=True))
+    assert said == told.Kept(none_faster, str(file))
 
 
 def test_what_was_refused_for_its_losses_need_not_better_what_won(tmp_path):
     found = decided(tmp_path, shipped=0.6, tuned=0.8, losses=OTHER_LOSSES)
     assert (found.best, found.refused) == (SHIPPED, (TUNED,))
-    assert "with others" not in conclusion.reason(found, 0.0, "a machine", "jemalloc")
-    assert "with others" not in conclusion.advice(found, "jemalloc", tmp_path / "x.yaml", Written())
+    assert conclusion.reason(found, 0.0, "a machine", "jemalloc").refused == ()
+    said = conclusion.advice(found, "jemalloc", tmp_path / "x.yaml", Written())
+    assert said.what == told.CopyOfShipped("jemalloc", told.NothingBetter())
 
 
 EXEC = "envkit exec tuned.yaml -- python train.py"
@@ -158,7 +163,7 @@ def test_where_nearly_all_was_disturbed_a_quieter_machine_is_advised(tmp_path, c
     for found in (summary, summarise(events)):
         conclusion.show_confirmation(found, decide(found, events, "jemalloc", True), "jemalloc", terminal.console())
         printed = " ".join(capsys.readouterr().out.split())
-        advised = "next measure again without this load"
+        advised = "Next measure again without this load"
         assert (advised in printed) is (found is not summary)
 
 

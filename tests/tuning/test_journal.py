@@ -7,13 +7,16 @@ import os
 import resource
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 from envkit.common.errors import InputError
 from envkit.tuning.journal import Journal
+from envkit.tuning.messages import DamagedJournal, JournalUnusable, NoLinks, NotShared
 from envkit.tuning.shared_trials import FILE_NAME, said, say, storage_in
 
+from tests.refusals import refusal
 from tests.simulation import PROJECT
 
 # Says so many things, as a node would.
@@ -77,10 +80,8 @@ def test_a_disk_that_is_full_leaves_the_journal_as_it_was(path):
             say(storage_in(path.parent), "node2", "type", "another")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert str(caught.value) == (
-        f"{path}: nodes can't share their trials there: File too large; what was measured is safe: mend that, then "
-        f"envkit tune --resume {path.parent}"
-    )
+    go_on = ("envkit", "tune", "--resume", str(path.parent))
+    assert caught.value.message == JournalUnusable(str(path), "File too large", go_on)
     assert path.read_bytes() == before
     assert said(storage_in(path.parent), "type") == {"node1": "one"}
 
@@ -92,29 +93,22 @@ def test_a_folder_whose_file_system_makes_no_links(path, monkeypatch):
     monkeypatch.setattr(Path, "symlink_to", refuse)
     with pytest.raises(InputError) as caught:
         storage_in(path.parent)
-    assert str(caught.value) == (
-        f"{path.parent}: nodes can't share their trials there, as its file system makes no symbolic links: Operation "
-        "not permitted; give a folder on another one with --output"
-    )
+    assert caught.value.message == NoLinks(str(path.parent), "Operation not permitted")
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("{nonsense\n{more\n", r":1: damaged line, so nodes can't go on together; start a new tuning"),
-        ('{"op_code": 17}\n', ": is not what nodes share of a tuning; start a new one"),
-    ],
+    ("content", "message"),
+    [("{nonsense\n{more\n", partial(DamagedJournal, line=1)), ('{"op_code": 17}\n', NotShared)],
 )
-def test_a_journal_that_is_damaged(path, content, words):
+def test_a_journal_that_is_damaged(path, content, message):
     path.write_text(content)
-    with pytest.raises(InputError) as caught:
-        storage_in(path.parent)
-    assert str(caught.value) == f"{path}{words}"
+    assert refusal(storage_in, path.parent) == message(file=str(path))
 
 
 def test_a_journal_that_is_damaged_while_nodes_search(path):
     storage = storage_in(path.parent)
     with path.open("a") as file:
         file.write("\0\0\0\n")
-    with pytest.raises(InputError, match="2: damaged line"):
-        say(storage, "node1", "type", "one")
+    damaged = refusal(say, storage, "node1", "type", "one")
+    assert isinstance(damaged, DamagedJournal)
+    assert (damaged.file, damaged.line) == (str(path), 2)

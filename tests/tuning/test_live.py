@@ -33,7 +33,8 @@ def test_elsewhere_than_on_a_terminal_each_round_is_a_line(store, capsys):
         view.before("spin=7")
         view.after_round("trials")
     assert capsys.readouterr().err == (
-        "round 1, trials: 3 candidates, 1 failed, 1:06 of 9:00 for the search; best so far 2.000 in 1 trial: spin=0\n"
+        "round 1, trials: 3 candidates, 1 failed, 1 min 6 s of 9 min for the search; "
+        "best so far 2.00x in 1 trial: spin=0\n"
     )
 
 
@@ -45,7 +46,7 @@ def test_on_a_terminal_the_best_so_far_are_a_table(store, monkeypatch):
         shown = terminal.getvalue()
         view.after_round("trials")
     assert "now: spin=7" in shown
-    assert shown.index("2.000") < shown.index("1.250")
+    assert shown.index("2.00x") < shown.index("1.25x")
     assert "threads=2" in shown
     assert "round 1" not in terminal.getvalue()
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from envkit.common.errors import InputError
 from envkit.profiles.environment import Environment
+from envkit.profiles.messages import NeedsNumber, NeedsOther
 from envkit.profiles.places import PROFILE_FOLDER
 from envkit.profiles.profile import load, names
+from envkit.rendering import text
 from envkit.tuning import session, space_file
+from envkit.tuning.messages import MayChangeResults, NothingToVary, SameAs
 from envkit.tuning.narrow import identity, narrow
 from envkit.tuning.space import choices, shown
 
+from tests.refusals import refusal
 from tests.simulated_worker import inspection
 from tests.tuning.planted import read_space, write_space
 
@@ -49,11 +52,11 @@ def test_what_cannot_apply_here_is_left_out_with_a_reason(space):
         "fpmath": ["unset"], "isa": ["unset"], "node": ["unset"],
     }  # fmt: skip
     reasons = {one.what: one.why for one in left_out}
-    assert reasons["threads=${usable_cpus}"] == "comes to the same as ${physical_cores} here"
-    assert reasons["allocator=tcmalloc"].startswith("preloads tcmalloc, which is not installed (looked in ")
-    assert reasons["fpmath=bf16"] == "may change the results; --numerics any tries it too"
-    assert reasons["isa=avx512_core"].startswith("ONEDNN_MAX_CPU_ISA=avx512_core, and this CPU has no avx512f")
-    assert reasons["node=first"] == "needs numa_nodes to be 2 or more, and here it is 1"
+    assert reasons["threads=${usable_cpus}"] == SameAs("${physical_cores}")
+    assert text(reasons["allocator=tcmalloc"]).startswith("preloads tcmalloc, which is not installed (looked in ")
+    assert reasons["fpmath=bf16"] == MayChangeResults()
+    assert text(reasons["isa=avx512_core"]).startswith("ONEDNN_MAX_CPU_ISA=avx512_core, and this CPU has no avx512f")
+    assert reasons["node=first"] == NeedsNumber("numa_nodes", 2, 1)
     assert len(reasons) == len(left_out) == 5
 
 
@@ -72,7 +75,7 @@ def test_a_larger_machine_and_other_numerics_leave_more(space):
     # its processor does not compute in bfloat16
     reasons = {one.what: one.why for one in left_out}
     assert reasons.keys() == {"allocator=tcmalloc", "isa=avx512_core", "fpmath=bf16"}
-    assert "this CPU has" in reasons["fpmath=bf16"]
+    assert "this CPU has" in text(reasons["fpmath=bf16"])
 
 
 def test_ranks_that_can_not_train_what_is_trained_are_left_out(tmp_path):
@@ -85,9 +88,9 @@ def test_ranks_that_can_not_train_what_is_trained_are_left_out(tmp_path):
 
 def test_a_space_of_which_nothing_is_left_is_refused(tmp_path):
     path = write_space(tmp_path, "parameters:\n  a: {choices: {x: {preload: [tcmalloc]}, y: {preload: [mimalloc]}}}\n")
-    with pytest.raises(InputError) as caught:
-        narrow(space_file.read(path), seen(), "same")
-    assert str(caught.value).startswith(f"{path}: nothing of this space can be varied here: a=x: preloads tcmalloc")
+    message = refusal(narrow, space_file.read(path), seen(), "same")
+    assert isinstance(message, NothingToVary)
+    assert text(message).startswith(f"{path}: nothing of this space can be varied here: a=x: preloads tcmalloc")
 
 
 def environment(**variables):
@@ -106,7 +109,7 @@ def test_profiles_for_gpus_are_left_out_for_want_of_them_whatever_else_could_be_
     reasons = {one.what: one.why for one in left_out}
     for_gpus = {f"profile {name}" for name in names() if "gpus" in load(name).needs}
     assert for_gpus <= reasons.keys()
-    assert {reasons[what].partition(" to be ")[0] for what in for_gpus} == {"needs gpus"}
+    assert {(type(reasons[what]), reasons[what].fact) for what in for_gpus} == {(NeedsNumber, "gpus")}
     assert not {one.profile.name for one in found} & {what.removeprefix("profile ") for what in for_gpus}
 
 
@@ -122,13 +125,11 @@ def test_mkl_is_told_to_take_other_code_only_where_it_does_not_do_so_by_itself(v
         assert levels["mkl"] == ["unset", "native"]
         assert "mkl=native" not in reasons
         same = {one.what: one.why for one in narrow(default, whole, "same")[1]}
-        assert same["mkl=native"] == "may change the results; --numerics any tries it too"
+        assert same["mkl=native"] == MayChangeResults()
     else:
         assert levels["mkl"] == ["unset"]
-        assert reasons["mkl=native"] == (
-            "needs a cpu_vendor other than GenuineIntel, and here it is GenuineIntel; "
-            "MKL takes its fastest code there by itself"
-        )
+        because = "MKL takes its fastest code there by itself"
+        assert reasons["mkl=native"] == NeedsOther("cpu_vendor", ("GenuineIntel",), "GenuineIntel", because)
 
 
 @pytest.mark.parametrize("path", sorted(space_file.FOLDER.glob("*.yaml")), ids=lambda path: path.stem)

@@ -15,11 +15,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from envkit.analysis import baseline_messages as messages
 from envkit.analysis.baselines import Baseline
 from envkit.analysis.engine_facts import SHOWN_OF_DIGEST, cpu_name, engine_facts, gpu_names, shortened
 from envkit.bench.blocks import INITIAL_WEIGHTS
 from envkit.common.errors import InputError
 from envkit.common.text_enum import TextEnum
+from envkit.messages import Message
 from envkit.stats.interval import ERROR_RATE
 from envkit.stats.two_sample import autocorrelation, shift, widened
 from envkit.worker.modes import Options
@@ -93,23 +95,23 @@ class Difference:
     new: str | None
 
 
-def obstacles(old: Baseline, new: Baseline) -> list[str]:
-    """Why no speeds of the two can be compared, each as a clause; none where they can."""
-    pairs: list[tuple[str, Any, Any]] = [("the plan's workload", old.plan["workload"], new.plan["workload"])]
+def obstacles(old: Baseline, new: Baseline) -> list[Message]:
+    """Return why no speeds of the two can be compared, each as a clause; none if they can."""
+    pairs: list[tuple[str, Any, Any]] = [(messages.WORKLOAD, old.plan["workload"], new.plan["workload"])]
     pairs += [
-        (f"the plan's {name.replace('_', ' ')}", old.plan[name], new.plan[name])
-        for name in ("steps", "warmup_steps")
+        (label, old.plan[name], new.plan[name])
+        for name, label in messages.PLANNED.items()
         if max(old.plan[name], new.plan[name]) > ALIKE * max(1, min(old.plan[name], new.plan[name]))
     ]
-    pairs.append(("the mode of training", _modes(old), _modes(new)))
+    pairs.append((messages.MODES, _modes(old), _modes(new)))
     for name in old.document["digests"]:
         if name != INITIAL_WEIGHTS and name in new.document["digests"]:
             digests = (one.document["digests"][name][:SHOWN_OF_DIGEST] for one in (old, new))
-            pairs.append((f"the digest of the workload's {name}", *digests))
+            pairs.append((f"{messages.WORKLOAD_DIGEST} {name}", *digests))
     for arm in _common(old, new):
         pairs += machine_pairs(old.engine(arm)["inspection"], new.engine(arm)["inspection"])
     found = [unequal(pair) for pair in dict.fromkeys(pairs) if pair[1] != pair[2]]
-    return found + [f"'{arm}' was not measured" for arm in old.arms if arm not in new.arms]
+    return [*found, *(messages.NotMeasured(arm) for arm in old.arms if arm not in new.arms)]
 
 
 def _modes(one: Baseline) -> str:
@@ -117,26 +119,27 @@ def _modes(one: Baseline) -> str:
     usual = asdict(Options())
     given = {**usual, **one.plan["options"]}
     said = (f"{name.replace('_', ' ')} {value}" for name, value in sorted(given.items()) if value != usual.get(name))
-    return ", ".join(said) or "as usual"
+    return ", ".join(said) or messages.USUAL
 
 
 def machine_pairs(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, Any, Any]]:
-    """What must be equal of two machines, as seen from inside an image: (name, then, now).
+    """Return what must be equal of two machines, as seen from inside an image: (name, then, now).
 
-    GPUs must where there were some then.
+    GPUs are compared if there were some then.
     """
     then, now = gpu_names(old), gpu_names(new)
     return [
-        ("the CPU", cpu_name(old["fingerprint"]), cpu_name(new["fingerprint"])),
-        ("the architecture", old["fingerprint"]["architecture"], new["fingerprint"]["architecture"]),
-        ("the number of usable CPUs", old["facts"]["usable_cpus"], new["facts"]["usable_cpus"]),
-        *([("the GPUs", then, now)] if then else []),
+        (messages.CPU, cpu_name(old["fingerprint"]), cpu_name(new["fingerprint"])),
+        (messages.ARCHITECTURE, old["fingerprint"]["architecture"], new["fingerprint"]["architecture"]),
+        (messages.CPUS, old["facts"]["usable_cpus"], new["facts"]["usable_cpus"]),
+        *([(messages.GPUS, then, now)] if then else []),
     ]
 
 
-def unequal(pair: tuple[str, Any, Any]) -> str:
+def unequal(pair: tuple[str, Any, Any]) -> Message:
+    """Return what differs, given its name and what it was then and is now."""
     what, then, now = pair
-    return f"{what} was {then} and is now {now}"
+    return messages.Unequal(what, str(then), str(now))
 
 
 def changes(old: Baseline, new: Baseline, threshold: float) -> Changes | None:
@@ -187,10 +190,7 @@ def _factor(speeds: Sequence[Sequence[float]], confidence: float) -> Factor:
     old, new = ([math.log(speed) for speed in session] for session in speeds)
     found = shift(old, new, confidence)
     if found is None:
-        raise InputError(
-            f"{len(old)} and {len(new)} blocks are too few for intervals at {confidence:.2%}, which so many profiles "
-            "need; measure more blocks"
-        )
+        raise InputError(messages.TooFewBlocks(len(old), len(new), confidence))
     correlation = autocorrelation(old, new)
     estimate, low, high = (math.exp(value) for value in widened(found, correlation))
     return Factor(estimate, low, high, correlation)
@@ -224,24 +224,24 @@ def differences(old: Baseline, new: Baseline) -> list[Difference]:
 
 
 def _facts(one: Baseline) -> dict[str, str]:
-    """Everything that could differ, by the name it is shown with."""
+    """Return everything that could differ, by the name it is shown with."""
     document = one.document
-    found: dict[str, str | None] = {"kit version": document["kit_version"]}
-    found["timed steps left out"] = str(one.skipped_steps)
-    found["steps of a sample"] = f"{one.plan['steps']} after {one.plan['warmup_steps']} to warm up"
+    found: dict[str, str | None] = {messages.KIT: document["kit_version"]}
+    found[messages.SKIPPED] = str(one.skipped_steps)
+    found[messages.STEPS], found[messages.WARM_UP_STEPS] = (str(one.plan[key]) for key in messages.PLANNED)
     found |= {f"option {name}": value for name, value in document["plan"]["engine_options"].items()}
     for name, seen in document["engines"].items():
         # one engine each: whatever it is called, it is compared with the other session's
         prefix = f"{name}: " if len(document["engines"]) > 1 else ""
         found |= {f"{prefix}{what}": value for what, value in engine_facts(seen).items()}
-    found["kept variables"] = ", ".join(document["allowed_variables"]) or None
+    found[messages.KEPT] = ", ".join(document["allowed_variables"]) or None
     for name, arm in document["arms"].items():
         environment = arm["environment"]
         found |= {f"{name}: {variable}": value for variable, value in environment["variables"].items()}
         found |= {f"{name}: preload": ", ".join(environment["preload"]) or None}
         found |= {f"{name}: prefix": " ".join(environment["prefix"]) or None}
-        found |= {f"{name}: expects {key}": str(value) for key, value in environment["expect"].items()}
-        found |= {f"{name}: final loss": str(arm["final_loss"])}
-    found |= {f"digest of {what.replace('_', ' ')}": shortened(value) for what, value in document["digests"].items()}
-    found["digest of the reference kernel"] = shortened(document["reference_kernel"]["digest"])
+        found |= {f"{name}: {key} expected": str(value) for key, value in environment["expect"].items()}
+        found |= {f"{name}: {messages.FINAL_LOSS}": str(arm["final_loss"])}
+    found |= {f"{what.replace('_', ' ')} digest": shortened(value) for what, value in document["digests"].items()}
+    found[messages.KERNEL_DIGEST] = shortened(document["reference_kernel"]["digest"])
     return {what: value for what, value in found.items() if value is not None}

@@ -9,7 +9,6 @@ import contextlib
 import hashlib
 import json
 import re
-import shlex
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -19,9 +18,39 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from envkit import __version__
+from envkit.analysis.baseline_messages import (
+    BadBaselineName,
+    BaselineExists,
+    BaselinesThere,
+    ComparesImages,
+    DamagedBaseline,
+    DanglingReference,
+    EditedBaseline,
+    FewBlocks,
+    FolderNotMade,
+    FullTraining,
+    InvalidJson,
+    MoreBlocks,
+    NoBaselines,
+    NoFitRun,
+    NoKernel,
+    NoRun,
+    NoSuchFile,
+    NotABaseline,
+    OtherKernel,
+    OtherLength,
+    Resume,
+    SeveralInstances,
+    SeveralRanks,
+    SeveralWorkloads,
+    TakesApart,
+    UnknownBaseline,
+    WasNotInEffect,
+    WorkerFailed,
+)  # fmt: skip
 from envkit.analysis.load import NEARLY_ALL
-from envkit.analysis.messages import DamagedBaseline, NoReadings
-from envkit.analysis.summary import finite, summarise
+from envkit.analysis.messages import NoReadings
+from envkit.analysis.summary import Summary, finite, summarise
 from envkit.bench import measure, record
 from envkit.bench.blocks import first_event, skipped_steps
 from envkit.bench.plan import Plan
@@ -30,8 +59,9 @@ from envkit.bench.record import FILE_NAME, Event
 from envkit.bench.user_command import UserCommand
 from envkit.common import atomic, schema
 from envkit.common.errors import InputError
-from envkit.common.messages import OtherSchema
-from envkit.common.suggestion import suggestion
+from envkit.common.messages import OtherSchema, Unreadable
+from envkit.common.suggestion import nearest
+from envkit.messages import Message
 from envkit.stats.interval import MIN_BLOCKS
 
 FOLDER = Path("baselines")
@@ -41,7 +71,6 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _INSPECTED = (
     "facts", "fingerprint", "python", "packages", "unverified_packages", "libraries", "providers", "accelerator",
 )  # fmt: skip
-_RESTORE = "restore the file, or save it anew: envkit baseline save NAME --from DIR --replace"
 
 
 @dataclass(frozen=True)
@@ -129,32 +158,15 @@ def latest(results: Path, name: str) -> Baseline:
     for _, folder in sorted(begun, reverse=True):
         with contextlib.suppress(InputError):
             return from_record(folder, name)
-    there = f"none of the {len(begun)} runs" if begun else "there is no run"
-    which = f"{there} in {results}{' can become a baseline' if begun else ''}"
-    raise InputError(f"{which}; name one with --from DIR, which says what it lacks, or measure: envkit bench PROFILE")
+    raise InputError(NoFitRun(len(begun), str(results)) if begun else NoRun(str(results)))
 
 
 def _from_record(folder: Path, name: str) -> Baseline:
     events = record.read(folder)
     summary = summarise(events)
-    if summary.ended == measure.FAILED:
-        raise InputError(f"{folder}: a worker failed in this run; measure again")
-    if summary.not_in_effect:
-        raise InputError(f"{folder}: {summary.not_in_effect[0].arm} was not in effect in this run; see: envkit report")
+    if (unfit := _unfit(str(folder), summary)) is not None:
+        raise InputError(unfit)
     arms = summary.plan.arms
-    if summary.plan.compares_images:
-        raise InputError(f"{folder}: compares images, and a baseline is of one; measure a profile in it")
-    if summary.plan.ablated:
-        whole = summary.plan.whole.profile
-        raise InputError(f"{folder}: takes a profile apart; measure the whole of it: envkit bench {whole}")
-    if summary.plan.epochs:
-        raise InputError(f"{folder}: is a full training (--full), one sample each; measure without --full")
-    if len(summary.plan.workloads) > 1:
-        raise InputError(f"{folder}: measured several workloads; measure the one to save a baseline of, by --workload")
-    if summary.plan.distributed:
-        raise InputError(f"{folder}: was trained on several ranks (--nproc); measure one process to save a baseline of")
-    if summary.plan.at_once:
-        raise InputError(f"{folder}: had several train at once (--instances); measure one process alone")
     blocks = _complete_blocks(folder, events, [arm.name for arm in arms], summary.ended)
     samples = {arm.name: [block[arm.name] for block in blocks] for arm in arms}
     readings = [block[""] for block in blocks]
@@ -193,6 +205,25 @@ def _from_record(folder: Path, name: str) -> Baseline:
     return Baseline({**document, "digest": digest(document)}, str(folder))
 
 
+def _unfit(folder: str, summary: Summary) -> Message | None:
+    """Return why a run can't become a baseline, whatever its blocks are; None if it can."""
+    plan = summary.plan
+    if summary.ended == measure.FAILED:
+        return WorkerFailed(folder)
+    if summary.not_in_effect:
+        return WasNotInEffect(folder, summary.not_in_effect[0].arm)
+    if plan.ablated:
+        return TakesApart(folder, plan.whole.profile)
+    kinds = {
+        ComparesImages: plan.compares_images,
+        FullTraining: bool(plan.epochs),
+        SeveralWorkloads: len(plan.workloads) > 1,
+        SeveralRanks: plan.distributed,
+        SeveralInstances: bool(plan.at_once),
+    }
+    return next((kind(folder) for kind, found in kinds.items() if found), None)
+
+
 def _complete_blocks(
     folder: Path, events: Sequence[Event], arms: Sequence[str], ended: str | None
 ) -> list[dict[str, Event]]:
@@ -206,19 +237,18 @@ def _complete_blocks(
     if failure is not None and not all("" in block for block in blocks.values()):
         raise InputError(NoReadings(str(folder), len(blocks) - len(readings), len(blocks), problem_of(failure)))
     if blocks and not readings:
-        raise InputError(f"{folder}: has no reference kernel; measure again")
+        raise InputError(NoKernel(str(folder)))
     if len({one["digest"] for one in readings}) > 1:
-        why = "was resumed with another reference kernel (Python or this kit changed)"
-        raise InputError(f"{folder}: {why}; measure again")
+        raise InputError(OtherKernel(str(folder)))
     reading = readings[:1]  # it is not read in every block: the latest holds
     for _, block in sorted(blocks.items()):
         reading = [block[""]] if "" in block else reading
         block[""] = reading[0]
     complete = [block for _, block in sorted(blocks.items()) if block.keys() == {"", *arms}]
     if len(complete) < MIN_BLOCKS:
-        go_on = f"go on with: envkit bench --resume {shlex.quote(str(folder))}"
-        go_on = "measure more --blocks" if ended in measure.ENDED else go_on
-        raise InputError(f"{folder}: has {len(complete)} complete blocks, and {MIN_BLOCKS} are needed; {go_on}")
+        resume = Resume(("envkit", "bench", "--resume", str(folder)))
+        way_on = MoreBlocks() if ended in measure.ENDED else resume
+        raise InputError(FewBlocks(str(folder), len(complete), MIN_BLOCKS, way_on))
     return complete
 
 
@@ -251,9 +281,9 @@ def names(folder: Path) -> list[str]:
 
 
 def path_of(name: str, folder: Path) -> Path:
-    """Where the baseline ``name`` is kept. Raises InputError for what can't be a file's name everywhere."""
+    """Return where the baseline ``name`` is kept. Raise InputError if it can't be a file's name on every system."""
     if not _NAME.fullmatch(name):
-        raise InputError(f"'{name}' can't be a baseline's name; use letters, digits, '.', '_' and '-', as in cnn-epyc")
+        raise InputError(BadBaselineName(name))
     return folder / f"{name}.json"
 
 
@@ -265,55 +295,50 @@ def load(name: str, folder: Path) -> Baseline:
     if "/" in name or name.endswith(".json"):
         path = Path(name)
         if not path.is_file():
-            raise InputError(f"{path}: no such file")
+            raise InputError(NoSuchFile(str(path)))
     else:
         path = path_of(name, folder)
         if not path.is_file():
             known = names(folder)
-            there = f"there are: {', '.join(known)}" if known else "there are none"
-            raise InputError(
-                f"no baseline '{name}' in {folder}{suggestion(name, known)}; {there}; "
-                f"save one with: envkit baseline save {name} --from DIR"
-            )
+            there = BaselinesThere(tuple(known)) if known else NoBaselines()
+            raise InputError(UnknownBaseline(name, str(folder), there, nearest(name, known)))
     return read(path)
 
 
 def read(path: Path) -> Baseline:
-    """The baseline in the file ``path``. Raises InputError as ``load`` does."""
+    """Return the baseline in the file ``path``. Raise InputError as ``load`` does."""
     try:
         document = json.loads(path.read_bytes().decode("utf-8"), parse_constant=_no_number)
     except OSError as error:
-        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+        raise InputError(Unreadable(str(path), str(error.strerror))) from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is not valid JSON ({error}); {_RESTORE}") from None
+        raise InputError(DamagedBaseline(str(path), InvalidJson(str(error)))) from None
     if not isinstance(document, dict) or type(document.get("schema")) is not int:
-        raise InputError(f"{path}: is not a baseline (it has no 'schema'); give a file of envkit baseline save")
+        raise InputError(NotABaseline(str(path)))
     if document["schema"] != SCHEMA:
         raise InputError(OtherSchema(str(path), "baseline", document["schema"], SCHEMA))
     _validate(path, document)
     if document["digest"] != digest(document):
-        raise InputError(f"{path}: was edited: its digest is that of another content; {_RESTORE}")
+        raise InputError(DamagedBaseline(str(path), EditedBaseline()))
     return Baseline(document, str(path))
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(text)
 
 
 def _validate(path: Path, document: dict[str, Any]) -> None:
     """Raise InputError for the first thing that the published schema, or its references among themselves, forbid."""
     error = next(iter(sorted(_validator().iter_errors(document), key=lambda error: list(map(str, error.path)))), None)
     if error is not None:
-        raise InputError(DamagedBaseline(str(path), schema.violation(error)[1], _RESTORE))
+        raise InputError(DamagedBaseline(str(path), schema.violation(error)[1]))
     blocks = len(document["reference_kernel"]["seconds"])
     for index, arm in enumerate(document["plan"]["arms"]):
         for key, known in (("name", document["arms"]), ("engine", document["engines"])):
             if arm[key] not in known:
-                raise InputError(f"{path}: plan.arms[{index}].{key}: there is no {arm[key]!r} further on; {_RESTORE}")
+                raise InputError(DamagedBaseline(str(path), DanglingReference(index, key, str(arm[key]))))
         if len(document["arms"][arm["name"]]["step_s"]) != blocks:
-            raise InputError(
-                f"{path}: arms.{_short(arm['name'])}.step_s: must hold {blocks}, one per reference kernel; {_RESTORE}"
-            )
+            raise InputError(DamagedBaseline(str(path), OtherLength(_short(arm["name"]), blocks)))
 
 
 @cache
@@ -329,14 +354,14 @@ def _short(message: str) -> str:
 
 
 def write(baseline: Baseline, path: Path, replace: bool) -> None:
-    """Write the whole file or nothing. Raises InputError if it is there and not to be replaced, or can't be written."""
+    """Write the whole file or nothing. Raise InputError if it is there and not to be replaced, or can't be written."""
     if path.exists() and not replace:
-        raise InputError(f"{path}: is there already; give another name, or replace it with --replace")
+        raise InputError(BaselineExists(str(path)))
     text = json.dumps(baseline.document, indent=1) + "\n"
     # lists of numbers on one line each: short to look at, and one line of a diff
     text = re.sub(r"\[\n([-+.\de,\s]+)\n *\]", lambda found: f"[{' '.join(found[1].split())}]", text)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{path.parent}: can't be made: {error.strerror}; give another --folder") from None
+        raise InputError(FolderNotMade(str(path.parent), str(error.strerror))) from None
     atomic.write(path, text.encode())

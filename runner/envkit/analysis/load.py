@@ -10,10 +10,12 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
+from envkit.analysis.messages import BesideOtherPrograms, WhileHot, WhileStolen, WhileSwapping
 from envkit.analysis.noise import commonest
 from envkit.bench.plan import Arm
 from envkit.bench.record import Event
-from envkit.checks.interference import HOT, KINDS, OTHERS, STOLEN, SWAPPED, disturbances, interference_in, others_cpus
+from envkit.checks.interference import HOT, KINDS, OTHERS, STOLEN, disturbances, interference_in, others_cpus
+from envkit.messages import Message
 
 # With as large a share of blocks disturbed from outside, a result says more about the disturbance than about a profile.
 NEARLY_ALL = 0.8
@@ -38,15 +40,12 @@ class Load:
         return asdict(self)
 
     @property
-    def words(self) -> str:
-        """Return ``beside other programs that used 1.9 of 2 CPUs``, or what else disturbed it."""
-        cpus = "" if self.cpus is None else f"{self.cpus:.2g} of {self.usable_cpus:g} CPUs"
-        return {
-            OTHERS: f"beside other programs that used {cpus}",
-            STOLEN: f"while the hypervisor withheld {cpus}",
-            SWAPPED: "while the machine swapped",
-            HOT: "while cores were too hot",
-        }[self.kind]
+    def message(self) -> Message:
+        """Return the clause on what a result was measured beside."""
+        if self.kind in (OTHERS, STOLEN):
+            used = BesideOtherPrograms if self.kind == OTHERS else WhileStolen
+            return used(self.cpus or 0.0, self.usable_cpus or 0.0)
+        return WhileHot() if self.kind == HOT else WhileSwapping()
 
 
 def load(events: Sequence[Event], arms: Sequence[Arm], hit: Mapping[int, Iterable[str]]) -> Load | None:

@@ -2,18 +2,54 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message
+from envkit.messages import Message, Severity
+
+WARNING = Severity.WARNING
+
+FOLDER_OF_RUNS = "give a folder that holds runs"
+# What each kind of interference is, by its name in envkit.checks.interference, as a clause with the machine as "it".
+KINDS = {
+    "other-programs": "other programs used its CPUs",
+    "stolen": "the hypervisor withheld CPU time",
+    "swapping": "it swapped",
+    "hot-cores": "its cores were too hot",
+}
 
 
-class DamagedBaseline(Message):
-    """A baseline breaks its schema. ``problem`` says at which key."""
+# --- the load beside which a result was measured ---
 
-    code = "analysis.damaged-baseline"
-    template = "{file}: {problem}; {fix}"
 
-    file: str
-    problem: Message
-    fix: str
+class BesideOtherPrograms(Message):
+    code = "analysis.beside-other-programs"
+    severity = WARNING
+    template = "measured beside other programs that used {cpus:.2g} of {usable_cpus:g} CPUs"
+
+    cpus: float
+    usable_cpus: float
+
+
+class WhileStolen(Message):
+    code = "analysis.while-stolen"
+    severity = WARNING
+    template = "measured while the hypervisor withheld {cpus:.2g} of {usable_cpus:g} CPUs"
+
+    cpus: float
+    usable_cpus: float
+
+
+class WhileSwapping(Message):
+    code = "analysis.while-swapping"
+    severity = WARNING
+    template = "measured while the machine swapped"
+
+
+class WhileHot(Message):
+    code = "analysis.while-hot"
+    severity = WARNING
+    template = "measured while CPU cores were too hot"
+
+
+# --- baselines ---
 
 
 class NoReadings(Message):

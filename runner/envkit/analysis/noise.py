@@ -12,19 +12,12 @@ from typing import Any
 
 from envkit.bench.plan import Arm
 from envkit.bench.record import Event
-from envkit.checks.interference import HOT, OTHERS, STOLEN, SWAPPED, disturbances, interference_in
+from envkit.checks.interference import disturbances, interference_in
 
 # The reference kernel's times are called uneven from here on, and with at least so many. On a shared host, of whose
 # neighbours nothing showed in any counter, it took 1.29 to 1.58 times as long in its slowest of 4 to 17 blocks as in
 # its fastest.
 UNEVEN, FEWEST_TIMES = 1.25, 4
-# What each kind of interference is, as a clause with the machine as "it".
-KINDS = {
-    OTHERS: "other programs used its CPUs",
-    STOLEN: "the hypervisor withheld CPU time",
-    SWAPPED: "it swapped",
-    HOT: "its cores were too hot",
-}
 
 
 def interference_by_block(events: Sequence[Event]) -> dict[int, list[str]]:
@@ -36,14 +29,13 @@ def interference_by_block(events: Sequence[Event]) -> dict[int, list[str]]:
     return found
 
 
-def interference_with(both: Sequence[Arm], interference: dict[int, list[str]]) -> dict[int, list[str]]:
-    """Return the blocks in which one of the two arms was hit, by the texts of ``interference_by_block``.
-
-    Only the report calls it: use ``disturbed_blocks``, which compares arms and reads no text.
-    """
-    arms = tuple(f"{one.name}: " for one in both)
-    hit = {block: [text for text in texts if text.startswith(arms)] for block, texts in interference.items()}
-    return {block: texts for block, texts in hit.items() if texts}
+def disturbed_arms(events: Sequence[Event]) -> dict[int, set[str]]:
+    """Return the names of the arms whose sample was disturbed, by block."""
+    found: dict[int, set[str]] = {}
+    for event in events:
+        if event["event"] == "sample" and disturbances(event):
+            found.setdefault(event["block"], set()).add(event["arm"])
+    return found
 
 
 def reference_kernel_range(

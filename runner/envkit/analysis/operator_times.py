@@ -10,7 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-OTHERS, OUTSIDE = "other operators", "outside of operators"
+from envkit.analysis import operator_messages as messages
+from envkit.analysis.operator_messages import OTHERS, OUTSIDE
+from envkit.messages import Message
+
 # How much of a change of CPU time is "most of it"; page faults have to have fallen (or grown) by as large a share.
 MOST = 0.5
 NEARLY_ALL = 0.75
@@ -204,8 +207,8 @@ def short_name(name: str) -> str:
     return name.removeprefix("aten::")
 
 
-def reasons(reference: Profiled, other: Profiled) -> list[str]:
-    """Sentences that say where the difference in time comes from: no more than the numbers support.
+def reasons(reference: Profiled, other: Profiled) -> list[Message]:
+    """Return where the difference in time comes from: no more than the numbers support.
 
     First whether there is a difference that all processes show; then whether CPU time changed with it, and whether in
     the kernel or in the program; then the operators whose times are apart in all processes.
@@ -214,59 +217,39 @@ def reasons(reference: Profiled, other: Profiled) -> list[str]:
     if not step.apart_from(before):
         processes = min(len(step.values), len(before.values))
         if processes < ENOUGH:
-            few = f"From {processes} process{'' if processes == 1 else 'es'} each nothing can be concluded"
-            return [f"{few}: take {ENOUGH} (--processes)."]
-        ranges = f"{before.low:.1f} to {before.high:.1f} ms and {step.low:.1f} to {step.high:.1f} ms"
-        return [f"The processes' times overlap ({ranges} per step): these few show no difference to explain."]
+            return [messages.FewProcesses(processes, ENOUGH)]
+        return [messages.TimesOverlap(before.low, before.high, step.low, step.high)]
     change = step.median - before.median
     faster = change < 0
-    said = [
-        f"{other.arm} takes {abs(change):.1f} ms {'less' if faster else 'more'} per step than {reference.arm} "
-        f"({before.median:.1f} and {step.median:.1f} ms)."
-    ]
-    return [*said, _of_cpu_time(reference, other, faster), *_of_operators(reference, other, faster)]
+    how = "less" if faster else "more"
+    said = messages.StepTime(other.arm, reference.arm, abs(change), how, before.median, step.median)
+    return [said, _of_cpu_time(reference, other, faster), _of_operators(reference, other, faster)]
 
 
-def _of_cpu_time(reference: Profiled, other: Profiled, faster: bool) -> str:
+def _of_cpu_time(reference: Profiled, other: Profiled, faster: bool) -> Message:
     sign = -1 if faster else 1
     system = sign * (other.system_ms.median - reference.system_ms.median)
     user = sign * (other.user_ms.median - reference.user_ms.median)
     total = system + user
     if total < LITTLE * abs(other.step_ms.median - reference.step_ms.median):
-        used = " and ".join(f"{one.user_ms.median + one.system_ms.median:.1f}" for one in (reference, other))
-        return (
-            f"Its threads don't use {'less' if faster else 'more'} CPU time for that ({used} ms per step, all "
-            f"together): the difference is in how work is shared out and waited for, not in how much there is."
-        )
+        return messages.SameCpuTime(*(one.user_ms.median + one.system_ms.median for one in (reference, other)))
     kernel = system >= MOST * total
     apart = other.system_ms.apart_from(reference.system_ms) if kernel else other.user_ms.apart_from(reference.user_ms)
     if not apart:
-        return "CPU time differs, but not in all processes: it does not show whose it is."
-    part = min(system if kernel else user, total)
-    said = (
-        f"Of the {total:.1f} ms of CPU time that it {'saves' if faster else 'costs'} per step, all threads together, "
-        f"{part:.1f} ms are {'the kernel' if kernel else 'the program'}'s"
-    )
+        return messages.CpuTimeVaries()
+    change, part = "saves" if faster else "costs", min(system if kernel else user, total)
     if not kernel:
-        return (
-            f"{said}, where threads compute or wait for each other, also for one that is in the kernel: these numbers "
-            "don't tell computing from waiting."
-        )
+        return messages.ProgramTime(change, total, part)
     faults, before = other.faults, reference.faults
     changed = abs(faults.median - before.median) >= MOST * max(faults.median, before.median)
-    counts = f"{before.median:,.0f} to {faults.median:,.0f} per step"
     if changed and (faults.median < before.median) == faster and faults.apart_from(before):
-        fall = f"page faults {'fall' if faster else 'rise'} from {counts}"
-        if part >= NEARLY_ALL * total:
-            return f"{said}, and {fall}: the difference is in getting memory from the kernel, not in arithmetic."
-        return (
-            f"{said}, and {fall}: so much is in getting memory from the kernel; the other {total - part:.1f} ms are "
-            "the program's own."
-        )
-    return f"{said}, but page faults don't change with it ({counts}): the numbers don't show what for."
+        rest = None if part >= NEARLY_ALL * total else total - part
+        moved = "fall" if faster else "rise"
+        return messages.MemoryTime(change, total, part, before.median, faults.median, moved, rest)
+    return messages.KernelTime(change, total, part, before.median, faults.median)
 
 
-def _of_operators(reference: Profiled, other: Profiled, faster: bool) -> list[str]:
+def _of_operators(reference: Profiled, other: Profiled, faster: bool) -> Message:
     sign = -1 if faster else 1
     every = lines(reference, other, top=10**6)
     apart = [line for line in every if line.reference and line.other and line.other.ms.apart_from(line.reference.ms)]
@@ -274,9 +257,7 @@ def _of_operators(reference: Profiled, other: Profiled, faster: bool) -> list[st
     named = [line for line in named if sign * line.difference_ms > 0]
     whole = sign * (other.profiled_ms.median - reference.profiled_ms.median)
     if not named or whole <= 0:
-        return ["Under the profiler no operator's time is apart in all processes: it does not show where."]
-    listed = ", ".join(f"{short_name(line.name)} ({line.difference_ms:+.1f} ms)" for line in named)
+        return messages.NoOperatorDiffers()
     share = sum(sign * line.difference_ms for line in named) / whole
-    largest = "The largest part of it is" if len(named) == 1 else "The largest parts of it are"
-    of_all = f"{share:.0%}" if share <= 1 else "all and more, as others go the other way,"
-    return [f"{largest} in {listed}: {of_all} of what the profiler sees."]
+    differ = tuple(messages.OperatorDiffers(short_name(line.name), line.difference_ms) for line in named)
+    return messages.OperatorsDiffer(differ, share, messages.OthersGoBack() if share > 1 else None)

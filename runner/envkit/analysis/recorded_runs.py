@@ -10,14 +10,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from envkit.analysis.messages import FOLDER_OF_RUNS
 from envkit.analysis.summary import Comparison, Summary, summarise
 from envkit.bench import record
 from envkit.bench.plan import Plan
 from envkit.bench.record import FILE_NAME
 from envkit.bench.record_messages import UnusableRecord
 from envkit.common.errors import InputError
-from envkit.common.messages import OtherSchema
-from envkit.rendering import text
+from envkit.common.messages import OtherSchema, Unreadable
+from envkit.messages import Message
 
 
 @dataclass(frozen=True)
@@ -73,14 +74,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class Unread:
-    """A record that can't be used, and why in one line."""
+    """A record that can't be used, and why."""
 
     folder: Path
-    problem: str
+    problem: Message | str
 
 
 def folders(place: Path) -> list[Path]:
-    """The folders of runs in ``place``, by name, or ``place`` itself if it is one. Raises InputError if it is none.
+    """Return the folders of runs in ``place``, by name, or ``place`` itself if it is one. Raise InputError if neither.
 
     In the place of a search by ``envkit tune`` comes the run that confirmed what it found, where it got that far, and
     in that of ``envkit submit`` the runs of its nodes.
@@ -90,7 +91,7 @@ def folders(place: Path) -> list[Path]:
         runs = [run for inner in found for run in _runs(inner)]
         return sorted(run for run in runs if (run / FILE_NAME).exists())
     except OSError as error:
-        raise InputError(f"{place}: can't be read: {error.strerror}; give a folder that holds runs") from None
+        raise InputError(Unreadable(str(place), str(error.strerror), FOLDER_OF_RUNS)) from None
 
 
 def _runs(folder: Path) -> list[Path]:
@@ -164,9 +165,9 @@ def comparisons(run: Run, profile: str | None) -> list[Comparison]:
     return [one for one in run.summary.comparisons if profile is None or profiles[one.arm] == profile]
 
 
-def reason(error: InputError) -> str:
+def reason(error: InputError) -> Message | str:
     """Return why a run can't be read. Its record is named without its folder, which the reader knows."""
     found = error.message
     if isinstance(found, UnusableRecord | OtherSchema):
-        found = found.replace(file=Path(found.file).name)
-    return text(found)
+        return found.replace(file=Path(found.file).name)
+    return found

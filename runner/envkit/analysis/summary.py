@@ -17,7 +17,7 @@ from envkit.analysis.image_differences import Difference, of_run
 from envkit.analysis.learning_curves import LearningCurve, learning_curves, reached
 from envkit.analysis.load import Load, load, neighbours
 from envkit.analysis.losses import Losses, between
-from envkit.analysis.noise import disturbed_blocks, interference_by_block, reference_kernel_range
+from envkit.analysis.noise import disturbed_arms, disturbed_blocks, interference_by_block, reference_kernel_range
 from envkit.analysis.sample_times import Sample, sample_times
 from envkit.analysis.scaling import Scaled, scaled
 from envkit.bench import dataset_messages as _of_data  # noqa: F401  from_json knows those that were imported
@@ -131,6 +131,7 @@ class Summary:
     comparisons: list[Comparison]
     samples: list[Sample]
     interference: dict[int, list[str]]  # by block: what disturbed it from outside
+    disturbed_arms: dict[int, set[str]]  # by block: the arms whose sample was disturbed
     reference_kernel_range_s: tuple[float, float] | None  # of the other blocks, where that is much (analysis.noise)
     design: Design | None
     warm_up: dict[str, int]  # by arm: after how many steps training was steady
@@ -242,6 +243,7 @@ def summarise(events: Sequence[Event]) -> Summary:
         comparisons=[_comparison(events, plan, arm, measured, ended) for arm in plan.compared],
         samples=sample_times(events, plan),
         interference=interference,
+        disturbed_arms=disturbed_arms(events),
         reference_kernel_range_s=reference_kernel_range(events, interference),
         design=recorded_design(events, plan),
         warm_up=fixed["warm_up"] if fixed else {},

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from envkit.analysis import finding_messages as messages
 from envkit.bench.events import SampleEvent
 from envkit.checks import sample_effect
 from envkit.checks.complaints import complaints
 from envkit.checks.doctor.finding import Finding
 from envkit.profiles.environment import Environment
+
+CODE = "unrelated-complaint"
 
 
 class Printed(NamedTuple):
@@ -29,11 +32,5 @@ def unrelated_complaints(arms: Sequence[Printed]) -> list[Finding]:
     if not printed:
         return []
     first, *more = printed
-    alike = f", and {len(more)} more" if more else ""
-    return [
-        Finding(
-            "unrelated-complaint", "note", f'a library printed "{first}"{alike}',
-            "it is about no setting of a profile, so the result stands",
-            "correct what it names, if another command needs that",
-        )
-    ]  # fmt: skip
+    seen = messages.UnrelatedComplaint(first, len(more) or None)
+    return [Finding(CODE, "note", seen, messages.WHY[CODE], messages.FIX[CODE])]

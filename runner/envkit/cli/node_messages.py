@@ -172,26 +172,6 @@ class ChoiceNotShipped(Message):
     profile: str
 
 
-class UseOnNode(Message):
-    """Name the command that applies a profile on a node of the type that it was tuned for."""
-
-    code = "cli.use-on-node"
-    severity = Severity.ADVICE
-    template = "on a node of this type: {usage}"
-
-    usage: str
-
-
-class RecordsOfNodes(Message):
-    """Name where the records of a tuning by several nodes are."""
-
-    code = "cli.records-of-nodes"
-    severity = Severity.NOTE
-    template = "{folder}, and of each node {folder}/NODE"
-
-    folder: str
-
-
 class TunedForNodes(Message):
     """The title of a profile that several nodes found; ``title`` is that of its settings."""
 

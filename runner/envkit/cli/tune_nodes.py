@@ -21,9 +21,7 @@ from envkit.cli.node_messages import (
     ChoiceNotShipped,
     NothingConfirmed,
     RecordsIn,
-    RecordsOfNodes,
     TunedForNodes,
-    UseOnNode,
 )
 from envkit.cluster import type_verdict, type_wording
 from envkit.cluster.slurm.collect import NodeResult
@@ -35,9 +33,11 @@ from envkit.profiles import places, profile
 from envkit.profiles.profile import Profile
 from envkit.rendering import text
 from envkit.report import terminal
+from envkit.report.parts import Row
 from envkit.report.reproduce import digest
 from envkit.stats.verdict import Verdict
 from envkit.tuning import conclusion, confirm, destination, profile_file, space, space_file
+from envkit.tuning import conclusion_messages as labels
 from envkit.tuning.confirm import Decision
 from envkit.tuning.destination import Written
 from envkit.tuning.merged import merged
@@ -97,10 +97,10 @@ def _show(
     if found is None:
         return end_with(NothingConfirmed(), FAILED, as_json, {"submission": document})
     path, best = Path(settings.tuning.profile), found.decision.recommended
-    records = node_tuning.records(folder)
-    store = merged(records)
+    of_nodes = node_tuning.records(folder)
+    store = merged(of_nodes)
     tried = {entry.shipped for entry in store.entries.values()}
-    untried = [name for one in records[0][0]["shipped"] if (name := one["profile"]["name"]) not in tried]
+    untried = [name for one in of_nodes[0][0]["shipped"] if (name := one["profile"]["name"]) not in tried]
     written = _write(found, untried, folder, path)
     if as_json:
         print(json.dumps({
@@ -113,15 +113,13 @@ def _show(
     out = terminal.console()
     rows = type_wording.rows(found.verdict)
     terminal.items(out, rows, width=max(conclusion.LABEL, *(len(row.label) + 2 for row in rows)))
-    conclusion.show_search(store, [], [], out, untried)
-    terminal.item(
-        out, "written", conclusion.advice(found.decision, found.shipped, path, written), width=conclusion.LABEL
-    )
+    conclusion.show_search(store, [], [], out, untried, details=True)
+    shown = [Row(labels.WRITTEN, conclusion.advice(found.decision, found.shipped, path, written), whole=True)]
     if found.decision.is_better and not written.stays:
         default = path.parent == places.local_folder()
-        usage = conclusion.usage(found.verdict.summary.plan, profile.TUNED if default else str(path))
-        terminal.item(out, "use it", text(UseOnNode(usage)), width=conclusion.LABEL)
-    terminal.item(out, "record", text(RecordsOfNodes(str(short(folder)))), width=conclusion.LABEL)
+        shown += conclusion.usage(found.verdict.summary.plan, profile.TUNED if default else str(path))
+    records = labels.RecordsOfNodes(str(short(folder)))
+    terminal.items(out, [*shown, Row(labels.RECORD, records, whole=True)])
     return MEASURED
 
 

@@ -66,6 +66,7 @@ def add_arguments(parser: Parser) -> None:
                        "~/.config/envkit/profiles if pip installed envkit)")  # fmt: skip
     group.add_argument("--resume", metavar="DIR", type=Path, help="continue the interrupted search in this folder")
     measuring_options.add_output(parser)
+    group.add_argument("--details", action="store_true", help="add what failed or was left out, and what mattered")
     parser.set_defaults(**NOT_HERE)
 
 

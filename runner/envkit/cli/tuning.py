@@ -120,7 +120,7 @@ def first_event(asked: TuningSpecification) -> tuple[dict[str, Any], ExecutionCo
         "shipped": [
             {"profile": profile_file.to_json(one.profile), "environment": one.environment.to_json()} for one in shipped
         ],
-        "left_out_profiles": [asdict(one) for one in left_out],
+        "left_out_profiles": [one.to_json() for one in left_out],
         "removed_variables": context.removed,
         "allowed_variables": seal.value_digests(context.kept, context.kept),
     }

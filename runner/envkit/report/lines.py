@@ -9,7 +9,6 @@ from envkit.analysis import ranking
 from envkit.analysis.gpu_readings import trained_on
 from envkit.analysis.image_differences import OTHER_WEIGHTS
 from envkit.analysis.losses import Losses
-from envkit.analysis.noise import interference_with
 from envkit.analysis.summary import Comparison, Measured, Summary
 from envkit.bench.calibration import is_calibration
 from envkit.messages import Message
@@ -187,7 +186,8 @@ def _without(summary: Summary) -> Message | None:
 def was_hit(summary: Summary, comparison: Comparison) -> bool:
     """Return whether a block of a comparison was disturbed from outside."""
     arm = summary.plan.arm(comparison.arm)
-    return bool(interference_with((summary.plan.reference_of(arm), arm), summary.interference))
+    both = {summary.plan.reference_of(arm).name, arm.name}
+    return any(both & names for names in summary.disturbed_arms.values())
 
 
 def why(summary: Summary) -> Message | None:

@@ -13,7 +13,6 @@ from envkit.bench.calibration import is_calibration
 from envkit.bench.measure import FAILED
 from envkit.bench.plan import Arm, Plan
 from envkit.bench.problems import problem_of
-from envkit.checks.interference import HOT, OTHERS, STOLEN
 from envkit.messages import Message
 from envkit.rendering import text
 from envkit.report import advice, epoch_ends, grid, judgement, tables
@@ -61,12 +60,7 @@ def _headline(summary: Summary) -> Message:
 
 def beside(found: Load | None) -> Message | None:
     """Return what a result was measured beside, as a message."""
-    if found is None:
-        return None
-    if found.kind in (OTHERS, STOLEN):
-        kind = messages.BesideOtherPrograms if found.kind == OTHERS else messages.WhileStolen
-        return kind(found.cpus or 0.0, found.usable_cpus or 0.0)
-    return messages.WhileHot() if found.kind == HOT else messages.WhileSwapping()
+    return None if found is None else found.message
 
 
 def rows(summary: Summary) -> list[Row]:

@@ -13,17 +13,17 @@ from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.common import atomic, user_folders, yamlfile
 from envkit.common.errors import InputError
 from envkit.tuning import profile_file
-from envkit.tuning.messages import NoPlaceForProfile
+from envkit.tuning.messages import NameOfReference, NoPlaceForProfile, NotFromTuning, NotYaml
 
 
 def require(path: Path) -> None:
-    """Raises InputError where ``path`` can't be written, or holds a profile that no tuning wrote."""
+    """Raise InputError if ``path`` can't be written, or holds a profile that no tuning wrote."""
     if path.suffix not in (".yaml", ".yml"):
-        raise InputError(f"--profile {path}: a profile is a YAML file; give a name that ends in .yaml")
+        raise InputError(NotYaml(str(path)))
     if path.stem == REFERENCE_PROFILE:
-        raise InputError(f"--profile {path}: that is the name of what it is compared with; give another name")
+        raise InputError(NameOfReference(str(path)))
     if path.exists() and not profile_file.evidence_path(path).is_file():
-        raise InputError(f"--profile {path}: it is there already, and no tuning wrote it; give another name")
+        raise InputError(NotFromTuning(str(path)))
     nearest = next(folder for folder in path.parents if folder.exists())
     try:
         with tempfile.TemporaryFile(dir=nearest):

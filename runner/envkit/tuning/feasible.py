@@ -8,6 +8,7 @@ from typing import Any
 
 from envkit.common.errors import InputError
 from envkit.profiles.environment import Environment
+from envkit.tuning.messages import NothingToTry, TooManyCandidates
 from envkit.tuning.narrow import identity, require
 from envkit.tuning.space import Choice, Space, choices, profile
 
@@ -24,14 +25,10 @@ def require_candidates(
     first = list(itertools.islice(choices(space), MOST_EXHAUSTIVE + 1))
     if len(first) > MOST_EXHAUSTIVE:  # and something of so many can be tried
         if one_by_one:
-            raise InputError(
-                f"{space.path}: --exhaustive would measure more than {MOST_EXHAUSTIVE} candidates one by one; "
-                "give a smaller space, such as coarse"
-            )
+            raise InputError(TooManyCandidates(str(space.path), MOST_EXHAUSTIVE))
         return
     if (one_by_one or alone) and not any(_can_be_tried(space, choice, baseline, inspection) for choice in first):
-        why = "each choice comes to the baseline, sets a variable twice or can't have an effect"
-        raise InputError(f"{space.path}: nothing of this space can be tried here: {why}; give another space")
+        raise InputError(NothingToTry(str(space.path)))
 
 
 def _can_be_tried(space: Space, choice: Choice, baseline: Environment, inspection: Mapping[str, Any]) -> bool:

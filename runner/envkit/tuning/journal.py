@@ -16,7 +16,6 @@ import json
 import os
 import random
 import secrets
-import shlex
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import Any
 from optuna.storages.journal import BaseJournalBackend
 
 from envkit.common.errors import InputError
+from envkit.tuning.messages import DamagedJournal, JournalUnusable, NoLinks
 
 # A lock is held for some milliseconds. One that somebody has for so long belongs to a node that was killed.
 ABANDONED_S = 30.0
@@ -57,10 +57,7 @@ class Journal(BaseJournalBackend):
             try:
                 said = json.loads(line)
             except ValueError:
-                raise InputError(
-                    f"{self._path}:{len(self._lines_at)}: damaged line, so nodes can't go on together; start a new "
-                    "tuning"
-                ) from None
+                raise InputError(DamagedJournal(str(self._path), len(self._lines_at))) from None
             self._lines_at.append(self._lines_at[-1] + len(line) + 1)
             yield said
 
@@ -113,10 +110,7 @@ class Journal(BaseJournalBackend):
                 pass
             except OSError as error:
                 if error.errno in NO_LINKS:
-                    raise InputError(
-                        f"{link.parent}: nodes can't share their trials there, as its file system makes no symbolic "
-                        f"links: {error.strerror}; give a folder on another one with --output"
-                    ) from None
+                    raise InputError(NoLinks(str(link.parent), str(error.strerror))) from None
                 raise self._unusable(error) from None
             holder = _holder(link)
             if holder == own:  # the server made the link, and its first answer was lost
@@ -129,11 +123,8 @@ class Journal(BaseJournalBackend):
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     def _unusable(self, error: OSError) -> InputError:
-        go_on = f"envkit tune --resume {shlex.quote(str(self._path.parent))}"
-        return InputError(
-            f"{self._path}: nodes can't share their trials there: {error.strerror}; what was measured is safe: mend "
-            f"that, then {go_on}"
-        )
+        go_on = ("envkit", "tune", "--resume", str(self._path.parent))
+        return InputError(JournalUnusable(str(self._path), str(error.strerror), go_on))
 
 
 def _holder(link: Path) -> str:

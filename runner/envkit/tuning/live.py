@@ -10,8 +10,11 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from envkit.common.live_view import LiveView, minutes
+from envkit.common.live_view import LiveView
 from envkit.common.plain_table import plain_table
+from envkit.messages import Message
+from envkit.rendering import ratio, text
+from envkit.tuning import progress_messages as messages
 from envkit.tuning.trial_store import TrialStore
 
 SHOWN = 5
@@ -27,27 +30,29 @@ class View(LiveView):
     def before(self, what: str) -> None:
         """Show that a worker is about to start under ``what``."""
         if self.live:
-            self.live.update(Group(*self._lines(f"now: {what}"), self._table()), refresh=True)
+            self.live.update(Group(self._line(messages.WorkerStarts(what)), self._table()), refresh=True)
 
     def after_round(self, stage: str) -> None:
         """Show that a round has ended. ``stage`` is what it was for."""
         if self.live is None and not self.quiet:
-            for line in self._lines(f"round {len(self._store.rounds)}, {stage}"):
-                print(line, file=sys.stderr, flush=True)
+            print(self._line(messages.RoundEnded(len(self._store.rounds), stage)), file=sys.stderr, flush=True)
 
-    def _lines(self, begin: str) -> list[Text]:
+    def _line(self, now: Message) -> Text:
         store = self._store
-        spent = f", {minutes(store.spent_s)} of {minutes(self.search_s)} for the search" if self.search_s else ""
-        failed = f", {len(store.problems)} failed" if store.problems else ""
-        best = next(iter(ranked(store)), None)
-        found = f"; best so far {best}" if best else ""
-        return [Text(f"{begin}: {len(store.entries)} candidates{failed}{spent}{found}")]
+        best = next((messages.BestSoFar(one.speedup, one.trials, one.title) for one in ranked(store)), None)
+        share_s, failed = self.search_s or None, len(store.problems) or None
+        return Text(text(messages.Progress(now, len(store.entries), store.spent_s, failed, share_s, best)))
 
     def _table(self) -> Table:
-        table = plain_table(("speedup", "trials", "candidate"), right=("speedup", "trials"))
+        table = plain_table(messages.PROGRESS, right=("speedup", "trials"))
         for line in ranked(self._store)[:SHOWN]:
-            table.add_row(f"{line.speedup:.3f}", str(line.trials), line.title)
+            table.add_row(f"{ratio(line.speedup)}x", str(line.trials), line.title)
         return table
+
+
+def note(message: Message) -> None:
+    """Print a line between the search and the confirmation."""
+    print(text(message), file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True)
@@ -59,12 +64,9 @@ class Rank:
     speedup: float
     trials: int
 
-    def __str__(self) -> str:
-        return f"{self.speedup:.3f} in {self.trials} trial{'' if self.trials == 1 else 's'}: {self.title}"
-
 
 def ranked(store: TrialStore) -> list[Rank]:
-    """The candidates that have had a trial and have not failed, the best first."""
+    """Return the candidates that have had a trial and have not failed, the best first."""
     scores, trials = store.scores(), store.trials()
     best = sorted(scores, key=lambda one: (-scores[one], one))
     return [Rank(one, store.entries[one].title, math.exp(scores[one]), trials[one]) for one in best]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message
+from envkit.messages import Message, Severity
 
 
 class Hopeless(Message):
@@ -25,3 +25,190 @@ class NoPlaceForProfile(Message):
     folder: str
     why: str
     variable: str | None = None
+
+
+class NotYaml(Message):
+    """The file that ``--profile`` names has another ending."""
+
+    code = "tuning.not-yaml"
+    template = "--profile {file}: a profile is a YAML file; give a name that ends in .yaml"
+
+    file: str
+
+
+class NameOfReference(Message):
+    """``--profile`` has the name of the reference."""
+
+    code = "tuning.name-of-reference"
+    template = "--profile {file}: that is the name of what it is compared with; give another name"
+
+    file: str
+
+
+class NotFromTuning(Message):
+    """``--profile`` names a file that something else wrote."""
+
+    code = "tuning.not-from-tuning"
+    template = "--profile {file}: it is there already, and no tuning wrote it; give another name"
+
+    file: str
+
+
+class FolderNotMade(Message):
+    """The folder of a profile can't be made."""
+
+    code = "tuning.folder-not-made"
+    template = "{folder}: can't be made: {reason}; give another place with --profile"
+
+    folder: str
+    reason: str
+
+
+# The space, on this machine.
+
+
+class TooManyCandidates(Message):
+    """A space is too large to be measured one by one."""
+
+    code = "tuning.too-many-candidates"
+    template = (
+        "{file}: --exhaustive would measure more than {most} candidates one by one; "
+        "give a smaller space, such as coarse"
+    )
+
+    file: str
+    most: int
+
+
+class NothingToTry(Message):
+    """No choice of a space can be tried on this machine."""
+
+    code = "tuning.nothing-to-try"
+    template = (
+        "{file}: nothing of this space can be tried here: "
+        "each choice comes to the baseline, sets a variable twice or can't have an effect; give another space"
+    )
+
+    file: str
+
+
+class NothingToVary(Message):
+    """No parameter of a space has two levels on this machine. ``first`` and ``why`` are of one that was left out."""
+
+    code = "tuning.nothing-to-vary"
+    template = "{file}: nothing of this space can be varied here[: {first}: {why}]; give another space"
+
+    file: str
+    first: str | None = None
+    why: Message | str | None = None
+
+
+class SameAs(Message):
+    """Why a level is left out: another one comes to the same on this machine."""
+
+    code = "tuning.same-as"
+    severity = Severity.NOTE
+    template = "comes to the same as {level} here"
+
+    level: str
+
+
+class MayChangeResults(Message):
+    """Why something is left out that may change the results."""
+
+    code = "tuning.may-change-results"
+    severity = Severity.NOTE
+    template = "may change the results; --numerics any tries it too"
+
+
+class CandidateGone(Message):
+    """A search goes on, and its space does not allow a candidate that was measured."""
+
+    code = "tuning.candidate-gone"
+    template = "{file}: no longer allows candidate {number} ({candidate}), which was measured; start a new tuning"
+
+    file: str
+    number: int
+    candidate: str
+
+
+# Nodes that search together.
+
+
+class NotShared(Message):
+    """A file is not the one that nodes share."""
+
+    code = "tuning.not-shared"
+    template = "{file}: is not what nodes share of a tuning; start a new one"
+
+    file: str
+
+
+class DamagedJournal(Message):
+    """A line of the file that nodes share is damaged."""
+
+    code = "tuning.damaged-journal"
+    template = "{file}:{line:d}: damaged line, so nodes can't go on together; start a new tuning"
+
+    file: str
+    line: int
+
+
+class NoLinks(Message):
+    """A file system has no symbolic links, and nodes lock their file with one."""
+
+    code = "tuning.no-links"
+    template = (
+        "{folder}: nodes can't share their trials there, as its file system makes no symbolic links: {reason}; "
+        "give a folder on another one with --output"
+    )
+
+    folder: str
+    reason: str
+
+
+class JournalUnusable(Message):
+    """The file that nodes share can't be read or written."""
+
+    code = "tuning.journal-unusable"
+    template = (
+        "{file}: nodes can't share their trials there: {reason}; "
+        "what was measured is safe: mend that, then {command:command}"
+    )
+
+    file: str
+    reason: str
+    command: tuple[str, ...]
+
+
+# Workers. A problem is a clause with the worker as its subject.
+
+
+class NotInEffect(Message):
+    """A setting of a candidate did not take effect."""
+
+    code = "tuning.not-in-effect"
+    template = "was not in effect: {key} should be {expected} and is {seen}"
+
+    key: str
+    expected: str
+    seen: str
+
+
+class OtherLosses(Message):
+    """A candidate's losses differ from the baseline's by more than rounding."""
+
+    code = "tuning.other-losses"
+    template = "has other losses than the baseline, by up to {difference:.2%}: its results are not the same"
+
+    difference: float
+
+
+class BaselineWorkerFailed(Message):
+    """A worker of the baseline failed. ``printed`` is its last line."""
+
+    code = "tuning.baseline-failed"
+    template = "the baseline's worker {problem}[: {printed}]"
+
+    problem: Message | str
+    printed: str | None = None

@@ -17,18 +17,27 @@ from envkit.profiles.messages import CantBeUsed, DoesNotApply
 from envkit.profiles.profile import Numerics, Profile
 from envkit.profiles.resolve import of_rank, resolve
 from envkit.profiles.values import Kind
-from envkit.rendering import text
+from envkit.tuning.messages import MayChangeResults, NothingToVary, SameAs
 from envkit.tuning.space import Constraint, Fragment, Parameter, Space, profile
+from envkit.tuning.trial_store import as_json, restored
 
 NotTried = Callable[[int], Message | str | None]
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What is not tried, and why, in one line."""
+    """A level (``allocator=jemalloc``) or a profile (``profile tcmalloc``) that is not tried, and why."""
 
     what: str
-    why: str
+    why: Message | str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"what": self.what, "why": as_json(self.why)}
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> LeftOut:
+        """Return what ``to_json`` made ``fields`` of."""
+        return cls(fields["what"], restored(fields["why"]))
 
 
 def narrow(
@@ -57,20 +66,23 @@ def narrow(
                 if first == level:
                     kept[level] = fragment
                     continue
-                found = f"comes to the same as {first} here"
-            left_out.append(LeftOut(f"{parameter.name}={level}", text(found)))
+                found = SameAs(first)
+            left_out.append(LeftOut(f"{parameter.name}={level}", found))
         if kept:
             parameters.append(replace(parameter, levels=kept, when=when))
     renamed = [Constraint(_renamed(one.never, stands_for), one.because) for one in space.constraints]
     constraints = [one for one in renamed if all(one.never.values())]
     if all(len(parameter.levels) < 2 for parameter in parameters):
-        first_reason = f": {left_out[0].what}: {left_out[0].why}" if left_out else ""
-        raise InputError(f"{space.path}: nothing of this space can be varied here{first_reason}; give another space")
+        raise InputError(
+            NothingToVary(str(space.path), left_out[0].what, left_out[0].why)
+            if left_out
+            else NothingToVary(str(space.path))
+        )
     return replace(space, parameters=tuple(parameters), constraints=tuple(constraints)), left_out
 
 
 def require(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
-    """The environment of a profile that would have an effect here. Raises InputError for one that would not."""
+    """Return the environment of a profile that would have an effect here. Raise InputError for any other profile."""
     environment = resolve(profile, inspection)
     inspection = of_rank(inspection, profile.ranks)
     catalogue.require(environment, inspection)
@@ -85,20 +97,19 @@ def require(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
     return environment
 
 
-def why(error: InputError) -> str:
+def why(error: InputError) -> Message | str:
     """Return the reason alone, without the name of the profile and what else could be chosen."""
     message = error.message
-    return text(message.reason if isinstance(message, CantBeUsed | DoesNotApply | Worthless) else message)
+    return message.reason if isinstance(message, CantBeUsed | DoesNotApply | Worthless) else message
 
 
-def differs(numerics: Numerics, wanted: str) -> str | None:
-    """Why something is not tried that may change the results; None where it can't, or where that is wanted."""
-    unwanted = numerics == "may-differ" and wanted == "same"
-    return "may change the results; --numerics any tries it too" if unwanted else None
+def differs(numerics: Numerics, wanted: str) -> Message | None:
+    """Return why something that may change the results is not tried; None if it can't, or if that is ``wanted``."""
+    return MayChangeResults() if numerics == "may-differ" and wanted == "same" else None
 
 
 def identity(environment: Environment) -> str:
-    """What two environments have in common if they are the same for a worker, however their settings are ordered."""
+    """Return a key that is equal for environments that are the same for a worker, in whatever order they set it."""
     variables = {name: _ordered(name, value) for name, value in environment.variables.items()}
     return repr((sorted(variables.items()), environment.prefix, environment.ranks))
 
@@ -120,8 +131,8 @@ def _renamed(
 
 def _applies(
     space: Space, parameter: Parameter, level: str, inspection: Mapping[str, Any], numerics: str
-) -> Environment | str:
-    """What a level alone sets here, or why it can't be tried."""
+) -> Environment | Message | str:
+    """Return what a level alone sets here, or why it can't be tried."""
     if reason := differs(parameter.levels[level].numerics, numerics):
         return reason
     alone = replace(space, parameters=(replace(parameter, when={}),), constraints=())

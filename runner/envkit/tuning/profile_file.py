@@ -12,23 +12,30 @@ import yaml
 from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.common.printable import harmless
+from envkit.messages import Message
 from envkit.profiles.profile import Profile
+from envkit.rendering import text
+from envkit.tuning.messages import FolderNotMade
 
 WIDTH = 120
 MACHINE = "machine_kind"  # the key of evidence that says on which kind of machine the profile won
 
 
-def write(profile: Profile, reason: str, source: str | None, path: Path, private: bool = False) -> None:
-    """Put ``profile`` into ``path``, as ``content`` has it; ``private`` as for ``atomic.write``. Raises InputError."""
+def write(
+    profile: Profile, reason: Message | str, source: Message | str | None, path: Path, private: bool = False
+) -> None:
+    """Put ``profile`` into ``path``, as ``content`` has it; ``private`` as for ``atomic.write``. Raise InputError."""
     make_folder(path.parent, private)
     atomic.write(path, content(profile, reason, source, path), private)
 
 
-def content(profile: Profile, reason: str, source: str | None, path: Path) -> bytes:
-    """What ``path`` is to hold: ``profile`` under that file's name, why it is there and where that is recorded.
+def content(profile: Profile, reason: Message | str, source: Message | str | None, path: Path) -> bytes:
+    """Return what ``path`` is to hold: ``profile`` under that file's name, its ``reason`` and the ``source`` of that.
 
     All that it sets is in the file: it extends nothing, so that it stays what was measured.
     """
+    reason = f"{text(reason)}." if isinstance(reason, Message) else reason
+    source = text(source) if isinstance(source, Message) else source
     return to_yaml(document(replace(profile, name=path.stem, reason=reason, source=source)))
 
 
@@ -75,11 +82,11 @@ def from_json(fields: dict[str, Any]) -> Profile:
 
 
 def make_folder(folder: Path, private: bool = False) -> None:
-    """Raises InputError where it can't be made."""
+    """Make a folder with its parents, ``private`` as for ``atomic.write``. Raise InputError if that is not possible."""
     try:
         if private:
             atomic.make_private(folder)
         else:
             folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{folder}: can't be made: {error.strerror}; give another place with --profile") from None
+        raise InputError(FolderNotMade(str(folder), str(error.strerror))) from None

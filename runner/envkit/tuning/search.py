@@ -21,6 +21,7 @@ from envkit.profiles.profile import Profile
 from envkit.stats.interval import log_ratios
 from envkit.tuning import halving
 from envkit.tuning.main_effects import over_first, predictor
+from envkit.tuning.messages import CandidateGone
 from envkit.tuning.narrow import identity
 from envkit.tuning.peers import Alone, Peers
 from envkit.tuning.proposals import STARTUP, all_choices, propose
@@ -91,8 +92,7 @@ class Search:
         for entry in self.store.entries.values():  # of an interrupted search
             made = shipped[entry.shipped] if entry.shipped is not None else self._made(entry.choice or {})
             if made is None:
-                gone = f"no longer allows candidate {entry.number} ({entry.title})"
-                raise InputError(f"{self.space.path}: {gone}, which was measured; start a new tuning")
+                raise InputError(CandidateGone(str(self.space.path), entry.number, entry.title))
             self._taken[identity(made.environment)] = entry.number
             self.candidates[entry.number] = made
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,19 +15,22 @@ from envkit.bench.job import Job
 from envkit.bench.plan import REFERENCE_PROFILE, Plan, own_ranks
 from envkit.bench.record import Event, Record
 from envkit.common.errors import InputError
+from envkit.common.messages import Unreadable
 from envkit.common.progress import Progress
 from envkit.profiles import profile
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
-from envkit.rendering import text
-from envkit.tuning import conclusion, confirm, profile_file, space_file
+from envkit.tuning import conclusion, confirm, live, profile_file, space_file
+from envkit.tuning import conclusion_messages as messages
 from envkit.tuning.confirm import Decision
 from envkit.tuning.expected_order import ORDER, by_gain, gains
 from envkit.tuning.live import View
 from envkit.tuning.narrow import LeftOut, NotTried, differs, identity, narrow, require, why
 from envkit.tuning.peers import Alone, Peers
+from envkit.tuning.progress_messages import LongConfirmation
 from envkit.tuning.search import ROUND, Candidate, Search
 from envkit.tuning.space import Space
+from envkit.tuning.space_messages import OtherSpace
 from envkit.tuning.trial_store import BASELINE, TrialStore
 from envkit.tuning.trials import WARM_UP, BaselineFailed, Trials
 
@@ -53,9 +55,9 @@ def require_space(path: Path, sha256: str | None) -> str:
     try:
         found = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
-        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+        raise InputError(Unreadable(str(path), str(error.strerror))) from None
     if sha256 is not None and found != sha256:
-        raise InputError(f"{path}: is not the space that was to be searched; put that back, or start a new tuning")
+        raise InputError(OtherSpace(str(path)))
     return found
 
 
@@ -88,7 +90,7 @@ class Session:
         gpus = self.inspection["facts"].get("gpus", 0)
         not_tried = partial(batch_split.not_tried, trained, plan.options, numerics, plan.ranks, gpus)
         self.space, self.left_out = narrow(whole, self.inspection, numerics, not_tried)
-        self.left_out += [LeftOut(**one) for one in first["left_out_profiles"]]
+        self.left_out += [LeftOut.from_json(one) for one in first["left_out_profiles"]]
         self.store = TrialStore.of(self.events)
         self.search = Search(
             space=self.space,
@@ -165,9 +167,8 @@ class Session:
         if number is None:
             return None
         found = self.search.candidates[number]
-        source = f"the search recorded in {self.record.path}, not confirmed"
-        path = self.folder / CHOSEN_FILE
-        profile_file.write(found.profile, "The best candidate of a search.", source, path, private=True)
+        source, path = messages.FromSearch(str(self.record.path)), self.folder / CHOSEN_FILE
+        profile_file.write(found.profile, messages.Unconfirmed(), source, path, private=True)
         return found
 
     def confirm(self, chosen: Candidate) -> tuple[str, Summary, Decision]:
@@ -194,9 +195,8 @@ class Session:
         nodes = self.search.peers.nodes
         size = confirm.size(self.events, measured, left_s, self.settings.trial_steps, plan.training.steps, nodes)
         if size.takes_s > left_s and not self.quiet:
-            over = f"takes about {size.takes_s / 60:.0f} minutes, which is more than the budget has left"
-            needs = f"an interval needs {size.blocks} blocks{conclusion.busy(self.events)}"
-            print(f"the confirmation {over}: {needs}", file=sys.stderr, flush=True)
+            minutes = round(size.takes_s / 60)
+            live.note(LongConfirmation(minutes, size.blocks, conclusion.busy(self.events)))
         environments = dict(self.job.environments)
         if shipped is not None:
             environments[shipped.profile.name] = shipped.environment
@@ -274,7 +274,7 @@ def shipped(
         if reason is None:
             found.append(Candidate(loaded, environment))
         else:
-            left_out.append(LeftOut(f"profile {name}", text(reason)))
+            left_out.append(LeftOut(f"profile {name}", reason))
     return in_order(found, first), left_out
 
 

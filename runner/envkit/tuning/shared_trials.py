@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from envkit.common.errors import InputError
+from envkit.tuning.messages import NotShared
 from envkit.tuning.space import Choice, Space
-from envkit.tuning.trial_store import Entry, TrialStore
+from envkit.tuning.trial_store import Entry, TrialStore, as_json, restored
 
 if TYPE_CHECKING:
     import optuna
@@ -33,7 +34,7 @@ FOUND, RATIOS, PROBLEMS = "found", "ratios", "problems"
 
 
 def storage_in(folder: Path) -> BaseStorage:
-    """Raises InputError where the folder can't hold what nodes share."""
+    """Return the storage in ``folder`` that nodes share. Raise InputError if the folder can't hold one."""
     import optuna
     from optuna.storages import JournalStorage
 
@@ -48,7 +49,7 @@ def storage_in(folder: Path) -> BaseStorage:
             if not storage.get_all_studies():
                 optuna.create_study(storage=storage, study_name=STUDY, direction="maximize", load_if_exists=True)
         except (LookupError, TypeError, ValueError, AssertionError):  # lines of JSON that are no journal's
-            raise InputError(f"{path}: is not what nodes share of a tuning; start a new one") from None
+            raise InputError(NotShared(str(path))) from None
     return storage
 
 
@@ -103,7 +104,7 @@ class SharedTrials:
             for number, ratios in found[RATIOS].items():
                 store.elsewhere.setdefault(int(number), []).extend(ratios)
             for number, problem in found[PROBLEMS].items():
-                store.problems.setdefault(int(number), problem)
+                store.problems.setdefault(int(number), restored(problem))
         return numbers
 
     def claim(self, store: TrialStore, key: str, choice: Choice | None, shipped: str | None, title: str) -> int | None:
@@ -138,6 +139,6 @@ class SharedTrials:
 
     def tell(self, store: TrialStore) -> None:
         ratios = {str(number): own for number in store.entries if (own := store.own_ratios(number))}
-        found = {RATIOS: ratios, PROBLEMS: {str(number): store.problems[number] for number in store.failed_in}}
+        found = {RATIOS: ratios, PROBLEMS: {str(number): as_json(store.problems[number]) for number in store.failed_in}}
         if found != said(self._storage, FOUND).get(self.node, {RATIOS: {}, PROBLEMS: {}}):
             say(self._storage, self.node, FOUND, found)

@@ -117,7 +117,7 @@ def profile(space: Space, choice: Choice, name: str) -> Profile | None:
     return Profile(
         name=name,
         title=shown(choice),
-        reason=f"A candidate of the space '{space.name}'.",
+        reason="",
         source=str(space.path),
         extends=None,
         preload=tuple(dict.fromkeys(library for fragment in chosen for library in fragment.preload)),

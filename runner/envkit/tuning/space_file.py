@@ -10,14 +10,33 @@ from typing import Any
 
 from envkit.common import schema, yamlfile
 from envkit.common.errors import InputError
-from envkit.common.suggestion import suggestion
+from envkit.common.suggestion import nearest
 from envkit.common.yamlfile import Path_, YamlFile
+from envkit.messages import Message
 from envkit.profiles import catalogue, profile
 from envkit.profiles.expressions import FACTS, ExpressionError, expand
 from envkit.profiles.setting_messages import BadValue, InVain, Write
 from envkit.profiles.values import Kind, SettingsError, refusal
 from envkit.tuning import space as spaces
 from envkit.tuning.space import UNSET, Constraint, Fragment, Parameter, Space, choices
+from envkit.tuning.space_messages import (
+    ConstraintNames,
+    DuplicateValue,
+    EmptySpace,
+    ExcludesAll,
+    FromPreload,
+    NeverApplies,
+    NotInCatalogue,
+    ParameterBelow,
+    ParameterCounts,
+    SetTwice,
+    TakesNoKeys,
+    UnknownFirst,
+    UnknownLevel,
+    UnknownParameter,
+    UnknownSetting,
+    UnknownSpace,
+)  # fmt: skip
 
 FOLDER = Path(__file__).resolve().parent / "spaces"
 SCHEMA = FOLDER.parent / "schemas/space.schema.json"
@@ -32,16 +51,15 @@ def names() -> list[str]:
 
 
 def find(name: str) -> Path:
-    """The file of the space called ``name``, or ``name`` itself if it ends in ``.yaml``."""
+    """Return the file of the space called ``name``, or ``name`` itself if it ends in ``.yaml``. Raise InputError."""
     path = Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
     if not path.is_file():
-        known = f"no such space{suggestion(name, names())}; give a YAML file, or one of: {', '.join(names())}"
-        raise InputError(f"--space {name}: {known}")
+        raise InputError(UnknownSpace(name, tuple(names()), nearest(name, names())))
     return path
 
 
 def read(path: Path) -> Space:
-    """The space in ``path``. Raises InputError naming file, line, key and fix."""
+    """Return the space in ``path``. Raise InputError naming file, line, key and fix."""
     file = yamlfile.read(path, "a space")
     schema.validate(file, SCHEMA, profile.SCHEMA)
     for at, text in file.texts.items():
@@ -53,10 +71,7 @@ def read(path: Path) -> Space:
     space = Space(file.data["name"], file.data["title"], path, tuple(parameters), first=_first(file))
     space = replace(space, constraints=_constraints(file, space))
     if all(spaces.profile(space, choice, "x") is None for choice in itertools.islice(choices(space), MOST_CHOICES)):
-        raise file.error(
-            ("constraints",),
-            "the space is empty: each choice breaks a constraint or sets a variable twice; remove what does",
-        )
+        raise file.error(("constraints",), EmptySpace())
     return space
 
 
@@ -64,7 +79,7 @@ def _first(file: YamlFile) -> tuple[str, ...]:
     found, known = file.data.get("first", []), profile.names()
     for index, name in enumerate(found):
         if name not in known:
-            raise file.error(("first", index), f"no shipped profile '{name}'{suggestion(str(name), known)}; remove it")
+            raise file.error(("first", index), UnknownFirst(str(name), nearest(str(name), known)))
     return tuple(found)
 
 
@@ -76,7 +91,7 @@ def _parameter(file: YamlFile, name: str, earlier: list[Parameter]) -> Parameter
     else:
         levels = {level: _fragment(file, (*at, "choices", level), sets) for level, sets in entry["choices"].items()}
     others = file.data["parameters"].keys() - {name}
-    when = _named(file, (*at, "when"), entry.get("when", {}), earlier, f"parameter '{name}' counts when", others)
+    when = _named(file, (*at, "when"), entry.get("when", {}), earlier, ParameterCounts(name), others)
     return Parameter(name, levels, when)
 
 
@@ -90,7 +105,7 @@ def _values(file: YamlFile, at: Path_, entry: dict[str, Any]) -> dict[str, Fragm
         where = (*at, "values", index)
         text = file.texts[where]
         if text in levels:
-            raise file.error(where, f"'{text}' stands twice among the values of '{at[-1]}'; remove one")
+            raise file.error(where, DuplicateValue(text, str(at[-1])))
         if text == UNSET:
             levels[text] = Fragment()
             continue
@@ -103,22 +118,22 @@ def _values(file: YamlFile, at: Path_, entry: dict[str, Any]) -> dict[str, Fragm
 
 
 def _named(
-    file: YamlFile, at: Path_, found: Any, parameters: list[Parameter], what: str, later: Collection[str] = ()
+    file: YamlFile, at: Path_, found: Any, parameters: list[Parameter], subject: Message, later: Collection[str] = ()
 ) -> dict[str, tuple[str, ...]]:
-    """Parameters and levels of each, all of which must be there."""
+    """Return the parameters that ``subject`` names, with levels of each. Raise InputError if one is not there."""
     known = {parameter.name: parameter.levels for parameter in parameters}
     named: dict[str, tuple[str, ...]] = {}
     for name, values in found.items():
         where = (*at, name)
         if name not in known:
             if name in later:
-                raise file.error(where, f"{what} '{name}', which stands further down; move '{name}' before it")
-            raise file.error(where, f"{what} '{name}', which is no parameter{suggestion(name, known)}")
+                raise file.error(where, ParameterBelow(subject, name))
+            raise file.error(where, UnknownParameter(subject, name, nearest(name, known)))
         named[name] = tuple(file.text(*where, index) for index in range(len(values)))
         for index, text in enumerate(named[name]):
             if text not in known[name]:
-                near, has = suggestion(text, known[name]), ", ".join(known[name])
-                raise file.error((*where, index), f"{what} {name} is '{text}', which it never is{near}; it is: {has}")
+                levels = tuple(known[name])
+                raise file.error((*where, index), UnknownLevel(subject, name, text, levels, nearest(text, levels)))
     return named
 
 
@@ -126,13 +141,13 @@ def _constraints(file: YamlFile, space: Space) -> tuple[Constraint, ...]:
     found = []
     for index, entry in enumerate(file.data.get("constraints", [])):
         at: Path_ = ("constraints", index)
-        never = _named(file, (*at, "never"), entry["never"], list(space.parameters), "a constraint names")
+        never = _named(file, (*at, "never"), entry["never"], list(space.parameters), ConstraintNames())
         constraint = Constraint(never, entry["because"])
         broken = {constraint.broken(choice) for choice in choices(_about(space, never))}
         if broken == {True}:
-            raise file.error(at, "this constraint excludes every choice: nothing would be left to try; narrow it")
+            raise file.error(at, ExcludesAll())
         if True not in broken:
-            raise file.error(at, "this constraint never applies: its values never come together; remove it")
+            raise file.error(at, NeverApplies())
         found.append(constraint)
     return tuple(found)
 
@@ -158,7 +173,7 @@ def _fragment(file: YamlFile, at: Path_, sets: Any) -> Fragment:
         where = (*at, "settings", name)
         kind = _kind(file, where, name)
         if name in env:
-            raise file.error(where, f"'{name}' stands under 'env' too; write its keys here alone")
+            raise file.error(where, SetTwice(name))
         settings[name] = {key: file.text(*where, key) for key in keys}
         for key, text in settings[name].items():
             inner = _inner_kind(file, (*where, key), name, key, kind)
@@ -172,21 +187,18 @@ def _fragment(file: YamlFile, at: Path_, sets: Any) -> Fragment:
 
 def _kind(file: YamlFile, at: Path_, name: str) -> Kind:
     variable = catalogue.load().get(name)
-    if variable is None or name == "LD_PRELOAD":
-        near = catalogue.nearest(name)
-        hint = f" (did you mean '{near}'?)" if near else ""
-        wrong = "is made from 'preload'" if name == "LD_PRELOAD" else f"is not in the catalogue of variables{hint}"
-        raise file.error(at, f"'{name}' {wrong}; see: envkit explain")
+    if name == "LD_PRELOAD":
+        raise file.error(at, FromPreload(name))
+    if variable is None:
+        raise file.error(at, NotInCatalogue(name, catalogue.nearest(name)))
     return variable.kind
 
 
 def _inner_kind(file: YamlFile, at: Path_, variable: str, key: str, kind: Kind) -> Kind:
     if not kind.keys:
-        raise file.error(at, f"{variable} takes one value and no keys such as '{key}'; leave 'key' out")
+        raise file.error(at, TakesNoKeys(variable, key))
     if key not in kind.keys:
-        raise file.error(
-            at, f"{variable} has no key '{key}'{suggestion(key, kind.keys)}; see: envkit explain {variable}"
-        )
+        raise file.error(at, UnknownSetting(variable, key, nearest(key, kind.keys)))
     return kind.keys[key]
 
 

@@ -17,10 +17,10 @@ from envkit.bench.record import Event
 from envkit.checks.sample_effect import check_sample
 from envkit.engines.base import Outcome
 from envkit.engines.messages import TimedOut
+from envkit.messages import Message, MessageError
 from envkit.profiles.environment import Environment
-from envkit.rendering import text
-from envkit.tuning.messages import Hopeless
-from envkit.tuning.trial_store import BASELINE
+from envkit.tuning.messages import BaselineWorkerFailed, Hopeless, NotInEffect, OtherLosses
+from envkit.tuning.trial_store import BASELINE, as_json, restored
 from envkit.worker.workloads import get
 
 # The share of a sample's usual steps that a trial has.
@@ -32,8 +32,8 @@ SHORTEST_TIMEOUT_S = 20.0
 COLD, WARM_UP, TRIAL, FAILURE = "cold", "warm-up", "trial", "failure"
 
 
-class BaselineFailed(Exception):
-    """A worker of the baseline failed, without which nothing can be compared. The message is one line."""
+class BaselineFailed(MessageError):
+    """A worker of the baseline failed, without which nothing can be compared."""
 
 
 @dataclass
@@ -64,9 +64,7 @@ class Trials:
         outcome, document, problem = self._run(BASELINE, self.job.environments[REFERENCE_PROFILE], 0)
         spent = {"worker_seconds": round(outcome.seconds, 3)}
         if document is None:
-            raise _of_baseline(
-                self._record(FAILURE, candidate=BASELINE, **spent, problem=problem, stderr=outcome.stderr_tail)
-            )
+            raise self._of_baseline(problem, outcome, candidate=BASELINE, **spent)
         return self._record(kind, **spent, **(document if kind == WARM_UP else {}))
 
     def __call__(self, in_round: int, number: int, environment: Environment) -> Event:
@@ -79,10 +77,9 @@ class Trials:
         if problem is None and document is not None:
             return self._record(TRIAL, **where, **document, stderr=outcome.stderr_tail)
         evidence = {} if document is None else {"evidence": document["evidence"]}
-        event = self._record(FAILURE, **where, problem=problem, stderr=outcome.stderr_tail, **evidence)
         if number == BASELINE:
-            raise _of_baseline(event)
-        return event
+            raise self._of_baseline(problem, outcome, **where, **evidence)
+        return self._failure(problem, outcome, **where, **evidence)
 
     @property
     def _reference(self) -> Event | None:
@@ -94,9 +91,20 @@ class Trials:
         self.events.append(recorded)
         return recorded
 
+    def _failure(self, problem: Message | str | None, outcome: Outcome, **where: Any) -> Event:
+        """Record a worker that failed, or whose sample does not count."""
+        assert problem is not None, "only what has a problem fails"
+        return self._record(FAILURE, **where, problem=as_json(problem), stderr=outcome.stderr_tail)
+
+    def _of_baseline(self, problem: Message | str | None, outcome: Outcome, **where: Any) -> BaselineFailed:
+        """Record a failure of the baseline. Return the error to raise, which has no private values either."""
+        failure = self._failure(problem, outcome, **where)
+        lines = str(failure["stderr"]).strip().splitlines()
+        return BaselineFailed(BaselineWorkerFailed(restored(failure["problem"]), lines[-1] if lines else None))
+
     def _run(
         self, number: int, environment: Environment, in_round: int
-    ) -> tuple[Outcome, dict[str, Any] | None, str | None]:
+    ) -> tuple[Outcome, dict[str, Any] | None, Message | str | None]:
         """Start the worker; return its outcome, with the document that it printed or with what was wrong."""
         plan = self.job.plan
         name = REFERENCE_PROFILE if number == BASELINE else f"candidate {number}"
@@ -112,10 +120,11 @@ class Trials:
         reference = self._reference
         document, problem = parse_sample(outcome, [] if reference is None else [reference], plan.options)
         if document is not None:
-            wrong = other_loader(document, plan.workload_of(arm))
+            wrong: Message | str | None = other_loader(document, plan.workload_of(arm))
             wrong = wrong or (writes.outside(plan, document) if reference is None else None)
-            problem = wrong or other_ranks(document, plan.ranks_of(arm), plan.options)
-        return outcome, None if problem else document, text(problem) if problem else None
+            wrong = wrong or other_ranks(document, plan.ranks_of(arm), plan.options)
+            return (outcome, document, None) if wrong is None else (outcome, None, wrong)
+        return outcome, None, problem
 
     @property
     def _timeout_s(self) -> float:
@@ -127,11 +136,13 @@ class Trials:
         longest = max(SHORTEST_TIMEOUT_S, HOPELESS * median(took)) if took else self.job.plan.stopping.timeout_s
         return min(longest, self.job.plan.stopping.timeout_s)
 
-    def _wrong(self, number: int, environment: Environment, document: dict[str, Any], outcome: Outcome) -> str | None:
-        """Why a sample does not count; None if it does."""
+    def _wrong(
+        self, number: int, environment: Environment, document: dict[str, Any], outcome: Outcome
+    ) -> Message | None:
+        """Return why a sample does not count; None if it does."""
         for one in check_sample(environment, {**document, "stderr": outcome.stderr_tail}, self.job.kept):
             if not one.holds:
-                return f"was not in effect: {one.key} should be {one.expected} and is {one.seen}"
+                return NotInEffect(one.key, str(one.expected), str(one.seen))
         reference = self._reference
         # those of a user's command may differ among samples of the baseline too: it takes several to tell
         if number == BASELINE or reference is None or not document["losses"] or self.job.plan.user_command:
@@ -140,13 +151,8 @@ class Trials:
         if self.numerics != "same" and math.isfinite(difference):
             return None
         if difference > loss_tolerance(self.job.plan, self.job.plan.reference, environment.ranks > 1):
-            return f"has other losses than the baseline, by up to {difference:.2%}: its results are not the same"
+            return OtherLosses(difference)
         return None
-
-
-def _of_baseline(failure: Event) -> BaselineFailed:
-    lines = str(failure["stderr"]).strip().splitlines()
-    return BaselineFailed(f"the baseline's worker {failure['problem']}{f': {lines[-1]}' if lines else ''}")
 
 
 def lengths(plan: Plan) -> tuple[Plan, int]:

@@ -18,7 +18,8 @@ KERNEL = {"digest": "f" * 64}
 def test_a_missing_baseline_and_one_that_is_nearly_called_so(save, refused, folder):
     message = refused("baseline", "check", "old", "--folder", folder)
     assert message == (
-        f"envkit: no baseline 'old' in {folder}; there are none; save one with: envkit baseline save old --from DIR"
+        f"envkit: no baseline 'old' in {folder}; the folder has no baselines; "
+        "save one with: envkit baseline save old --from DIR"
     )
     save("cnn-epyc")
     message = refused("baseline", "check", "cnn-epic", "--folder", folder)
@@ -84,7 +85,7 @@ def test_a_file_that_does_not_fit_the_schema(save, check_refused, folder, fields
     ("content", "said"),
     [
         (b"", "is not valid JSON (Expecting value"),
-        (b'{"schema": NaN}', "is not valid JSON (NaN is no JSON)"),
+        (b'{"schema": NaN}', "is not valid JSON (NaN)"),
         (b"\xff\xfe", "is not valid JSON ("),
         (b"[" * 100_000, "is not valid JSON ("),
         (b"[1]", "is not a baseline (it has no 'schema')"),

@@ -43,7 +43,7 @@ def test_a_profile_beside_the_baseline_and_the_reason(breakdown, memory):
     said = words(result.stdout)
     assert "mine takes 125.0 ms less per step than baseline" in said
     assert "page faults fall from 100 to 1 per step" in said
-    assert "in mm (-123.8 ms)" in said
+    assert "mm (-123.8 ms)" in said
     assert "changes a step's time by +10% and +10%" in said
     assert "baseline 250.00 125.00 125.00 100" in said
     measured = "4 processes of each of baseline and mine, in turns: 4 steps after 1, then 4 under the profiler; medians"

@@ -13,6 +13,7 @@ from typing import Any
 
 from rich.text import Text
 
+from envkit import rendering
 from envkit.analysis import baselines
 from envkit.analysis.baseline_diff import Changes, changes, differences, obstacles
 from envkit.analysis.baselines import Baseline
@@ -136,7 +137,7 @@ def _compare(arguments: argparse.Namespace, old: Baseline, folder: Path) -> int:
 
 def _diff(arguments: argparse.Namespace) -> int:
     old, new = (baselines.load(name, arguments.folder) for name in (arguments.old, arguments.new))
-    reasons = obstacles(old, new)
+    reasons = [rendering.text(one) for one in obstacles(old, new)]
     found = None if reasons else changes(old, new, arguments.threshold)
     _show(arguments, old, new, found, reasons or [text(messages.NoRatio())])
     return MEASURED

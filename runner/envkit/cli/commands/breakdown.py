@@ -211,14 +211,17 @@ def _measure(job: Job, asked: argparse.Namespace, progress: Progress) -> tuple[D
 
 def _operators_found(documents: Documents, unmet: Unmet, arguments: argparse.Namespace) -> dict[str, Any]:
     sides = _profiled(documents)
-    return {"profiles": [side.to_json() for side in sides], "reasons": _reasons(sides, unmet, arguments)}
+    return {
+        "profiles": [side.to_json() for side in sides],
+        "reasons": [rendered(one) for one in _reasons(sides, unmet, arguments)],
+    }
 
 
 def _profiled(documents: Documents) -> list[Profiled]:
     return [operator_times.profiled(arm, of_arm) for arm, of_arm in documents.items()]
 
 
-def _reasons(sides: Sequence[Profiled], unmet: Unmet, arguments: argparse.Namespace) -> list[str]:
+def _reasons(sides: Sequence[Profiled], unmet: Unmet, arguments: argparse.Namespace) -> list[Message]:
     """Return why the second profile takes less. The forward pass alone has no reasons: it is a part of the step."""
     compared = len(sides) > 1 and not unmet and not arguments.forward
     return operator_times.reasons(sides[0], sides[1]) if compared else []

@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = recorded_runs.entries(chosen, unread, lambda one: _found_as_wanted(one, arguments), most)
     entries = list(itertools.islice(wanted, arguments.limit))
     if arguments.json:
-        problems = [{"folder": str(one.folder), "problem": one.problem} for one in unread]
+        problems = [{"folder": str(one.folder), "problem": text(one.problem)} for one in unread]
         print(json.dumps({"runs": [one.to_json() for one in entries], "unreadable": problems}))
     else:
         _show(entries, unread, arguments.folder, len(found), terminal.console())

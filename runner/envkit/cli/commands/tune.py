@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import shlex
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -32,9 +33,11 @@ from envkit.common.machine_lock import machine_lock
 from envkit.messages import Message
 from envkit.profiles import places, profile
 from envkit.rendering import text, text_of
-from envkit.report import scaling, terminal, wording
+from envkit.report import lines, terminal, wording
+from envkit.report.parts import Row
 from envkit.report.reproduce import digest
 from envkit.tuning import conclusion, confirm, destination, profile_file, session
+from envkit.tuning import conclusion_messages as labels
 from envkit.tuning.confirm import Decision
 from envkit.tuning.destination import Written
 from envkit.tuning.importance import Importance
@@ -89,7 +92,7 @@ def _resume(arguments: argparse.Namespace) -> int:
     folder = arguments.resume
     measuring.require_folder(arguments)
     first = record.first(folder, "tune")
-    if measuring.is_alone(arguments, first, free=("profile",)):
+    if measuring.is_alone(arguments, first, free=("profile", "details")):
         context, written = _recorded(folder, first, arguments.profile)
         fields: dict[str, Any] = {}
     else:
@@ -137,7 +140,7 @@ def _go_on(
             if chosen is None:
                 return _nothing(tuning, as_json)
             if tuning.settings.blocks:
-                return _ranked(tuning, as_json)
+                return _ranked(tuning, arguments)
             reason, summary, decision = tuning.confirm(chosen)
         except InputError as error:  # it could all be written when the tuning began
             raise InputError(messages.GoOnAfter(error.message, _go_on_with(tuning))) from None
@@ -151,10 +154,12 @@ def _go_on(
         return end_with(messages.TuningFailed(text_of(error), then), FAILED, as_json)
     if reason == CUT_SHORT:
         return _interrupted(tuning, as_json)
-    return _concluded(tuning, reason, summary, decision, as_json)
+    return _concluded(tuning, reason, summary, decision, arguments)
 
 
-def _concluded(tuning: Session, reason: str, summary: Summary, decision: Decision, as_json: bool) -> int:
+def _concluded(
+    tuning: Session, reason: str, summary: Summary, decision: Decision, arguments: argparse.Namespace
+) -> int:
     """Write the profile that won, and say what came out."""
     store, path = tuning.store, Path(tuning.settings.profile)
     number = tuning.search.best(shipped=True)
@@ -175,9 +180,9 @@ def _concluded(tuning: Session, reason: str, summary: Summary, decision: Decisio
     # to read an old one again replaces nothing, and neither does what holds only beside a load
     replaces = decision.is_better and not written_before
     written = _write(tuning, summary, decision, shipped, found, replaces) if ended else None
-    go_on = messages.GoOn(_go_on_with(tuning), conclusion.failed_again(summary))
+    go_on = conclusion.way_on(summary, messages.GoOn(_go_on_with(tuning)))
     problem = messages.ConfirmationEnded(reason, messages.StartNewTuning() if summary.not_in_effect else go_on)
-    if as_json:
+    if arguments.json:
         versus = decision.versus and {**decision.versus.to_json(), "verdict": decision.versus.words}
         print(json.dumps({
             **conclusion.to_json(store, tuning.left_out, found),
@@ -191,21 +196,29 @@ def _concluded(tuning: Session, reason: str, summary: Summary, decision: Decisio
     else:
         out = terminal.console()
         conclusion.show_confirmation(summary, decision, shipped, out, untried)
-        terminal.items(out, scaling.rows(summary), width=conclusion.LABEL)
-        conclusion.show_search(store, tuning.left_out, found, out, untried)
+        conclusion.show_search(store, tuning.left_out, found, out, untried, arguments.details)
+        rows = []
         if written:
-            terminal.item(out, "written", conclusion.advice(decision, shipped, path, written), width=conclusion.LABEL)
+            rows.append(Row(labels.WRITTEN, conclusion.advice(decision, shipped, path, written), whole=True))
             if decision.is_better and not written.stays:
                 name = profile.TUNED if path == _default_path() else str(path)
-                usage = conclusion.usage(tuning.job.plan, name, profile.load(str(path)).ranks, tuning.job.kept)
-                terminal.item(out, "use it", usage, width=conclusion.LABEL)
-        terminal.item(out, "machine", wording.machine(summary), width=conclusion.LABEL)
-        report = ("envkit", "report", str(short(tuning.confirmation)))
-        records = messages.RecordsOfTuning(str(short(tuning.folder)), report)
-        terminal.item(out, "record", records, width=conclusion.LABEL)
+                rows += conclusion.usage(tuning.job.plan, name, profile.load(str(path)).ranks, tuning.job.kept)
+        terminal.items(out, [*rows, *_places(tuning, summary, whole=arguments.details or not ended)])
     if not ended:
         print(f"envkit: {text(problem)}", file=sys.stderr)
     return MEASURED if ended else FAILED
+
+
+def _places(tuning: Session, summary: Summary, whole: bool) -> list[Row]:
+    """Return the rows on the machine, and on how to see the details of the search.
+
+    If the ``whole`` search was shown, or is not complete, they name the details of its confirmation.
+    """
+    more = ["envkit", "tune", "--resume", str(short(tuning.folder)), "--details"]
+    if whole:
+        more = ["envkit", "report", str(short(tuning.confirmation)), "--details"]
+    command = Row(labels.DETAILS, labels.Command(shlex.join(more)), whole=True)
+    return [Row(labels.SYSTEM, lines.system(summary)), command]
 
 
 def _write(
@@ -254,17 +267,18 @@ def _write(
         raise InputError(messages.NameAnother(error.message, _go_on_with(tuning))) from None
 
 
-def _ranked(tuning: Session, as_json: bool) -> int:
-    """Print the ranking that --exhaustive ends with."""
+def _ranked(tuning: Session, arguments: argparse.Namespace) -> int:
+    """Print the candidates of --exhaustive. Return the exit status."""
     tuning.record.append("end", reason=ENDED[-1])
     found = conclusion.parameter_importance(tuning.space, tuning.store)
-    if as_json:
+    if arguments.json:
         print(json.dumps({**conclusion.to_json(tuning.store, tuning.left_out, found), "record": str(tuning.folder)}))
         return MEASURED
     out = terminal.console()
     conclusion.show_ranking(tuning.store, out)
-    conclusion.show_search(tuning.store, tuning.left_out, found, out)
-    terminal.item(out, "record", messages.BestInRecord(str(tuning.folder), session.CHOSEN_FILE), width=conclusion.LABEL)
+    conclusion.show_search(tuning.store, tuning.left_out, found, out, details=arguments.details)
+    record_of_it = labels.SeeRanking(str(short(tuning.folder)), session.CHOSEN_FILE)
+    terminal.items(out, [Row(labels.RECORD, record_of_it, whole=True)])
     return MEASURED
 
 

@@ -53,14 +53,13 @@ class TuningFailed(Message):
 
 
 class GoOn(Message):
-    """Advice: go on. ``before`` is another way, in front of that, if going on may lead nowhere."""
+    """Advice: go on with the record."""
 
     code = "cli.go-on"
     severity = Severity.ADVICE
-    template = "{before}go on with: {command}"
+    template = "go on with: {command}"
 
     command: str
-    before: str = ""
 
 
 class FixAndStart(Message):
@@ -120,25 +119,3 @@ class TunedTitle(Message):
     template = "Tuned for this machine: {title}"
 
     title: str
-
-
-class RecordsOfTuning(Message):
-    """Where the records of a tuning are."""
-
-    code = "cli.records-of-tuning"
-    severity = Severity.NOTE
-    template = "{folder}, and the confirmation: {report:command}"
-
-    folder: str
-    report: tuple[str, ...]
-
-
-class BestInRecord(Message):
-    """Where the record of an exhaustive measurement is, and its best candidate."""
-
-    code = "cli.best-in-record"
-    severity = Severity.NOTE
-    template = "{folder}; the best is in {file} there"
-
-    folder: str
-    file: str

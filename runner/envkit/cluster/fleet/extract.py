@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from envkit.analysis.engine_facts import cpu_name, engine_facts, gpu_names
-from envkit.analysis.noise import KINDS, commonest
+from envkit.analysis.messages import KINDS
+from envkit.analysis.noise import commonest
 from envkit.bench import record
 from envkit.bench.blocks import INITIAL_WEIGHTS, skipped_steps
 from envkit.bench.measure import ENDED, FAILED, NOT_IN_EFFECT

@@ -314,36 +314,3 @@ class FastestEpochs(Message):
     slowest_epoch_s: float
     slowest_begin_s: float
     load: Message | None = None
-
-
-# --- the load beside which a result was measured ---
-
-
-class BesideOtherPrograms(Message):
-    code = "report.beside-other-programs"
-    severity = WARNING
-    template = "measured beside other programs that used {cpus:.2g} of {usable_cpus:g} CPUs"
-
-    cpus: float
-    usable_cpus: float
-
-
-class WhileStolen(Message):
-    code = "report.while-stolen"
-    severity = WARNING
-    template = "measured while the hypervisor withheld {cpus:.2g} of {usable_cpus:g} CPUs"
-
-    cpus: float
-    usable_cpus: float
-
-
-class WhileSwapping(Message):
-    code = "report.while-swapping"
-    severity = WARNING
-    template = "measured while the machine swapped"
-
-
-class WhileHot(Message):
-    code = "report.while-hot"
-    severity = WARNING
-    template = "measured while CPU cores were too hot"

@@ -12,6 +12,7 @@ from envkit.bench.user_command import UserCommand
 from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.profiles import profile
+from envkit.rendering import text
 from envkit.tuning import conclusion
 from envkit.worker.modes import Options
 
@@ -42,8 +43,8 @@ def test_where_nothing_betters_the_shipped_profile_a_copy_of_it_is_written(tuned
     assert result.returncode == 0
     found = written(local)
     assert (found.preload, found.env) == (("jemalloc",), {})
-    assert found.reason.startswith("A copy of the shipped profile known, which envkit tune could not better on ")
-    assert "a copy of " in words(result.stdout).partition("written ")[2]
+    assert found.reason.startswith("A copy of known, the best shipped profile. envkit tune found none faster on ")
+    assert "a copy of known, which no candidate beats" in words(result.stdout).partition("Written ")[2]
 
 
 def test_where_nothing_betters_the_baseline_the_profile_sets_nothing(tuned, engine, local):
@@ -52,9 +53,10 @@ def test_where_nothing_betters_the_baseline_the_profile_sets_nothing(tuned, engi
     assert result.returncode == 0
     found = written(local)
     assert (found.preload, found.env) == ((), {})
-    assert "nothing that is surely faster than the baseline" in found.reason
-    assert "nothing is surely faster than the baseline" in words(result.stdout)
-    assert "use it" not in result.stdout
+    assert found.reason.startswith("This sets nothing. ")
+    assert "no profile is faster than the baseline" in found.reason
+    assert "no profile is faster than the baseline" in words(result.stdout)
+    assert "envkit exec" not in result.stdout
 
 
 def beside_a_load(variables):
@@ -68,9 +70,10 @@ def test_what_was_confirmed_beside_a_load_says_so_and_is_not_recommended(tuned, 
     result = tuned()
     said = words(result.stdout)
     assert result.returncode == 0
-    assert "FASTER beside other programs that used" in said
+    assert "FASTER UNDER LOAD tuned: " in said
+    assert ", measured beside other programs that used" in said
     assert "envkit exec" not in said
-    assert "which holds only beside other programs that used" in said
+    assert "it holds only under load (measured beside other programs that used" in said
     assert "measure it again before you use it" in written(local).reason
     evidence = json.loads((local / f"{profile.tuned_name()}.evidence.json").read_text())
     assert (evidence["best"], evidence["load"]["kind"]) == (None, "other-programs")
@@ -89,7 +92,7 @@ def test_what_was_confirmed_beside_a_load_replaces_no_earlier_profile(tuned, eng
     engine.other = beside_a_load
     result = tuned("--seed", 5)
     assert written(local) == before
-    assert "what was found holds only beside other programs" in words(result.stdout)
+    assert "the result holds only under load (measured beside other programs" in words(result.stdout)
 
 
 def test_an_earlier_tuned_profile_is_kept_as_a_copy(tuned, engine, local, tmp_path):
@@ -115,7 +118,7 @@ def test_an_earlier_tuned_profile_stays_where_nothing_betters_the_baseline(tuned
     result = tuned()
     assert result.returncode == 0
     assert {path.name: path.read_bytes() for path in local.iterdir()} == before
-    assert "the profile of an earlier tuning stays as it is" in words(result.stdout)
+    assert f"{local / f'{profile.tuned_name()}.yaml'} stays as it is" in words(result.stdout)
 
 
 def test_a_profile_that_no_tuning_wrote_is_never_replaced(refused, arguments, write_profile, tmp_path, simulation):
@@ -150,11 +153,11 @@ def test_shipped_profiles_for_which_there_was_no_time_are_counted(tuned, shipped
     for number in range(40):
         write_profile(f"more-{number:02}", f'env: {{OMP_THREAD_LIMIT: "{100 + number}"}}\n', folder=shipped)
     write_profile("zz", 'preload: [jemalloc]\nenv: {OMP_THREAD_LIMIT: "9", OMP_NESTED: "true"}\n', folder=shipped)
-    said = words(tuned(budget="60s").stdout)
-    assert "shipped profiles were not tried, for want of time: " in said
+    said = words(tuned("--details", budget="60s").stdout)
+    assert "shipped profiles not tried for lack of time: " in said
     assert "more-39" in said
     # what sets more comes first
-    assert written(local).reason.startswith("A copy of the best shipped profile tried, ")
+    assert written(local).reason.startswith("A copy of zz, the best shipped profile tried. ")
     assert written(local).preload == ("jemalloc",)
 
 
@@ -162,14 +165,14 @@ def test_how_to_use_it_is_said_for_the_engine_and_the_command_that_it_was_tuned_
     options = {"image": "my image", "cpuset_cpus": "0-3"}
     plan = plan_of((Arm("baseline", "baseline", "docker"),), engine_options=options)
     options = "--engine docker --image 'my image' --cpuset-cpus 0-3"
-    assert conclusion.usage(plan, "tuned") == (
-        f"envkit exec tuned {options} -- python train.py, or bench it: envkit bench tuned {options}"
-    )
+    assert [text(row.text) for row in conclusion.usage(plan, "tuned")] == [
+        f"envkit exec tuned {options} -- python train.py", f"envkit bench tuned {options}",
+    ]  # fmt: skip
     own = replace(plan, user_command=UserCommand(("python", "my train.py"), "/x"), engine_options={})
-    said = conclusion.usage(own, "the best.yaml")
+    (said,) = (text(row.text) for row in conclusion.usage(own, "the best.yaml"))
     assert said == "cd /x && envkit exec 'the best.yaml' --engine docker -- python 'my train.py'"
     on_gpus = replace(own, options=Options(device="cuda"))
-    said = conclusion.usage(on_gpus, "tuned", kept=("CUDA_VISIBLE_DEVICES", "MY_KEY"))
+    (said,) = (text(row.text) for row in conclusion.usage(on_gpus, "tuned", kept=("CUDA_VISIBLE_DEVICES", "MY_KEY")))
     assert said == "cd /x && envkit exec tuned --engine docker --keep-env MY_KEY --gpus -- python 'my train.py'"
 
 
@@ -240,7 +243,7 @@ def test_the_profile_can_be_written_elsewhere(tuned, local, tmp_path):
     result = tuned("--profile", tmp_path / "elsewhere/mine.yaml")
     assert profile.load(str(tmp_path / "elsewhere/mine.yaml")).name == "mine"
     assert not local.exists()
-    assert f"useitenvkitexec{tmp_path / 'elsewhere/mine.yaml'}--python" in "".join(result.stdout.split())
+    assert f"Useenvkitexec{tmp_path / 'elsewhere/mine.yaml'}--python" in "".join(result.stdout.split())
 
 
 def test_an_old_tuning_that_is_read_again_does_not_replace_a_newer_one(tuned, engine, cli, local, tmp_path):
@@ -252,7 +255,7 @@ def test_an_old_tuning_that_is_read_again_does_not_replace_a_newer_one(tuned, en
     assert newer.env["OMP_DYNAMIC"] == "true"
     result = cli("tune", "--resume", tmp_path / "before")
     assert result.returncode == 0
-    assert "another one that is there now stays as it is" in words(result.stdout)
+    assert "this tuning wrote its profile when it ended, and another one is there now; " in words(result.stdout)
     assert written(local) == newer
 
 

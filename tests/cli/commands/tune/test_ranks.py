@@ -30,11 +30,11 @@ def together(tmp_path):
 
 def test_ranks_threads_and_allocators_are_searched(tuned, cli, engine, local, together, tmp_path):
     engine.gain = lambda variables: 0.3 * (variables[WHERE] == " on 2 ranks") + 0.2 * ("LD_PRELOAD" in variables)
-    result = tuned(*together)
+    result = tuned(*together, "--details")
     assert result.returncode == 0, result
     found = written(local)
     assert (found.ranks, found.preload) == (2, ("jemalloc",))
-    assert "left out ranks=sixteen: trains on 16 ranks, and this process can use 2 cores" in words(result.stdout)
+    assert "Left out ranks=sixteen: trains on 16 ranks, and this process can use 2 cores" in words(result.stdout)
     assert "Waiting tuned's ranks communicate" in words(result.stdout)
     plan = Plan.from_json(record.read(tmp_path / "tuning/confirmation")[0]["plan"])
     assert [arm.ranks for arm in plan.arms] == [None, None, 2]
@@ -80,12 +80,12 @@ def test_every_candidate_can_have_as_many_ranks(tuned, simulation, tmp_path):
 @pytest.mark.parametrize(
     ("numerics", "reason"),
     [
-        ("same", "left out ranks=two: several ranks learn something else; --numerics any tries them too"),
-        ("any", "left out ranks=sixteen: a batch of segmentation has 12 images, which 16 ranks can't share evenly"),
+        ("same", "Left out ranks=two: several ranks learn something else; --numerics any tries them too"),
+        ("any", "Left out ranks=sixteen: a batch of segmentation has 12 images, which 16 ranks can't share evenly"),
     ],
 )
 def test_ranks_that_can_not_train_it_are_left_out(cli, simulation, together, arguments, tmp_path, numerics, reason):
-    options = ("--workload", "segmentation", "--steps", 3, "--budget", "100s", "--numerics", numerics)
+    options = ("--workload", "segmentation", "--steps", 3, "--budget", "100s", "--numerics", numerics, "--details")
     result = cli("tune", *together, *options, "--output", tmp_path / "tuning")
     assert result.returncode == 0, result
     assert reason in words(result.stdout)

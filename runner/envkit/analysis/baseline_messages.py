@@ -1,0 +1,272 @@
+"""Messages of baselines: what is wrong with a file, why a run can't become one, and how two sessions differ."""
+
+from __future__ import annotations
+
+from envkit.messages import Message, Severity
+
+# --- files ---
+
+
+class DamagedBaseline(Message):
+    """A baseline breaks its schema. ``problem`` says at which key."""
+
+    code = "analysis.damaged-baseline"
+    template = "{file}: {problem}; restore the file, or save it anew: envkit baseline save NAME --from DIR --replace"
+
+    file: str
+    problem: Message
+
+
+class InvalidJson(Message):
+    code = "analysis.invalid-json"
+    template = "is not valid JSON ({reason})"
+
+    reason: str
+
+
+class EditedBaseline(Message):
+    code = "analysis.edited-baseline"
+    template = "was edited: its digest is that of another content"
+
+
+class DanglingReference(Message):
+    """``key`` of the plan's arms names something that the baseline does not have."""
+
+    code = "analysis.dangling-reference"
+    template = "plan.arms[[{index:d}]].{key}: there is no '{name}' further on"
+
+    index: int
+    key: str
+    name: str
+
+
+class OtherLength(Message):
+    """An arm has times of another number of blocks than the reference kernel."""
+
+    code = "analysis.other-length"
+    template = "arms.{arm}.step_s: must hold {blocks:d}, one per reference kernel"
+
+    arm: str
+    blocks: int
+
+
+class NotABaseline(Message):
+    code = "analysis.not-a-baseline"
+    template = "{file}: is not a baseline (it has no 'schema'); give a file of envkit baseline save"
+
+    file: str
+
+
+class BadBaselineName(Message):
+    code = "analysis.bad-baseline-name"
+    template = "'{name}' can't be a baseline's name; use letters, digits, '.', '_' and '-', as in cnn-epyc"
+
+    name: str
+
+
+class NoSuchFile(Message):
+    code = "analysis.no-such-file"
+    template = "{file}: no such file"
+
+    file: str
+
+
+class BaselinesThere(Message):
+    code = "analysis.baselines-there"
+    severity = Severity.NOTE
+    template = "there are: {known:list}"
+
+    known: tuple[str, ...]
+
+
+class NoBaselines(Message):
+    code = "analysis.no-baselines"
+    severity = Severity.NOTE
+    template = "the folder has no baselines"
+
+
+class UnknownBaseline(Message):
+    """``there`` says which baselines the folder has."""
+
+    code = "analysis.unknown-baseline"
+    template = (
+        "no baseline '{name}' in {folder}[ (did you mean '{suggestion}'?)]; {there}; "
+        "save one with: envkit baseline save {name} --from DIR"
+    )
+
+    name: str
+    folder: str
+    there: Message
+    suggestion: str | None = None
+
+
+class BaselineExists(Message):
+    code = "analysis.baseline-exists"
+    template = "{file}: is there already; give another name, or replace it with --replace"
+
+    file: str
+
+
+class FolderNotMade(Message):
+    code = "analysis.folder-not-made"
+    template = "{folder}: can't be made: {reason}; give another --folder"
+
+    folder: str
+    reason: str
+
+
+# --- runs ---
+
+
+class NoRun(Message):
+    code = "analysis.no-run"
+    template = (
+        "there is no run in {folder}; name one with --from DIR, which says what it lacks, or measure: "
+        "envkit bench PROFILE"
+    )
+
+    folder: str
+
+
+class NoFitRun(Message):
+    """None of the runs in a folder can become a baseline."""
+
+    code = "analysis.no-fit-run"
+    template = (
+        "none of the {runs} runs in {folder} can become a baseline; name one with --from DIR, which says what it "
+        "lacks, or measure: envkit bench PROFILE"
+    )
+
+    runs: int
+    folder: str
+
+
+class Unfit(Message):
+    """Base class: why the run in ``folder`` can't become a baseline."""
+
+    code = "analysis.unfit"
+    template = "{folder}: can't become a baseline; measure again"
+
+    folder: str
+
+
+class WorkerFailed(Unfit):
+    code = "analysis.worker-failed"
+    template = "{folder}: a worker failed in this run; measure again"
+
+
+class WasNotInEffect(Unfit):
+    code = "analysis.was-not-in-effect"
+    template = "{folder}: {arm} was not in effect in this run; see: envkit report"
+
+    arm: str
+
+
+class ComparesImages(Unfit):
+    code = "analysis.compares-images"
+    template = "{folder}: compares images, and a baseline is of one; measure a profile in it"
+
+
+class TakesApart(Unfit):
+    code = "analysis.takes-apart"
+    template = "{folder}: takes a profile apart; measure the whole of it: envkit bench {profile}"
+
+    profile: str
+
+
+class FullTraining(Unfit):
+    code = "analysis.full-training"
+    template = "{folder}: is a full training (--full), one sample each; measure without --full"
+
+
+class SeveralWorkloads(Unfit):
+    code = "analysis.several-workloads"
+    template = "{folder}: measured several workloads; measure the one to save a baseline of, by --workload"
+
+
+class SeveralRanks(Unfit):
+    code = "analysis.several-ranks"
+    template = "{folder}: was trained on several ranks (--nproc); measure one process to save a baseline of"
+
+
+class SeveralInstances(Unfit):
+    code = "analysis.several-instances"
+    template = "{folder}: had several train at once (--instances); measure one process alone"
+
+
+class NoKernel(Unfit):
+    code = "analysis.no-kernel"
+    template = "{folder}: has no reference kernel; measure again"
+
+
+class OtherKernel(Unfit):
+    code = "analysis.other-kernel"
+    template = "{folder}: was resumed with another reference kernel (Python or this kit changed); measure again"
+
+
+class FewBlocks(Unfit):
+    code = "analysis.few-blocks"
+    template = "{folder}: has {complete} complete blocks, and {needed} are needed; {way_on}"
+
+    complete: int
+    needed: int
+    way_on: Message
+
+
+class MoreBlocks(Message):
+    code = "analysis.more-blocks"
+    severity = Severity.ADVICE
+    template = "measure more --blocks"
+
+
+class Resume(Message):
+    code = "analysis.resume"
+    severity = Severity.ADVICE
+    template = "go on with: {command:command}"
+
+    command: tuple[str, ...]
+
+
+# --- two sessions ---
+
+
+class Unequal(Message):
+    """Something of two sessions that must be equal for a comparison, and is not."""
+
+    code = "analysis.unequal"
+    template = "{what} was {then} and is now {now}"
+
+    what: str
+    then: str
+    now: str
+
+
+class NotMeasured(Message):
+    code = "analysis.not-measured"
+    template = "'{arm}' was not measured"
+
+    arm: str
+
+
+class TooFewBlocks(Message):
+    """Two sessions have too few blocks for intervals. ``confidence`` is a share."""
+
+    code = "analysis.too-few-blocks"
+    template = (
+        "{then} and {now} blocks are too few for intervals at {confidence:.2%}, which so many profiles need; "
+        "measure more blocks"
+    )
+
+    then: int
+    now: int
+    confidence: float
+
+
+# What two sessions may differ in, as a column says it.
+WORKLOAD, MODES, USUAL = "the plan's workload", "the mode of training", "as usual"
+PLANNED = {"steps": "the plan's steps", "warmup_steps": "the plan's warmup steps"}
+CPU, ARCHITECTURE, CPUS, GPUS = "the CPU", "the architecture", "the number of usable CPUs", "the GPUs"
+WORKLOAD_DIGEST = "the digest of the workload's"
+KIT, SKIPPED, KEPT = "kit version", "timed steps left out", "kept variables"
+STEPS, WARM_UP_STEPS = "timed steps of a sample", "warm-up steps of a sample"
+KERNEL_DIGEST, FINAL_LOSS = "reference kernel digest", "final loss"

@@ -1,0 +1,86 @@
+"""Messages of findings about what a user's command printed: the readings of its metric, and complaints of libraries."""
+
+from __future__ import annotations
+
+from envkit.messages import Message, Severity
+
+NOTE, WARNING = Severity.NOTE, Severity.WARNING
+
+# Why a finding matters, by its code.
+WHY = {
+    "unmatched-lines": "the kit leaves out the times of all steps that end in such a line",
+    "readings-too-long": "several ranks may print each step, or the times are not of this run",
+    "readings-too-short": "the rest is not compared: the command logs every hundredth step, or --unit is wrong",
+    "readings-rounded": "rounding may hide a smaller difference, or make one",
+    "unrelated-complaint": "it is about no setting of a profile, so the result stands",
+}
+# What to do, by the code.
+FIX = {
+    "unmatched-lines": "if they are steps, match them too; if not, match more of the others",
+    "readings-too-long": "match the lines of one rank, or the times that this run takes",
+    "readings-rounded": "let the command print more digits, or time its lines with a metric that has no group",
+    "unrelated-complaint": "correct what it names, if another command needs that",
+}
+
+
+class UnmatchedLines(Message):
+    """Lines that look like readings, such as ``line``, and that the metric does not match."""
+
+    code = "analysis.unmatched-lines"
+    severity = WARNING
+    template = "the metric passed over {count:count line} like '{line}' that it does not match"
+
+    count: int
+    line: str
+
+
+class ReadingsTooLong(Message):
+    code = "analysis.readings-too-long"
+    severity = WARNING
+    template = "the readings sum to {sum_s:.3g} s, and the command printed them within {elapsed_s:.3g} s"
+
+    sum_s: float
+    elapsed_s: float
+
+
+class ReadingsTooShort(Message):
+    """``unit`` is one in which the readings would cover the time."""
+
+    code = "analysis.readings-too-short"
+    severity = NOTE
+    template = (
+        "the readings cover {share:.1%} of the time in which the command printed them"
+        "[; in {unit} they would be as long as it]"
+    )
+
+    share: float
+    unit: str | None = None
+
+
+class CheckUnit(Message):
+    """``unit`` is the one to give, if the readings are in it."""
+
+    code = "analysis.check-unit"
+    severity = Severity.ADVICE
+    template = "check --unit[, and give --unit {unit} if that is right]"
+
+    unit: str | None = None
+
+
+class ReadingsRounded(Message):
+    code = "analysis.readings-rounded"
+    severity = WARNING
+    template = "the last digits of the readings stand for {share:.0%} of their times"
+
+    share: float
+
+
+class UnrelatedComplaint(Message):
+    """``more`` counts other lines of the kind."""
+
+    code = "analysis.unrelated-complaint"
+    severity = NOTE
+    template = 'a library printed "{line}"[, and {more} more]'
+
+    line: str
+    more: int | None = None

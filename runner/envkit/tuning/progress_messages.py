@@ -1,0 +1,105 @@
+"""Messages on how a search goes. Speedups are ratios: above 1 is faster. Times are in seconds."""
+
+from __future__ import annotations
+
+from envkit.messages import Message, Severity
+
+NOTE, WARNING, ADVICE = Severity.NOTE, Severity.WARNING, Severity.ADVICE
+
+# Headers of the table on a terminal.
+PROGRESS = ("speedup", "trials", "candidate")
+
+
+class RoundEnded(Message):
+    code = "tuning.round-ended"
+    severity = NOTE
+    template = "round {round}, {stage}"
+
+    round: int
+    stage: str
+
+
+class WorkerStarts(Message):
+    code = "tuning.worker-starts"
+    severity = NOTE
+    template = "now: {what}"
+
+    what: str
+
+
+class BestSoFar(Message):
+    """No result: the best of many was lucky too."""
+
+    code = "tuning.best-so-far"
+    severity = NOTE
+    template = "{speedup:ratio}x in {trials:count trial}: {candidate}"
+
+    speedup: float
+    trials: int
+    candidate: str
+
+
+class Progress(Message):
+    """``share_s`` is the search's share of the budget, unless its length is fixed."""
+
+    code = "tuning.progress"
+    severity = NOTE
+    template = (
+        "{now}: {candidates:count candidate}[, {failed} failed][, {spent_s:duration} of {share_s:duration} for the "
+        "search][; best so far {best}]"
+    )
+
+    now: Message
+    candidates: int
+    spent_s: float
+    failed: int | None = None
+    share_s: float | None = None
+    best: Message | None = None
+
+
+class Busy(Message):
+    """``reasons`` are what disturbed the last trial that was disturbed."""
+
+    code = "tuning.busy"
+    severity = WARNING
+    template = "the machine is busy ({reasons:lines}), and a quiet one needs less"
+
+    reasons: tuple[Message | str, ...]
+
+
+class LongConfirmation(Message):
+    code = "tuning.long-confirmation"
+    severity = WARNING
+    template = (
+        "the confirmation takes about {minutes:count minute}, which is more than the budget has left: "
+        "a confidence interval needs {blocks:count block}[; {busy}]"
+    )
+
+    minutes: int
+    blocks: int
+    busy: Message | None = None
+
+
+class NoRoom(Message):
+    code = "tuning.no-room"
+    template = (
+        "the budget has no room for a single candidate and its confirmation: give --budget {seconds:d}s or more"
+        "[; {busy}]"
+    )
+
+    seconds: int
+    busy: Message | None = None
+
+
+class WayOn(Message):
+    """How to go on. ``arm`` is one that failed more than once, so that going on may not help."""
+
+    code = "tuning.way-on"
+    severity = ADVICE
+    template = (
+        "[{arm} failed before, too: start a new tuning with what its workers lacked or without what it sets, or ]"
+        "{go_on}"
+    )
+
+    go_on: Message
+    arm: str | None = None

@@ -1,0 +1,167 @@
+"""Messages about the file of a space: what is wrong with it, and how to mend it."""
+
+from __future__ import annotations
+
+from envkit.messages import Message
+
+
+class UnknownSpace(Message):
+    """``--space`` names neither a space nor a file."""
+
+    code = "tuning.unknown-space"
+    template = (
+        "--space {name}: no such space[ (did you mean '{suggestion}'?)]; give a YAML file, or one of: {known:list}"
+    )
+
+    name: str
+    known: tuple[str, ...]
+    suggestion: str | None = None
+
+
+class OtherSpace(Message):
+    """The file of a space is not the one that a tuning began with."""
+
+    code = "tuning.other-space"
+    template = "{file}: is not the space that was to be searched; put that back, or start a new tuning"
+
+    file: str
+
+
+class EmptySpace(Message):
+    """No choice of a space can be tried, whatever the machine."""
+
+    code = "tuning.empty-space"
+    template = "the space is empty: each choice breaks a constraint or sets a variable twice; remove what does"
+
+
+class UnknownFirst(Message):
+    """``first`` names a profile that is not shipped."""
+
+    code = "tuning.unknown-first"
+    template = "no shipped profile '{name}'[ (did you mean '{suggestion}'?)]; remove it"
+
+    name: str
+    suggestion: str | None = None
+
+
+class DuplicateValue(Message):
+    """A value stands twice in the list of a parameter."""
+
+    code = "tuning.duplicate-value"
+    template = "'{value}' stands twice among the values of '{parameter}'; remove one"
+
+    value: str
+    parameter: str
+
+
+class ParameterCounts(Message):
+    """The ``when`` of a parameter, as the beginning of a sentence."""
+
+    code = "tuning.parameter-counts"
+    template = "parameter '{parameter}' counts when"
+
+    parameter: str
+
+
+class ConstraintNames(Message):
+    """The ``never`` of a constraint, as the beginning of a sentence."""
+
+    code = "tuning.constraint-names"
+    template = "a constraint names"
+
+
+class ParameterBelow(Message):
+    """``subject`` names a parameter that stands further down."""
+
+    code = "tuning.parameter-below"
+    template = "{subject} '{name}', which stands further down; move '{name}' before it"
+
+    subject: Message
+    name: str
+
+
+class UnknownParameter(Message):
+    """``subject`` names a parameter that the space does not have."""
+
+    code = "tuning.unknown-parameter"
+    template = "{subject} '{name}', which is no parameter[ (did you mean '{suggestion}'?)]"
+
+    subject: Message
+    name: str
+    suggestion: str | None = None
+
+
+class UnknownLevel(Message):
+    """``subject`` names a level that the parameter does not have."""
+
+    code = "tuning.unknown-level"
+    template = "{subject} {name} is '{level}', which it never is[ (did you mean '{suggestion}'?)]; it is: {known:list}"
+
+    subject: Message
+    name: str
+    level: str
+    known: tuple[str, ...]
+    suggestion: str | None = None
+
+
+class ExcludesAll(Message):
+    """A constraint leaves no choice."""
+
+    code = "tuning.excludes-all"
+    template = "this constraint excludes every choice: nothing would be left to try; narrow it"
+
+
+class NeverApplies(Message):
+    """A constraint excludes no choice."""
+
+    code = "tuning.never-applies"
+    template = "this constraint never applies: its values never come together; remove it"
+
+
+class SetTwice(Message):
+    """A level sets a variable under ``env`` and under ``settings``."""
+
+    code = "tuning.set-twice"
+    template = "'{variable}' stands under 'env' too; write its keys here alone"
+
+    variable: str
+
+
+class FromPreload(Message):
+    """A space sets a variable that the kit makes from 'preload'."""
+
+    code = "tuning.from-preload"
+    template = "'{variable}' is made from 'preload'; see: envkit explain"
+
+    variable: str
+
+
+class NotInCatalogue(Message):
+    """A space sets a variable that the kit does not know."""
+
+    code = "tuning.not-in-catalogue"
+    template = "'{variable}' is not in the catalogue of variables[ (did you mean '{suggestion}'?)]; see: envkit explain"
+
+    variable: str
+    suggestion: str | None = None
+
+
+class TakesNoKeys(Message):
+    """A variable with a ``key`` takes one value."""
+
+    code = "tuning.takes-no-keys"
+    template = "{variable} takes one value and no keys such as '{key}'; leave 'key' out"
+
+    variable: str
+    key: str
+
+
+class UnknownSetting(Message):
+    """A variable does not have this key."""
+
+    code = "tuning.unknown-setting"
+    template = "{variable} has no key '{key}'[ (did you mean '{suggestion}'?)]; see: envkit explain {variable}"
+
+    variable: str
+    key: str
+    suggestion: str | None = None
