@@ -73,7 +73,7 @@ class NotCounts(Message):
 
 
 class UnknownWord(Message):
-    """A word in a list is none of those that are known. ``what`` is the noun for one of them."""
+    """A list has an unknown word. ``what`` is the noun for one of them."""
 
     code = "cli.unknown-word"
     template = "no {what} '{word}'[ (did you mean '{suggestion}'?)]; there are: {known:list}"

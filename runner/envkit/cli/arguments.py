@@ -60,7 +60,7 @@ def count(given: str) -> int:
 
 
 def node_names(given: str) -> str:
-    """Return names of nodes as Slurm takes them, such as ``node[1-8]``. Raise BadValue if there are none."""
+    """Return names of nodes as Slurm takes them, such as ``node[1-8]``. Raise BadValue for an empty list."""
     if not given.strip(", "):
         raise BadValue(NoNodeNames(given))
     return given

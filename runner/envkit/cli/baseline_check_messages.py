@@ -68,7 +68,7 @@ class OtherCommandLine(Message):
 
 
 class BadSteps(Message):
-    """A baseline has a number of steps that is none."""
+    """A baseline has an invalid number of steps."""
 
     code = "cli.bad-steps"
     template = "{file}: plan.{key}: {found} is no number of steps from 0 to {most:d}"

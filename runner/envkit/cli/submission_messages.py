@@ -255,7 +255,7 @@ class NodeOutOfService(Message):
 
 
 class BadSbatchOption(Message):
-    """What --sbatch was given is no option of sbatch."""
+    """sbatch has no option of the form that --sbatch was given."""
 
     code = "cli.bad-sbatch-option"
     template = "--sbatch {given!r}: must be a long option of sbatch without its dashes, as account=physics"

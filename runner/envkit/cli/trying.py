@@ -46,7 +46,7 @@ def _problem(job: Job, arm: Arm) -> tuple[Message | None, float]:
 
 
 def _without_values(message: Message, job: Job) -> Message:
-    """Return ``message`` with the names of the caller's variables in the place of their values."""
+    """Return ``message`` with each value of a caller's variable replaced by the variable's name."""
     hidden = partial(private_values.hidden, kept=job.kept, inherited=job.inherited)
     changed: dict[str, Any] = {}
     for name, value in message.values().items():

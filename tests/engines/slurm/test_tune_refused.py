@@ -99,7 +99,8 @@ def test_two_tunings_into_one_folder(start, cli, tune, folder, tmp_path):
     [
         (
             ("--nodes", "2", "--exhaustive"),
-            "--nodes means nothing with --exhaustive, which measures on one machine; leave one of them out",
+            "--nodes means nothing with --exhaustive, which only measures the space on this machine; "
+            "leave one of them out",
         ),
         (("--nodes", "0"), "--nodes: '0' is not a whole number above 0"),
         (("--nodelist", ""), "--nodelist: '' names no node; write for example node1,node2"),

@@ -1,4 +1,4 @@
-"""Find the file that a command's name stands for, as a shell would, and say why there is none."""
+"""Find the file that a command's name stands for, as a shell would, or say why it can't be used."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Unusable(MessageError):
 def find(command: str, search: str | None) -> str:
     """Return the executable file called ``command``, in the folders of ``search`` (a PATH) if it has no slash.
 
-    Raise Unusable if there is none.
+    Raise Unusable if it can't be executed.
     """
     if "/" in command:
         return _judged(command)
