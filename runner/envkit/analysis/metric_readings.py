@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from envkit.bench.events import SampleEvent
 from envkit.checks.doctor.finding import Finding
-from envkit.worker.user_command.metric import said_of
+from envkit.rendering import text
+from envkit.worker.messages.metrics import UnmatchedLines
+from envkit.worker.user_command.metric import shown
 
 
 def metric_readings(own: Sequence[SampleEvent]) -> list[Finding]:
@@ -21,7 +23,7 @@ def _unmatched_lines(own: Sequence[SampleEvent]) -> Finding | None:
         return None
     count, line = sum(lines for lines, _ in found), found[0][1]
     return Finding(
-        "unmatched-lines", "warn", f"the metric passed over {said_of((count, line))}",
+        "unmatched-lines", "warn", f"the metric passed over {text(UnmatchedLines(count, shown(line)))}",
         "steps that end in such a line are left out of all times",
         "if they are steps, match them too; if not, match more of the others",
     )  # fmt: skip

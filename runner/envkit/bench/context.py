@@ -24,6 +24,7 @@ from envkit.engines.inspect_image import inspect, require_own_workloads
 from envkit.engines.local import LocalEngine
 from envkit.profiles.environment import clean
 from envkit.worker.gpus import VISIBLE
+from envkit.worker.messages.gpus import NoneLeft
 from envkit.worker.performance_variables import WHERE
 
 # What an inspection has of the first word of a user's command.
@@ -160,7 +161,7 @@ def recorded(seen: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]
         inspection = {key: value for key, value in one["inspection"].items() if key not in OF_PYTHON_PATH}
         accelerator = inspection.get("accelerator") or {}
         if accelerator.get("by_setting"):
-            inspection["accelerator"] = {**accelerator, "problem": f"{VISIBLE} leaves no GPU that is there"}
+            inspection["accelerator"] = {**accelerator, "problem": NoneLeft(VISIBLE).to_json()}
         found[name] = {**one, "inspection": inspection}
     return found
 

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from envkit.common import user_folders
 from envkit.common.errors import InputError
+from envkit.rendering import text
 from envkit.worker.fashion_mnist import SHA256, SYNTHETIC, mismatch
 
 SYSTEM_FOLDER = Path("/usr/share/datasets/fashion-mnist")
@@ -95,7 +96,7 @@ def _content(folder: Path, name: str) -> bytes:
         raise SourceError(f"{path}: corrupt or truncated ({error})") from None
     problem = mismatch(name, content)
     if problem:
-        raise SourceError(f"{path}: {problem}")
+        raise SourceError(f"{path}: {text(problem)}")
     return content
 
 

@@ -124,6 +124,17 @@ class TargetNotReached(Message):
     template = "a training did not reach its target"
 
 
+class DeviceUnusable(Message):
+    """Torch can't train on the device in an image, or in a Python of this machine."""
+
+    code = "bench.device-unusable"
+    template = "--device {device}: {where} can't: {problem}"
+
+    device: str
+    where: str
+    problem: Message
+
+
 class FolderTooLarge(Message):
     """A user's folder is too large to be copied for each start."""
 

@@ -14,12 +14,13 @@ from typing import Any
 
 from envkit.bench import batch_split, dataset, quality
 from envkit.bench.dataset import DataSet
-from envkit.bench.messages import FolderTooLarge, FolderUnreadable, NoSuchLink
+from envkit.bench.messages import DeviceUnusable, FolderTooLarge, FolderUnreadable, NoSuchLink
 from envkit.bench.plan import Arm, own_ranks
 from envkit.bench.specification import EVERY, Specification
 from envkit.bench.user_command import UserCommand
 from envkit.common.errors import InputError
 from envkit.engines import step
+from envkit.messages import from_json
 from envkit.profiles.profile import Profile
 from envkit.worker.distributed import NCCL
 from envkit.worker.gpus import CHOOSING
@@ -210,7 +211,7 @@ def require_in(seen: Mapping[str, Mapping[str, Any]], workloads: Sequence[str], 
 def _require_gpu(found: Mapping[str, Any], where: str) -> None:
     """``found`` is what ``envkit.worker.gpus.look`` saw there."""
     if found["problem"] is not None:
-        raise InputError(f"--device {CUDA}: {where} can't: {found['problem']}; {found['fix']}")
+        raise InputError(DeviceUnusable(CUDA, where, from_json(found["problem"])))
 
 
 def require_two_images(arms: Sequence[Arm], seen: Mapping[str, Mapping[str, Any]]) -> None:

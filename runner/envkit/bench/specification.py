@@ -15,6 +15,7 @@ from typing import Any
 from envkit.bench.plan import MARGIN, Ablated, Arm
 from envkit.bench.user_command import UserCommand
 from envkit.engines.base import EngineOptions
+from envkit.rendering import text as rendered
 from envkit.worker.measure.quality_target import TargetError
 from envkit.worker.measure.quality_target import parse as parse_target
 from envkit.worker.modes import USUAL, Options
@@ -118,7 +119,7 @@ def _require_metrics(own: UserCommand) -> None:
             try:
                 read(text)
             except MetricError as error:
-                raise ValueError(f"user_command.{name}: '{text}' {error}") from None
+                raise ValueError(f"user_command.{name}: '{text}' {rendered(error.message)}") from None
     if own.metric is not None and own.optimizer_steps is not None:
         raise ValueError("user_command.optimizer_steps: means nothing with a metric")
 
@@ -128,7 +129,7 @@ def _require_target(asked: Specification) -> None:
     try:
         parse_target(asked.until or "")
     except TargetError as error:
-        raise ValueError(f"until: '{asked.until}' {error}") from None
+        raise ValueError(f"until: '{asked.until}' {rendered(error.message)}") from None
     if not asked.epochs:
         raise ValueError("until: means nothing without epochs")
 

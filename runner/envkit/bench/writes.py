@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from envkit.bench.plan import Plan
-from envkit.worker.user_command import working_copy
 
 
 def outside(plan: Plan, document: Mapping[str, Any]) -> str | None:
@@ -16,7 +15,7 @@ def outside(plan: Plan, document: Mapping[str, Any]) -> str | None:
         return None
     return (
         f"saw files of {plan.user_command.folder} change although the command ran in a copy of it: "
-        f"{working_copy.said(found)}; let it write to paths below its current folder, keep other programs from writing "
+        f"{_said(found)}; let it write to paths below its current folder, keep other programs from writing "
         "there, or give --in-place"
     )
 
@@ -26,7 +25,13 @@ def told(plan: Plan, document: Mapping[str, Any]) -> str | None:
     found, command = document.get("writes", {}).get("inside"), plan.user_command
     if found is None or command is None:
         return None
-    what = f"each start writes {working_copy.said(found)}"
+    what = f"each start writes {_said(found)}"
     if command.in_place:
         return f"{what}, into {command.folder}; a later start may go on from them, which is other work"
     return f"{what}, into a copy of the folder, which is removed"
+
+
+def _said(writes: Mapping[str, Any]) -> str:
+    count = writes["files"]
+    mega = f"{writes['bytes'] / 2**20:,.1f} MiB"
+    return f"{count} file{'' if count == 1 else 's'} ({mega}), such as {', '.join(writes['names'])}"

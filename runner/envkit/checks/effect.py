@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from envkit.checks import complaints
+from envkit.messages import Message, from_json
 from envkit.profiles import catalogue
 from envkit.profiles.catalogue import Variable
 from envkit.profiles.environment import Environment
@@ -38,8 +39,8 @@ LISTS_ALL = "mimalloc"
 class Check:
     """One thing that was expected, and what was seen in its place.
 
-    It is not ``verified`` where the worker says that it can't tell, and ``seen`` is then why. That is no proof that it
-    was otherwise, so it ``holds`` all the same; reports say of it that it was not verified.
+    It is not ``verified`` if the worker can't tell. ``seen`` is then the reason, a message as JSON. That does not prove
+    that something else happened, so the check ``holds``, and reports say that it was not verified.
     """
 
     key: str
@@ -50,6 +51,11 @@ class Check:
     @property
     def holds(self) -> bool:
         return not self.verified or _same(self.expected, self.seen)
+
+
+def shown(value: Any) -> Message | str:
+    """Return what a check expects or has seen as a field of a message. A worker's reason is the message as JSON."""
+    return from_json(value) if isinstance(value, dict) else str(value)
 
 
 def _same(expected: Any, seen: Any) -> bool:
@@ -176,10 +182,10 @@ def _expectation(key: str, expected: Any, evidence: Mapping[str, Any], missing: 
     return Check(key, expected, missing) if why is None else Check(key, expected, why, verified=False)
 
 
-def _why_not(evidence: Mapping[str, Any], key: str) -> str | None:
-    """The worker's reason why it could not tell what is under ``key``, or all settings among which that is."""
+def _why_not(evidence: Mapping[str, Any], key: str) -> dict[str, Any] | str | None:
+    """Return the message (JSON) on why the worker could not tell ``key``, or all settings among which that is."""
     probe, _, name = key.partition(".")
-    reasons: Mapping[str, str] = (evidence.get(probe) or {}).get(NOT_VERIFIED) or {}
+    reasons: Mapping[str, Any] = (evidence.get(probe) or {}).get(NOT_VERIFIED) or {}
     return reasons.get(name) or reasons.get(name.partition(".")[0])
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from envkit.messages import Message
 from envkit.worker.initial_environment import Block, block_of
 from envkit.worker.performance_variables import PRELOAD, adds_to
 from envkit.worker.user_command import lost_hook
@@ -35,7 +36,7 @@ class Seen:
     ``lost`` says why it runs without the evidence hook, where it uses torch and should have one.
     """
 
-    def __init__(self, argv: Sequence[str], block: Block, mapped: frozenset[str], lost: str | None = None) -> None:
+    def __init__(self, argv: Sequence[str], block: Block, mapped: frozenset[str], lost: Message | None = None) -> None:
         self.argv = list(argv)
         self.lost = lost
         self.block = block
@@ -120,9 +121,9 @@ def verdict(environment: Mapping[str, Any], seen: Mapping[int, Seen]) -> tuple[b
     return None if good else False, lines
 
 
-def lost(seen: Mapping[int, Seen]) -> list[str]:
-    """Say of each process that uses torch without the evidence hook why that is so."""
-    return [f"  {one.lost}" for one in seen.values() if one.lost is not None]
+def lost(seen: Mapping[int, Seen]) -> list[Message]:
+    """Return a message for each process that uses torch without the evidence hook."""
+    return [one.lost for one in seen.values() if one.lost is not None]
 
 
 def processes(count: int) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from envkit.checks.effect import readings
+from envkit.checks.effect import readings, shown
 from envkit.checks.sample_effect import ProcessEvidence, judged
 from envkit.common.errors import InputError
 from envkit.profiles import profile
@@ -21,7 +21,7 @@ from envkit.profiles.formats.python import BEFORE_TORCH, read_at_start
 from envkit.profiles.preload_links import linked
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import resolve
-from envkit.rendering import text_of
+from envkit.rendering import text, text_of
 from envkit.worker import initial_environment
 from envkit.worker.evidence import collect, openmp, threads
 from envkit.worker.host import expand_cpu_list
@@ -136,7 +136,9 @@ def _set_here(environment: Environment, evidence: Mapping[str, Any], changed: se
 
 def _lines(environment: Environment, observed: ProcessEvidence, here: _SetHere) -> list[str]:
     name = environment.profile
-    unverified = [f"  {one.key} was not verified: {one.seen}" for one in observed.checks if not one.verified]
+    unverified = [
+        f"  {one.key} was not verified: {text(shown(one.seen))}" for one in observed.checks if not one.verified
+    ]
     if here.unknown:
         what = "were not verified: they were" if len(here.unknown) > 1 else "was not verified: it was"
         when = "set in this process, and nothing tells whether that was before torch was imported"

@@ -13,7 +13,9 @@ from envkit.cli import engine_options, output_options, training_options, user_co
 from envkit.cli.arguments import count, duration, refuse, share
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
+from envkit.rendering import text as rendered
 from envkit.worker.measure.quality_target import TargetError, parse
+from envkit.worker.messages import RefusedText
 from envkit.worker.workloads import DEFAULT, WORKLOADS, get
 
 # What a run takes where no budget is given, in seconds.
@@ -161,7 +163,7 @@ def _target(text: str) -> str:
     try:
         parse(text)
     except TargetError as error:
-        raise argparse.ArgumentTypeError(f"'{text}' {error}") from None
+        raise argparse.ArgumentTypeError(rendered(RefusedText(text, error.message))) from None
     return text
 
 

@@ -15,6 +15,7 @@ from envkit.cli.parser import Parser
 from envkit.cli.workload_file import WARMUP_STEPS, load, require_metric
 from envkit.common.errors import InputError
 from envkit.common.suggestion import suggestion
+from envkit.worker.messages import RefusedText
 from envkit.worker.user_command.losses import parse_losses
 from envkit.worker.user_command.metric import MetricError
 from envkit.worker.user_command.units import CHOICES
@@ -140,12 +141,12 @@ def _from_options(arguments: argparse.Namespace) -> tuple[str, UserCommand]:
         try:
             require_metric(arguments.metric, unit)
         except MetricError as error:
-            raise InputError(f"--metric '{arguments.metric}' {error}") from None
+            raise InputError(RefusedText(arguments.metric, error.message, "--metric")) from None
     if arguments.loss_metric is not None:
         try:
             parse_losses(arguments.loss_metric)
         except MetricError as error:
-            raise InputError(f"--loss-metric '{arguments.loss_metric}' {error}") from None
+            raise InputError(RefusedText(arguments.loss_metric, error.message, "--loss-metric")) from None
     has_no_steps = arguments.whole_command or arguments.metric is not None
     steps = None if has_no_steps else arguments.optimizer_steps or 0
     warmup = arguments.warmup_lines or (WARMUP_STEPS if steps else 0)

@@ -9,6 +9,7 @@ from pathlib import Path
 from envkit.bench.user_command import UserCommand
 from envkit.common import schema, yamlfile
 from envkit.common.yamlfile import YamlFile
+from envkit.worker.messages import RefusedText
 from envkit.worker.user_command.losses import parse_losses
 from envkit.worker.user_command.metric import MetricError, parse
 from envkit.worker.user_command.units import PER_SECOND
@@ -39,13 +40,13 @@ def load(path: Path) -> tuple[str, UserCommand]:
         try:
             require_metric(metric, unit)
         except MetricError as error:
-            raise file.error(("metric",), f"metric: '{metric}' {error}") from None
+            raise file.error(("metric",), RefusedText(metric, error.message, "metric:")) from None
     losses = given.get("loss_metric")
     if losses is not None:
         try:
             parse_losses(losses)
         except MetricError as error:
-            raise file.error(("loss_metric",), f"loss_metric: '{losses}' {error}") from None
+            raise file.error(("loss_metric",), RefusedText(losses, error.message, "loss_metric:")) from None
     has_no_steps = metric is not None or given.get("whole_command")
     steps = None if has_no_steps else given.get("optimizer_steps", 0)
     name = given.get("name", path.stem)

@@ -12,7 +12,8 @@ from envkit.analysis.losses import Losses
 from envkit.analysis.noise import interference_with
 from envkit.analysis.summary import Comparison, Measured, Summary
 from envkit.bench.calibration import is_calibration
-from envkit.messages import Message
+from envkit.checks.effect import shown
+from envkit.messages import Message, from_json
 from envkit.report import ablation, grid, judgement, tables, wording
 from envkit.report.cautions import finite
 from envkit.report.messages import lines as messages
@@ -59,7 +60,7 @@ def settings(summary: Summary) -> Message | None:
         return _settings_of_many(summary, compared)
     if summary.not_in_effect:
         outside = next((one.not_observed for one in summary.not_in_effect if one.not_observed), None)
-        return messages.SeenFromOutside(outside) if outside else None
+        return messages.SeenFromOutside(from_json(outside)) if outside else None
     if not compared:
         return messages.NotVerifiedYet() if summary.comparisons else None
     return _settings_of_one(summary, compared[0])
@@ -67,14 +68,14 @@ def settings(summary: Summary) -> Message | None:
 
 def _settings_of_one(summary: Summary, one: Measured) -> Message | None:
     if one.not_observed:
-        return messages.SeenFromOutside(one.not_observed)
+        return messages.SeenFromOutside(from_json(one.not_observed))
     if not one.checks:
         sets = one.arm != summary.plan.reference.name
         return messages.NothingToVerify(one.arm) if sets and not is_calibration(summary.plan) else None
     if one.unverified:
         keys = tuple(check.key for check in one.unverified)
         number = len(one.checks) - len(keys)
-        return messages.SomeVerified(number, len(one.checks), keys, str(one.unverified[0].seen))
+        return messages.SomeVerified(number, len(one.checks), keys, shown(one.unverified[0].seen))
     return messages.AllVerified(len(one.checks)) if len(one.checks) > 1 else messages.OneVerified()
 
 

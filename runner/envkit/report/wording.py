@@ -12,8 +12,10 @@ from envkit.analysis.summary import Summary
 from envkit.bench.calibration import is_calibration
 from envkit.bench.measure import PRECISE
 from envkit.bench.plan import Plan
+from envkit.checks import effect
 from envkit.checks.effect import NOT_SEEN
-from envkit.rendering import duration, ratio
+from envkit.messages import from_json
+from envkit.rendering import duration, ratio, text
 from envkit.report.judgement import noise_floor
 from envkit.report.parts import Row
 from envkit.stats.interval import ERROR_RATE
@@ -215,8 +217,8 @@ def evidence(summary: Summary) -> list[Row]:
             rows.append(Row("settings", f"{one.arm} is NOT IN EFFECT: {'; '.join(missed)}", "bad"))
         elif number:
             rows.append(Row("settings", f"{one.arm}: {number} of {len(one.checks)} verified in every process"))
-        rows += [Row("", f"{one.arm}: {check.key} not verified: {check.seen}") for check in one.unverified]
-        rows += [Row("", f"{one.arm}: {one.not_observed}")] if one.not_observed else []
+        rows += [Row("", f"{one.arm}: {check.key} not verified: {shown(check.seen)}") for check in one.unverified]
+        rows += [Row("", f"{one.arm}: {text(from_json(one.not_observed))}")] if one.not_observed else []
     for first in summary.course.first_runs or ():
         missed = [f"{check.key}: expected {shown(check.expected)}, {seen(check.seen)}" for check in first.checks
                   if not check.holds]  # fmt: skip
@@ -232,4 +234,4 @@ def seen(value: object) -> str:
 
 
 def shown(value: object) -> str:
-    return "nothing" if value is None else str(value)
+    return "nothing" if value is None else text(effect.shown(value))

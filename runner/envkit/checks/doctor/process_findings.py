@@ -6,8 +6,10 @@ from envkit.advice.expected import expected
 from envkit.advice.reasons import REASONS, Reason
 from envkit.advice.symptoms import Symptoms
 from envkit.checks.doctor.finding import Finder, Finding, Situation
+from envkit.messages import from_json
 from envkit.profiles import needs, profile
 from envkit.profiles.environment import capabilities
+from envkit.rendering import text
 from envkit.worker.host import expand_cpu_list
 
 # Threads that Python, PyTorch and a few DataLoader workers start besides OpenMP's.
@@ -106,7 +108,7 @@ def few_processes(situation: Situation) -> Finding | None:
     limit = situation.seen("limits", "processes_limit")
     return Finding(
         "process-limit", "warn",
-        f"only {free} more processes or threads may be started{f': {limit}' if limit else ''}",
+        f"only {free} more processes or threads may be started{f': {text(from_json(limit))}' if limit else ''}",
         "OpenMP and DataLoader workers fail to start, or use fewer threads in silence",
         "ulimit -u unlimited; docker run --pids-limit -1",
     )  # fmt: skip

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from envkit.checks.doctor.finding import Finder, Finding, Situation
+from envkit.rendering import text
 from envkit.worker import gpus
 from envkit.worker.host import expand_cpu_list
 
@@ -163,7 +164,7 @@ def gpu_missing(situation: Situation) -> Finding | None:
     if wrong is None:
         return None
     return Finding(
-        "gpu-missing", "stop", wrong, "training would run on fewer GPUs than were named, or find none",
+        "gpu-missing", "stop", text(wrong), "training would run on fewer GPUs than were named, or find none",
         "name GPUs that nvidia-smi lists",
     )  # fmt: skip
 

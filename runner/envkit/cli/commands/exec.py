@@ -23,7 +23,7 @@ from envkit.cli.parser import Parser
 from envkit.common import atomic
 from envkit.common.errors import FAILED, InputError
 from envkit.profiles.environment import Environment
-from envkit.rendering import text_of
+from envkit.rendering import text, text_of
 from envkit.worker.child import end_by, signal_name
 from envkit.worker.performance_variables import PRELOAD, is_performance_variable, is_unlisted, preloading
 
@@ -145,14 +145,14 @@ def _judge(
         testified = [observed.to_json() for observed in judged_processes]
     else:
         in_effect, lines = process_scan.verdict(environment, seen)
-    for line in [*lines, *process_scan.lost(seen)]:
+    for line in [*lines, *(f"  {text(one)}" for one in process_scan.lost(seen))]:
         _say(line)
     if arguments.evidence is not None:
         _write(arguments.evidence, {
             "environment": environment, "command": start.argv, "status": status, "in_effect": in_effect,
             "passed_on": sorted(passed_on), "processes": testified,  # by name: values may be secrets
             "seen_from_outside": [
-                {"pid": pid, "argv": one.argv, "wrong": one.wrong(environment), "lost": one.lost}
+                {"pid": pid, "argv": one.argv, "wrong": one.wrong(environment), "lost": one.lost and one.lost.to_json()}
                 for pid, one in seen.items()
             ],
         })  # fmt: skip
