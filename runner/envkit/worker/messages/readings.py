@@ -153,8 +153,8 @@ class ImpossibleTimes(Message):
 
     code = "worker.impossible-times"
     template = (
-        "read impossible step times: {readings:count reading} of the metric '{metric}' took {total_s:,g} s in all "
-        "if read as {unit}, and the command printed them within {elapsed_s:,g} s; {fix}"
+        "read impossible step times: {readings:count reading} of the metric '{metric}' would take {total_s:,g} s "
+        "(unit {unit}), but the command printed them within {elapsed_s:,g} s; {fix}"
     )
 
     readings: int
