@@ -176,7 +176,7 @@ class TargetOutOfRange(Message):
 
 
 class RefusedText(Message):
-    """A text that a user gave, as a metric or a quality target, is none. ``place`` is the option or the key."""
+    """A user's text is no metric, or no quality target. ``place`` is the option or the key."""
 
     code = "worker.refused-text"
     template = "[{place} ]'{text}' {problem}"

@@ -1,4 +1,4 @@
-"""Messages on what a process could not observe of itself: each says why a reading is missing."""
+"""Messages on missing readings of a process: each gives the reason."""
 
 from __future__ import annotations
 

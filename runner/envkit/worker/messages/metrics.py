@@ -36,7 +36,7 @@ class MatchesEverything(Message):
 
 
 class NotAPath(Message):
-    """A path is none from a position on, which counts from 1."""
+    """A path has an error at a position, which counts from 1."""
 
     code = "worker.not-a-path"
     template = (

@@ -127,7 +127,7 @@ class ElapsedTime(Message):
 
     code = "worker.elapsed-time"
     template = (
-        "read the time since the start in the place of a step's time: the {readings} readings of the metric "
+        "read the time since the start as a step's time: the {readings} readings of the metric "
         "'{metric}' change as the clock does; match the time of a single step"
     )
 
@@ -140,7 +140,7 @@ class RemainingTime(Message):
 
     code = "worker.remaining-time"
     template = (
-        "read the time that is left in the place of a step's time: the {readings} readings of the metric "
+        "read the time that is left as a step's time: the {readings} readings of the metric "
         "'{metric}' change as the clock does; match the time of a single step"
     )
 

@@ -165,7 +165,7 @@ class NoTorch(Message):
     """No process of the command imports torch."""
 
     code = "worker.no-torch"
-    template = "is no Python program with torch, as far as can be seen"
+    template = "found no process of the command that imports torch"
 
 
 class NoTorchYet(Message):

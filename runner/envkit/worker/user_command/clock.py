@@ -210,7 +210,7 @@ def _spread(values: Sequence[float]) -> float:
 
 
 def _clock(readings: Sequence[Reading]) -> type[ElapsedTime] | type[RemainingTime] | None:
-    """Return which clock the numbers are, as the class of its message, or None if they are none."""
+    """Return the message class of the clock that the numbers show, or None."""
     intervals = _intervals(readings)
     gains = [after.raw - before.raw for before, after in pairwise(readings)]
     quarter = len(gains) // 4
