@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from envkit.messages import Message
+
 UUIDS = ("GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", "GPU-1d2c5a10-0000-1111-2222-333344445555")
 NOT_SUPPORTED, NOT_FOUND = 3, 6  # nvmlReturn_t
 WORKQUEUES = 1000  # CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG
@@ -90,7 +92,7 @@ def written(to: Any, value: Any) -> int:
     return 0
 
 
-def accelerator(count: int = 1, problem: str | None = None, fix: str | None = None, **fields: Any) -> dict[str, Any]:
+def accelerator(count: int = 1, problem: Message | None = None, **fields: Any) -> dict[str, Any]:
     """What ``envkit.worker.gpus.look`` says of a machine with so many GPUs that torch can use."""
     return {
         "torch_cuda": "13.0",
@@ -98,8 +100,7 @@ def accelerator(count: int = 1, problem: str | None = None, fix: str | None = No
         "driver_cuda": "13.0",
         "devices": [{"name": "NVIDIA H100 80GB HBM3", "uuid": uuid} for uuid in UUIDS[:count]],
         "usable": 0 if problem else count,
-        "problem": problem,
-        "fix": fix,
+        "problem": problem and problem.to_json(),
         "by_setting": False,
         "interfaces": ["eth0", "lo"],
         **fields,

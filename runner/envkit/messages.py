@@ -12,7 +12,8 @@ Each package declares its own in its ``messages.py``::
         suggestion: str | None = None
 
 Code compares classes, codes and fields. No code reads a sentence, so that any sentence can be improved. The worker,
-which has the standard library alone, sends a message as JSON (``to_json``, ``from_json``).
+which has the standard library alone, sends a message as JSON (``to_json``, ``from_json``). This module also runs inside
+users' programs, for the evidence hook, so it must work in Python 3.8.
 """
 
 from __future__ import annotations
@@ -57,14 +58,16 @@ class Message:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.FIELDS = (*cls.FIELDS, *cls.__annotations__)
+        # before Python 3.10 a class without annotations has those of its base
+        inherits = any(cls.__annotations__ is getattr(base, "__annotations__", None) for base in cls.__bases__)
+        cls.FIELDS = (*cls.FIELDS, *(() if inherits else cls.__annotations__))
         if not cls.code or not cls.template:
             raise TypeError(f"{cls.__qualname__} needs a code and a template")
         if _CLASSES.setdefault(cls.code, cls).__qualname__ != cls.__qualname__:
             raise TypeError(f"{cls.__qualname__} and {_CLASSES[cls.code].__qualname__} have one code: {cls.code}")
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        given = {**dict(zip(self.FIELDS, values, strict=False)), **named}
+        given = {**dict(zip(self.FIELDS, values)), **named}  # noqa: B905 - Python 3.10 brought it
         wrong = given.keys() ^ {name for name in self.FIELDS if name in given or not hasattr(type(self), name)}
         if wrong or len(given) < len(values) + len(named):
             raise TypeError(f"{type(self).__qualname__}: the fields are {self.FIELDS}, given were {values} and {named}")
@@ -108,9 +111,9 @@ def from_json(document: dict[str, Any]) -> Message:
 def _plain(value: Any) -> Any:
     if isinstance(value, Message):
         return value.to_json()
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    return value if value is None or isinstance(value, bool | int | float | str | dict) else str(value)
+    return value if value is None or isinstance(value, (bool, int, float, str, dict)) else str(value)
 
 
 def _restored(value: Any) -> Any:

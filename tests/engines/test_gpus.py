@@ -13,6 +13,7 @@ from envkit.engines.base import EngineOptions, Task
 from envkit.engines.messages import ExitStatus, NoContainerToolkit
 from envkit.engines.setup_messages import NoDevice, NoDriver
 from envkit.worker import nvml
+from envkit.worker.messages.gpus import NoDriverSeen
 from envkit.worker.nvml import Nvml, Unavailable
 
 from tests.nvidia import Library
@@ -44,10 +45,10 @@ def test_what_the_daemon_is_asked_for():
 
 def test_the_driver_is_missing(monkeypatch):
     def start():
-        raise Unavailable("no NVIDIA driver is seen")
+        raise Unavailable(NoDriverSeen("x.so"))
 
     monkeypatch.setattr(nvml, "start", start)
-    assert refusal(container_gpus.require) == NoDriver("no NVIDIA driver is seen")
+    assert refusal(container_gpus.require) == NoDriver(NoDriverSeen("x.so"))
 
 
 def test_the_device_is_missing():

@@ -16,6 +16,7 @@ import pytest
 from envkit.bench import record
 from envkit.checks.effect import check as check_effect
 from envkit.engines.base import PROJECT, WORKER
+from envkit.messages import from_json
 from envkit.profiles import profile
 from envkit.profiles.environment import clean
 from envkit.profiles.resolve import resolve
@@ -161,7 +162,10 @@ def test_a_damaged_file_is_named(train, tmp_path, data_folder):
     labels.write_bytes(labels.read_bytes()[:-1])
     result = train(data=str(folder), check=False)
     assert result.returncode != 0
-    assert f"{labels}: not the published file" in result.stderr
+    problem = from_json(json.loads(result.stdout)["problem"])
+    assert (problem.code, problem.file, problem.problem.code) == (
+        "worker.unusable-file", str(labels), "worker.not-published",
+    )  # fmt: skip
 
 
 CAN_COMPILE = shutil.which("g++") and (Path(sysconfig.get_path("include")) / "Python.h").exists()

@@ -298,7 +298,7 @@ def test_a_rate_is_not_taken_for_seconds(measured, tmp_path):
     result, events = measured("local", "baseline", command, *metric)
     assert result.returncode == 1
     (problem,) = (text(problem_of(event)) for event in events if event["event"] == "failure")
-    assert problem.startswith("read impossible step times: the 60 readings of the metric 'done (\\S+)' sum to ")
+    assert problem.startswith("read impossible step times: 60 readings of the metric 'done (\\S+)' would take ")
     assert "--unit per-second" in problem
     assert not [event for event in events if event["event"] == "sample"]
     shutil.rmtree(tmp_path / "run")

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from envkit.worker import accelerator, nvml
 from envkit.worker.accelerator import GpuClock, HostClock, Watch, idle_share
+from envkit.worker.messages.gpus import NoDriverSeen
 from envkit.worker.nvml import Nvml
 
 from tests.nvidia import UUIDS, Library
@@ -88,7 +89,7 @@ def test_a_gpu_that_nvml_does_not_know_is_not_read(gpu):
 
 def test_training_goes_on_where_nvml_is_hidden(monkeypatch):
     def hidden():
-        raise nvml.Unavailable("no")
+        raise nvml.Unavailable(NoDriverSeen("no"))
 
     monkeypatch.setattr(nvml, "start", hidden)
     monkeypatch.setitem(accelerator.sys.modules, "torch", Gpu())

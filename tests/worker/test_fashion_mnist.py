@@ -6,7 +6,9 @@ import struct
 import numpy
 import pytest
 from envkit.worker import fashion_mnist
+from envkit.worker.errors import WorkerError
 from envkit.worker.fashion_mnist import SHA256, load, mismatch, synthetic
+from envkit.worker.messages import NotPublished, UnusableFile
 
 
 @pytest.fixture
@@ -30,17 +32,18 @@ def test_files_as_arrays(folder):
 
 def test_a_file_that_is_not_the_published_one_is_named(folder):
     (folder / "t10k-labels-idx1-ubyte").write_bytes(b"\0\0\x08\1\0\0\0\1\5")
-    with pytest.raises(ValueError, match=f"{folder}/t10k-labels-idx1-ubyte: not the published file"):
+    with pytest.raises(WorkerError) as caught:
         load(str(folder))
+    assert isinstance(caught.value.message, UnusableFile)
+    assert caught.value.message.file == f"{folder}/t10k-labels-idx1-ubyte"
+    assert isinstance(caught.value.message.problem, NotPublished)
 
 
 def test_mismatch_shows_both_digests(folder):
     name = next(iter(SHA256))
     assert mismatch(name, (folder / name).read_bytes()) is None
     digest = hashlib.sha256(b"x").hexdigest()
-    assert mismatch(name, b"x") == (
-        f"not the published file: SHA-256 of the content is {digest[:12]}…, expected {SHA256[name][:12]}…"
-    )
+    assert mismatch(name, b"x") == NotPublished(digest[:12], SHA256[name][:12])
 
 
 def test_synthetic_set_has_the_real_ones_shapes():

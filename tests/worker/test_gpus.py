@@ -3,13 +3,26 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from envkit.messages import from_json
 from envkit.worker import gpus, nvml
-from envkit.worker.gpus import built_for, hidden, too_old, visible
+from envkit.worker.gpus import VISIBLE, built_for, hidden, too_old, visible
+from envkit.worker.messages.gpus import (
+    AllHidden,
+    BuiltWithoutCuda,
+    DriverTooOld,
+    DriverUnusable,
+    HiddenBySetting,
+    NamesGpuTwice,
+    NamesMissingGpu,
+    NoDriverSeen,
+    NoGpu,
+)
 from envkit.worker.nvml import Nvml, Unavailable
 
 from tests.nvidia import UUIDS, Library
 
 FIRST = UUIDS[0]
+SILENT = NoDriverSeen(nvml.LIBRARY)
 
 
 @pytest.fixture
@@ -31,7 +44,7 @@ def machine(monkeypatch):
 def test_what_can_be_used(machine, monkeypatch):
     machine(2)
     found = gpus.look()
-    assert (found["usable"], found["problem"], found["fix"]) == (2, None, None)
+    assert (found["usable"], found["problem"]) == (2, None)
     assert (found["torch_cuda"], found["driver"], found["driver_cuda"]) == ("13.0", "580.95.05", "13.0")
     assert [one["uuid"] for one in found["devices"]] == list(UUIDS)
     assert "lo" in found["interfaces"]
@@ -42,29 +55,25 @@ def test_what_can_be_used(machine, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "setting", "problem"),
     [
-        ({"torch": None}, None, "its torch is a build without CUDA"),
-        ({"torch": None, "silent": "no NVIDIA driver is seen"}, None, "its torch is a build without CUDA"),
-        ({"silent": "no NVIDIA driver is seen"}, None, "no NVIDIA driver is seen"),
-        ({"count": 0}, None, "NVIDIA's driver 580.95.05 has no GPU to show"),
-        (
-            {"nvmlSystemGetCudaDriverVersion_v2": 12080}, None,
-            "NVIDIA's driver 580.95.05 is for CUDA 12.8, and its torch was built for 13.0",
-        ),
-        ({}, "", "CUDA_VISIBLE_DEVICES='' hides all GPUs"),
-        ({}, "-1", "CUDA_VISIBLE_DEVICES='-1' hides all GPUs"),
-        ({}, "0,0", "CUDA_VISIBLE_DEVICES='0,0' names GPU 0 twice, which hides all"),
-        ({}, "7", "CUDA_VISIBLE_DEVICES='7' names GPU 7, and the machine has GPU 0 alone"),
-        ({"count": 2}, "0,2", "CUDA_VISIBLE_DEVICES='0,2' names GPU 2, and the machine has GPUs 0 to 1"),
+        ({"torch": None}, None, BuiltWithoutCuda()),
+        ({"torch": None, "silent": SILENT}, None, BuiltWithoutCuda()),
+        ({"silent": SILENT}, None, DriverUnusable(SILENT)),
+        ({"count": 0}, None, NoGpu("580.95.05")),
+        ({"nvmlSystemGetCudaDriverVersion_v2": 12080}, None, DriverTooOld("580.95.05", "12.8", "13.0")),
+        ({}, "", HiddenBySetting(AllHidden(VISIBLE, ""), VISIBLE)),
+        ({}, "-1", HiddenBySetting(AllHidden(VISIBLE, "-1"), VISIBLE)),
+        ({}, "0,0", HiddenBySetting(NamesGpuTwice(VISIBLE, "0,0", "0"), VISIBLE)),
+        ({}, "7", HiddenBySetting(NamesMissingGpu(VISIBLE, "7", "7", count=1), VISIBLE)),
+        ({"count": 2}, "0,2", HiddenBySetting(NamesMissingGpu(VISIBLE, "0,2", "2", count=2), VISIBLE)),
     ],
-)  # fmt: skip
+)
 def test_why_there_is_none(machine, monkeypatch, given, setting, problem):
     machine(**given)
     if setting is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", setting)
     found = gpus.look()
-    assert (found["usable"], found["problem"]) == (0, problem)
-    assert found["fix"]
-    assert found["by_setting"] is problem.startswith("CUDA_VISIBLE_DEVICES=")
+    assert (found["usable"], from_json(found["problem"])) == (0, problem)
+    assert found["by_setting"] is isinstance(problem, HiddenBySetting)
 
 
 @pytest.mark.parametrize(
@@ -117,5 +126,4 @@ def test_a_machine_without_any_driver_is_looked_at_for_real():
         pytest.skip("there is a driver on this machine")
     found = gpus.look()
     assert (found["driver"], found["devices"], found["usable"]) == (None, [], 0)
-    seen = f"no NVIDIA driver is seen ({nvml.LIBRARY} can't be loaded)"
-    assert found["problem"] in ("its torch is a build without CUDA", seen)
+    assert from_json(found["problem"]) in (BuiltWithoutCuda(), DriverUnusable(NoDriverSeen(nvml.LIBRARY)))

@@ -6,6 +6,13 @@ import ctypes
 
 import pytest
 from envkit.worker import nvml
+from envkit.worker.messages.gpus import (
+    DriverNotLoaded,
+    DriverNotPermitted,
+    DriverSilent,
+    DriverVersionsDiffer,
+    NoDriverSeen,
+)
 from envkit.worker.nvml import Nvml, Unavailable, around, held_back, reading
 
 from tests.nvidia import UUIDS, Library
@@ -89,24 +96,25 @@ def test_no_driver(monkeypatch):
         raise OSError(f"{name}: cannot open shared object file: No such file or directory")
 
     monkeypatch.setattr(ctypes, "CDLL", refuse)
-    with pytest.raises(Unavailable, match=r"^no NVIDIA driver is seen \(libnvidia-ml.so.1 can't be loaded\)$"):
+    with pytest.raises(Unavailable) as caught:
         nvml.start()
+    assert caught.value.message == NoDriverSeen("libnvidia-ml.so.1")
 
 
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        (9, "the driver's kernel module is not loaded"),
-        (18, "its library and its kernel module have different versions"),
-        (4, "its library may not ask the driver"),
-        (999, "nvmlInit_v2 gave 999"),
+        (9, DriverNotLoaded()),
+        (18, DriverVersionsDiffer()),
+        (4, DriverNotPermitted()),
+        (999, DriverSilent(999)),
     ],
 )
 def test_a_driver_that_does_not_answer(monkeypatch, status, said):
     monkeypatch.setattr(ctypes, "CDLL", lambda name: Library(init=status))
     with pytest.raises(Unavailable) as caught:
         nvml.start()
-    assert str(caught.value).startswith(f"NVIDIA's driver does not answer: {said}")
+    assert caught.value.message == said
 
 
 def test_several_gpus_as_one():

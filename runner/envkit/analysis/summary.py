@@ -66,7 +66,7 @@ class Measured:
     quality: dict[str, float]  # the figures of a test where one was made
     final_loss: float | None  # that of the last step; of a user's command where its losses are read
     checks: list[Check]
-    not_observed: str = ""  # what could not be seen of it
+    not_observed: dict[str, Any] | None = None  # a worker's message, as JSON, on what could not be seen of it
     set_by_itself: dict[str, str] = field(default_factory=dict)  # performance variables
     unit: str = "images"  # what images_per_s counts
 
@@ -369,7 +369,7 @@ def _measured(
         quality=_quality(own),
         final_loss=basic.median(losses) if losses else None,
         checks=worst,
-        not_observed=next((found for event in own if (found := event["evidence"].get("not_observed"))), ""),
+        not_observed=next((found for event in own if (found := event["evidence"].get("not_observed"))), None),
         set_by_itself=dict(pair for one in own for pair in set_by_the_command(environment, one, kept).items()),
         unit=own[0].get("unit") or "images",
     )

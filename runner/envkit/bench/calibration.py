@@ -60,10 +60,10 @@ def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str
 def same_gpus(inspection: dict[str, Any]) -> dict[str, Any]:
     """What must stay the same of GPUs that are trained on.
 
-    Network interfaces come and go with containers, and why there is no GPU is told in other words by other versions.
+    Network interfaces come and go with containers.
     """
     seen = inspection.get("accelerator") or {}
-    return {key: value for key, value in seen.items() if key not in ("interfaces", "problem", "fix")}
+    return {key: value for key, value in seen.items() if key not in ("interfaces", "problem")}
 
 
 def _conditions(plan: Plan, engines: dict[str, Any], kept: dict[str, str | None]) -> Any:

@@ -25,13 +25,14 @@ from envkit.bench.record_messages import (
 from envkit.bench.requirements import choosing, on_gpus
 from envkit.bench.specification import Specification
 from envkit.bench.user_command import UserCommand
-from envkit.bench.value_messages import NO_GPU_LEFT
 from envkit.common.errors import InputError
 from envkit.engines import ENGINES, get_all
 from envkit.engines.base import Engine, EngineOptions
 from envkit.engines.inspect_image import inspect, require_own_workloads
 from envkit.engines.local import LocalEngine
 from envkit.profiles.environment import clean
+from envkit.worker.gpus import VISIBLE
+from envkit.worker.messages.gpus import NoneLeft
 from envkit.worker.performance_variables import WHERE
 
 # What an inspection has of the first word of a user's command.
@@ -164,7 +165,7 @@ def recorded(seen: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]
         inspection = {key: value for key, value in one["inspection"].items() if key not in OF_PYTHON_PATH}
         accelerator = inspection.get("accelerator") or {}
         if accelerator.get("by_setting"):
-            inspection["accelerator"] = {**accelerator, "problem": NO_GPU_LEFT}
+            inspection["accelerator"] = {**accelerator, "problem": NoneLeft(VISIBLE).to_json()}
         found[name] = {**one, "inspection": inspection}
     return found
 

@@ -42,15 +42,14 @@ class NoPinnedMemory(Message):
 
 
 class NoGpuInImage(Message):
-    """An image can't train on a GPU: ``problem`` and ``fix`` are those of ``envkit.worker.gpus``."""
+    """An image can't train on a GPU. ``problem`` is that of ``envkit.worker.gpus``, with its mend."""
 
     code = "bench.no-gpu-in-image"
-    template = "--device cuda: {image} (engine {engine}) can't: {problem}; {fix}"
+    template = "--device cuda: {image} (engine {engine}) can't: {problem}"
 
     image: str
     engine: str
-    problem: Message | str
-    fix: Message | str
+    problem: Message
 
 
 class SameImage(Message):

@@ -56,7 +56,7 @@ from envkit.bench.user_command import UserCommand
 from envkit.common.errors import InputError
 from envkit.common.messages import About
 from envkit.engines import step
-from envkit.messages import Message
+from envkit.messages import Message, from_json
 from envkit.profiles.profile import Profile
 from envkit.worker.distributed import NCCL
 from envkit.worker.gpus import CHOOSING
@@ -235,7 +235,7 @@ def require_in(seen: Mapping[str, Mapping[str, Any]], workloads: Sequence[str], 
 def _require_gpu(found: Mapping[str, Any], image: str, engine: str) -> None:
     """Raise InputError if no GPU can be used; ``found`` is what ``envkit.worker.gpus.look`` saw in the image."""
     if found["problem"] is not None:
-        raise InputError(NoGpuInImage(image, engine, found["problem"], found["fix"]))
+        raise InputError(NoGpuInImage(image, engine, from_json(found["problem"])))
 
 
 def require_two_images(arms: Sequence[Arm], seen: Mapping[str, Mapping[str, Any]]) -> None:

@@ -53,8 +53,8 @@ LISTS_ALL = "mimalloc"
 class Check:
     """One thing that was expected, and what was seen in its place: a value, or a message as JSON.
 
-    It is not ``verified`` if the worker can't tell. ``seen`` is then the reason. That does not prove that something
-    else happened, so the check ``holds``, and reports say that it was not verified.
+    It is not ``verified`` if the worker can't tell. ``seen`` is then the reason, a message as JSON. That does not prove
+    that something else happened, so the check ``holds``, and reports say that it was not verified.
     """
 
     key: str
@@ -68,7 +68,7 @@ class Check:
 
 
 def shown(value: Any) -> Message | str:
-    """Return what a check expects or has seen as a field of a message. A check has a message as JSON."""
+    """Return what a check expects or has seen as a field of a message. A worker's reason is the message as JSON."""
     return from_json(value) if isinstance(value, dict) else str(value)
 
 
@@ -196,7 +196,7 @@ def _expectation(key: str, expected: Any, evidence: Mapping[str, Any], missing: 
 
 
 def _why_not(evidence: Mapping[str, Any], key: str) -> dict[str, Any] | str | None:
-    """Return the worker's reason why it could not tell ``key``, or all settings among which that is."""
+    """Return the message (JSON) on why the worker could not tell ``key``, or all settings among which that is."""
     probe, _, name = key.partition(".")
     reasons: Mapping[str, Any] = (evidence.get(probe) or {}).get(NOT_VERIFIED) or {}
     return reasons.get(name) or reasons.get(name.partition(".")[0])

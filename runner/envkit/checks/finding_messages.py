@@ -178,7 +178,7 @@ class FewProcessesLeft(Message):
     template = "only {free} more processes or threads may be started[: {limit}]"
 
     free: int
-    limit: str | None = None
+    limit: Message | None = None
 
 
 class RemoteMemory(Message):

@@ -13,7 +13,7 @@ class ProcessLimitNear(Message):
     code = "checks.process-limit-near"
     template = "no more processes or threads could be started: {limit}; training needs about {needed:,} more; " + _RAISE
 
-    limit: str
+    limit: Message
     needed: int
 
 

@@ -45,7 +45,7 @@ class Seen:
     ``lost`` says why it runs without the evidence hook, where it uses torch and should have one.
     """
 
-    def __init__(self, argv: Sequence[str], block: Block, mapped: frozenset[str], lost: str | None = None) -> None:
+    def __init__(self, argv: Sequence[str], block: Block, mapped: frozenset[str], lost: Message | None = None) -> None:
         self.argv = list(argv)
         self.lost = lost
         self.block = block
@@ -123,9 +123,9 @@ def verdict(environment: Mapping[str, Any], seen: Mapping[int, Seen]) -> tuple[b
     return None if good else False, lines
 
 
-def lost(seen: Mapping[int, Seen]) -> list[str]:
-    """Say of each process that uses torch without the evidence hook why that is so."""
-    return [f"  {one.lost}" for one in seen.values() if one.lost is not None]
+def lost(seen: Mapping[int, Seen]) -> list[Message]:
+    """Return a message for each process that uses torch without the evidence hook."""
+    return [one.lost for one in seen.values() if one.lost is not None]
 
 
 def processes(count: int) -> str:

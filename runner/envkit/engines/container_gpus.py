@@ -26,7 +26,7 @@ def require(library: nvml.Nvml | None = None) -> None:
     try:
         found = library or nvml.start()
     except nvml.Unavailable as error:
-        raise InputError(NoDriver(str(error))) from None
+        raise InputError(NoDriver(error.message)) from None
     if not found.devices():
         raise InputError(NoDevice(found.driver()))
 

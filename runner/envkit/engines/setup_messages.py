@@ -76,7 +76,7 @@ class NoDriver(Message):
     code = "engines.no-driver"
     template = "GPUs for a container: the driver is missing on this machine: {reason}; install it"
 
-    reason: str
+    reason: Message
 
 
 class NoDevice(Message):

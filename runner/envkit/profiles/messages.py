@@ -267,12 +267,11 @@ class GpusUnusable(Message):
     """The reason of a profile for GPUs that torch can't use."""
 
     code = "profiles.gpus-unusable"
-    template = "{needs}: {python} can't use one: {problem}; {fix}"
+    template = "{needs}: {python} can't use one: {problem}"
 
     needs: Message
     python: str
-    problem: str | Message
-    fix: str | Message
+    problem: Message
 
 
 class HasRanks(Message):

@@ -9,6 +9,7 @@ from typing import Any
 
 from envkit.common.errors import InputError
 from envkit.common.messages import About
+from envkit.messages import from_json
 from envkit.profiles import needs
 from envkit.profiles.catalogue_messages import GET
 from envkit.profiles.environment import Environment
@@ -136,7 +137,7 @@ def _require(profile: Profile, facts: Mapping[str, Any], inspection: Mapping[str
     fact, reason = found
     seen = inspection.get("accelerator") or {}
     if fact == "gpus" and seen.get("problem"):  # the machine may have some that can't be used
-        unusable = GpusUnusable(reason, inspection["python"]["executable"], seen["problem"], seen["fix"])
+        unusable = GpusUnusable(reason, inspection["python"]["executable"], from_json(seen["problem"]))
         raise InputError(CantBeUsed(profile.name, unusable))
     raise InputError(DoesNotApply(profile.name, reason))
 

@@ -11,7 +11,7 @@ from envkit.analysis.image_differences import OTHER_WEIGHTS
 from envkit.analysis.losses import Losses
 from envkit.analysis.summary import Comparison, Measured, Summary
 from envkit.bench.calibration import is_calibration
-from envkit.messages import Message
+from envkit.messages import Message, from_json
 from envkit.rendering import text
 from envkit.report import ablation, execution_context, grid, judgement, observed, tables
 from envkit.report.cautions import finite
@@ -60,7 +60,7 @@ def settings(summary: Summary) -> Message | None:
         return _settings_of_many(summary, compared)
     if summary.not_in_effect:
         outside = next((one.not_observed for one in summary.not_in_effect if one.not_observed), None)
-        return messages.SeenFromOutside(outside) if outside else None
+        return messages.SeenFromOutside(from_json(outside)) if outside else None
     if not compared:
         return messages.NotVerifiedYet() if summary.comparisons else None
     return _settings_of_one(summary, compared[0])
@@ -68,7 +68,7 @@ def settings(summary: Summary) -> Message | None:
 
 def _settings_of_one(summary: Summary, one: Measured) -> Message | None:
     if one.not_observed:
-        return messages.SeenFromOutside(one.not_observed)
+        return messages.SeenFromOutside(from_json(one.not_observed))
     if not one.checks:
         sets = one.arm != summary.plan.reference.name
         return messages.NothingToVerify(one.arm) if sets and not is_calibration(summary.plan) else None

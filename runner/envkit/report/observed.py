@@ -8,7 +8,7 @@ from envkit.analysis.summary import Measured, Summary
 from envkit.checks import effect
 from envkit.checks.effect import NOT_SEEN, Check
 from envkit.common.messages import About
-from envkit.messages import Message
+from envkit.messages import Message, from_json
 from envkit.rendering import text
 from envkit.report.messages import certainty as messages
 from envkit.report.parts import Row, together
@@ -34,7 +34,7 @@ def _of_arm(one: Measured) -> list[Row]:
     elif number:
         found.append(Row("settings", messages.ArmVerified(one.arm, number, len(one.checks))))
     found += [Row("", messages.KeyNotVerified(one.arm, check.key, shown(check.seen))) for check in one.unverified]
-    return [*found, *([Row("", About(one.arm, one.not_observed))] if one.not_observed else [])]
+    return [*found, *([Row("", About(one.arm, from_json(one.not_observed)))] if one.not_observed else [])]
 
 
 def missed(checks: Iterable[Check]) -> tuple[Message, ...]:

@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from envkit.worker import modes
+from envkit.worker.errors import WorkerError
+from envkit.worker.messages import KernelTooLarge
 
 
 def parser() -> argparse.ArgumentParser:
@@ -132,7 +134,10 @@ def main() -> int:
         cpus = os.sched_getaffinity(0)  # before torch is imported, whose OpenMP runtime may bind this thread to fewer
         if not _has_its_turn(arguments.turn):
             return 1
-    result = _result(arguments, cpus)
+    try:
+        result = _result(arguments, cpus)
+    except WorkerError as error:
+        result = {"problem": error.message.to_json()}
     if result is not None:  # else rank 0 has it, or it was left where others are met
         with os.fdopen(document, "w") as out:
             json.dump(result, out)
@@ -161,14 +166,14 @@ def _has_its_turn(turn: str) -> bool:
 
 
 def _require_memory() -> None:
-    """End, with a line on stderr, where the reference kernel could be killed for the memory it takes on all CPUs."""
+    """Raise WorkerError if the reference kernel could be killed for the memory that it takes on all CPUs."""
     from envkit.worker.cgroup import memory_limit
     from envkit.worker.host import cpu_facts
     from envkit.worker.measure.reference_kernel import BUFFER_BYTES
 
     limit, takes = memory_limit(), 2 * BUFFER_BYTES * int(cpu_facts()["usable_cpus"])
     if limit is not None and takes > limit / 2:
-        sys.exit(f"the reference kernel takes {takes >> 20} MiB, more than half of the limit of {limit >> 20} MiB")
+        raise WorkerError(KernelTooLarge(takes, limit))
 
 
 def _result(arguments: argparse.Namespace, cpus: Collection[int] | None) -> dict[str, Any] | None:

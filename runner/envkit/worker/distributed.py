@@ -16,6 +16,7 @@ from typing import Any
 
 from envkit.worker import nvml
 from envkit.worker.messages import OtherModes, UnlikeRank
+from envkit.worker.messages.captions import FINAL_WEIGHTS
 
 # Steps under the profiler, after those that are timed.
 PROFILED_STEPS = 10
@@ -198,7 +199,7 @@ def merged(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _digests(document: dict[str, Any]) -> dict[str, str]:
     """Ranks that exchange all their gradients have the same weights to the last bit at the end, too."""
-    return {**document["digests"], "weights at the end": document["final_weights"]}
+    return {**document["digests"], FINAL_WEIGHTS: document["final_weights"]}
 
 
 def _together(times: Iterable[Sequence[float]]) -> list[float]:

@@ -11,6 +11,9 @@ import struct
 from pathlib import Path
 from typing import Any
 
+from envkit.worker.errors import WorkerError
+from envkit.worker.messages import NotPublished, UnusableFile
+
 # Of the decompressed files, because distributors compress them differently.
 SHA256 = {
     "train-images-idx3-ubyte": "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
@@ -23,12 +26,12 @@ SYNTHETIC_SEED = 20170828
 CLASSES = 10
 
 
-def mismatch(name: str, content: Any) -> str | None:
-    """Why ``content`` (anything with the buffer interface) is not the published file ``name``; None if it is."""
+def mismatch(name: str, content: Any) -> NotPublished | None:
+    """Return a message if ``content`` (anything with the buffer interface) is not the published file ``name``."""
     digest = hashlib.sha256(content).hexdigest()
     if digest == SHA256[name]:
         return None
-    return f"not the published file: SHA-256 of the content is {digest[:12]}…, expected {SHA256[name][:12]}…"
+    return NotPublished(digest[:12], SHA256[name][:12])
 
 
 def load(data: str) -> tuple[dict[str, Any], str]:
@@ -38,7 +41,7 @@ def load(data: str) -> tuple[dict[str, Any], str]:
     mmap threshold for good when a block of up to 32 MiB is freed (mallopt(3), M_MMAP_THRESHOLD), so a buffer that is
     read into or decompressed here and then freed would hide what an allocator profile is worth to the training.
 
-    Raises ValueError naming a file that is not the published one.
+    Raises WorkerError if a file is not the published one.
     """
     arrays = synthetic() if data == SYNTHETIC else {name: _mapped(Path(data) / name) for name in SHA256}
     digest = hashlib.sha256()
@@ -54,7 +57,7 @@ def _mapped(path: Path) -> Any:
         content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     reason = mismatch(path.name, content)
     if reason:
-        raise ValueError(f"{path}: {reason}")
+        raise WorkerError(UnusableFile(str(path), reason))
     dimensions = content[3]
     shape = struct.unpack(f">{dimensions}I", content[4 : 4 + 4 * dimensions])
     return numpy.frombuffer(content, dtype=numpy.uint8, offset=4 + 4 * dimensions).reshape(shape)

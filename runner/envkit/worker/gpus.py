@@ -9,7 +9,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from envkit.messages import Message
 from envkit.worker import nvml
+from envkit.worker.messages.gpus import (
+    AllHidden,
+    BuiltWithoutCuda,
+    DriverTooOld,
+    DriverUnusable,
+    HiddenBySetting,
+    NamesGpuTwice,
+    NamesMissingGpu,
+    NoGpu,
+)
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 # The variables that say which GPUs are meant: workers that train on one keep the caller's.
@@ -24,44 +35,41 @@ def look() -> dict[str, Any]:
 
     ``torch_cuda`` is the CUDA that torch was built for, None for a build without; ``driver`` and ``driver_cuda`` are
     the driver's version and the newest CUDA it is for, and ``devices`` the machine's GPUs. ``usable`` counts those that
-    torch could use and CUDA_VISIBLE_DEVICES leaves to it; where there is none, ``problem`` says why, and ``fix`` what
-    to do; ``by_setting`` says that the reason is CUDA_VISIBLE_DEVICES, whose value the problem quotes. ``interfaces``
-    are the network's, from which NCCL chooses.
+    torch could use and CUDA_VISIBLE_DEVICES leaves to it; if there is none, ``problem`` is a message (JSON) that says
+    why, and what to do. ``by_setting`` says that the reason is CUDA_VISIBLE_DEVICES, whose value the problem quotes.
+    ``interfaces`` are the network's, from which NCCL chooses.
     """
     built_for, setting = torch_cuda(), os.environ.get(VISIBLE)
     found: dict[str, Any] = {"torch_cuda": built_for, "driver": None, "driver_cuda": None, "devices": []}
-    silent = None
+    silent: Message | None = None
     try:
         library = nvml.start()
         found |= {"driver": library.driver(), "driver_cuda": library.cuda(), "devices": library.devices()}
     except nvml.Unavailable as error:
-        silent = str(error)
+        silent = error.message
     uuids = [one["uuid"] or "" for one in found["devices"]]
     unusable = why_none(found, silent)
     hides = None if unusable else hidden(setting, uuids)
-    problem, fix = unusable or (hides, f"correct {VISIBLE}, or unset it" if hides else None)
+    problem = unusable or (HiddenBySetting(hides, VISIBLE) if hides else None)
     usable = 0 if problem else visible(setting, uuids)
     interfaces = sorted(entry.name for entry in INTERFACES.iterdir()) if INTERFACES.is_dir() else []
-    return {**found, "usable": usable, "problem": problem, "fix": fix, "by_setting": hides is not None,
+    return {**found, "usable": usable, "problem": problem and problem.to_json(), "by_setting": hides is not None,
             "interfaces": interfaces}  # fmt: skip
 
 
-def why_none(found: dict[str, Any], silent: str | None) -> tuple[str, str] | None:
-    """Return why torch can use no GPU, and the fix, by what was ``found``; None if it can.
+def why_none(found: dict[str, Any], silent: Message | None) -> Message | None:
+    """Return why torch can use no GPU, by what was ``found``; None if it can.
 
     ``silent`` is why the driver says nothing, if it does not.
     """
     built_for, driver = found["torch_cuda"], found["driver"]
     if built_for is None:
-        return "its torch is a build without CUDA", "name a Python with another (--python), or an image of one"
+        return BuiltWithoutCuda()
     if silent is not None:
-        return silent, "install or fix the driver, or leave --device cuda out"
+        return DriverUnusable(silent)
     if too_old(found["driver_cuda"], built_for):
-        old = f"NVIDIA's driver {driver} is for CUDA {found['driver_cuda']}, and its torch was built for {built_for}"
-        return old, f"install a newer driver, or a torch that is built for CUDA {found['driver_cuda']}"
-    if not found["devices"]:
-        return f"NVIDIA's driver {driver} has no GPU to show", "see nvidia-smi: a batch job may have been given none"
-    return None
+        return DriverTooOld(driver, found["driver_cuda"], built_for)
+    return None if found["devices"] else NoGpu(driver)
 
 
 def torch_cuda() -> str | None:
@@ -89,20 +97,19 @@ def too_old(driver_cuda: str | None, built_for: str) -> bool:
     return driver_cuda is not None and int(driver_cuda.split(".")[0]) < int(built_for.split(".", maxsplit=1)[0])
 
 
-def hidden(setting: str | None, uuids: Sequence[str]) -> str | None:
-    """What is wrong with CUDA_VISIBLE_DEVICES where it hides every GPU, or names one that is not there; else None."""
+def hidden(setting: str | None, uuids: Sequence[str]) -> Message | None:
+    """Return what is wrong if CUDA_VISIBLE_DEVICES hides every GPU, or names one that is not there; else None."""
     if setting is None:
         return None
     entries = [entry.strip() for entry in setting.split(",")]
     if not setting.strip() or entries[0] == "-1":
-        return f"{VISIBLE}='{setting}' hides all GPUs"
+        return AllHidden(VISIBLE, setting)
     named = entries[: entries.index("-1")] if "-1" in entries else entries
     for number, entry in enumerate(named):
         if _index(entry, uuids) is None:
-            there = "GPU 0 alone" if len(uuids) == 1 else f"GPUs 0 to {len(uuids) - 1}"
-            return f"{VISIBLE}='{setting}' names GPU {entry}, and the machine has {there}"
+            return NamesMissingGpu(VISIBLE, setting, entry, len(uuids))
         if entry in named[:number]:
-            return f"{VISIBLE}='{setting}' names GPU {entry} twice, which hides all"
+            return NamesGpuTwice(VISIBLE, setting, entry)
     return None
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.worker.cgroup import cpu_quota
+from envkit.worker.messages.captions import ASLR_OFF_HERE, UNKNOWN_HYPERVISOR
 from envkit.worker.readings import text_of
 
 # The instruction sets that decide what oneDNN can do, as /proc/cpuinfo calls them.
@@ -139,7 +140,7 @@ def _aslr(kernel: str | None) -> str | None:
     mode = None if kernel is None else ASLR.get(kernel, kernel)
     persona = ctypes.CDLL(None).personality(ctypes.c_ulong(ASK_ONLY))
     exempt = persona != -1 and persona & ADDR_NO_RANDOMIZE
-    return "off for this process" if exempt and mode != "off" else mode
+    return ASLR_OFF_HERE if exempt and mode != "off" else mode
 
 
 def _hypervisor(flags: list[str], vendor: str | None, product: str | None) -> str | None:
@@ -149,4 +150,4 @@ def _hypervisor(flags: list[str], vendor: str | None, product: str | None) -> st
     """
     if "hypervisor" not in flags:
         return None
-    return " ".join(filter(None, (vendor, product))) or "a virtual machine of unknown make"
+    return " ".join(filter(None, (vendor, product))) or UNKNOWN_HYPERVISOR

@@ -10,36 +10,31 @@ import ctypes
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from envkit.messages import Message
+from envkit.worker.errors import WorkerError
+from envkit.worker.messages.captions import HELD_BACK
+from envkit.worker.messages.gpus import (
+    DriverNotLoaded,
+    DriverNotPermitted,
+    DriverSilent,
+    DriverVersionsDiffer,
+    NoDriverSeen,
+)
+
 LIBRARY = "libnvidia-ml.so.1"
 SUCCESS = 0
 # nvmlReturn_t, of nvmlInit_v2.
-PROBLEMS = {
-    4: "its library may not ask the driver (NVML_ERROR_NO_PERMISSION)",
-    9: "the driver's kernel module is not loaded (NVML_ERROR_DRIVER_NOT_LOADED)",
-    18: "its library and its kernel module have different versions (NVML_ERROR_LIB_RM_VERSION_MISMATCH)",
-}
+PROBLEMS: Mapping[int, type[Message]] = {4: DriverNotPermitted, 9: DriverNotLoaded, 18: DriverVersionsDiffer}
 # nvmlClockType_t and nvmlTemperatureSensors_t.
 CLOCK_SM, CLOCK_MEMORY, TEMPERATURE_GPU = 1, 2, 0
-# NvmlClocksEventReasons: why a clock is not the highest there is.
-REASONS = {
-    0x001: "idle",
-    0x002: "applications clocks",
-    0x004: "power cap",
-    0x008: "hardware slowdown",
-    0x010: "sync boost",
-    0x020: "software thermal slowdown",
-    0x040: "hardware thermal slowdown",
-    0x080: "power brake",
-    0x100: "display clocks",
-}
 NAME_BYTES = 96  # NVML_DEVICE_UUID_V2_BUFFER_SIZE, the longest of the texts that are asked for
 # Which of several GPUs tells most of a reading: the one with the lowest, or all of them; of others, the highest.
 LOWEST = ("sm_mhz", "memory_mhz")
 SUMMED = ("power_w", "mean_power_w", "energy_j", "allocated_bytes", "reserved_bytes")
 
 
-class Unavailable(Exception):
-    """Why no GPU can be asked here, in words."""
+class Unavailable(WorkerError):
+    """No GPU can be asked here."""
 
 
 class Nvml:
@@ -50,7 +45,7 @@ class Nvml:
         self._library = library
         status = library.nvmlInit_v2()
         if status != SUCCESS:
-            raise Unavailable(f"NVIDIA's driver does not answer: {PROBLEMS.get(status, f'nvmlInit_v2 gave {status}')}")
+            raise Unavailable(PROBLEMS[status]() if status in PROBLEMS else DriverSilent(status))
 
     def driver(self) -> str | None:
         """Its version, as ``580.95.05``."""
@@ -113,7 +108,7 @@ def start() -> Nvml:
     try:
         library = ctypes.CDLL(LIBRARY)
     except OSError:
-        raise Unavailable(f"no NVIDIA driver is seen ({LIBRARY} can't be loaded)") from None
+        raise Unavailable(NoDriverSeen(LIBRARY)) from None
     return Nvml(library)
 
 
@@ -134,9 +129,9 @@ def reading(numbers: Mapping[str, int | None]) -> dict[str, Any]:
 
 
 def held_back(reasons: int) -> list[str]:
-    """The words for a mask of NvmlClocksEventReasons; a bit that is not known is given as a number."""
-    unknown = reasons & ~sum(REASONS)
-    return [*(word for bit, word in REASONS.items() if reasons & bit), *([hex(unknown)] if unknown else [])]
+    """Return the words for a mask of NvmlClocksEventReasons; an unknown bit becomes a number."""
+    unknown = reasons & ~sum(HELD_BACK)
+    return [*(word for bit, word in HELD_BACK.items() if reasons & bit), *([hex(unknown)] if unknown else [])]
 
 
 def around(before: Mapping[str, Any], after: Mapping[str, Any], seconds: float) -> dict[str, Any]:

@@ -12,6 +12,9 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
+from envkit.worker.errors import WorkerError
+from envkit.worker.messages import DamagedPng, NotAPng, OtherPng
+
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 CHANNELS = 3
 # The fields of IHDR after width and height: 8 bits, RGB, deflate, the standard's filters, no interlace.
@@ -37,11 +40,11 @@ def encode(picture: Any) -> bytes:
 
 
 def decode(content: bytes) -> Any:
-    """The picture in a file: uint8, height x width x 3. Raises ValueError for what is damaged, or of another kind."""
+    """Return the picture in a file: uint8, height x width x 3. Raise WorkerError if it can't be read."""
     import numpy
 
     if not content.startswith(SIGNATURE):
-        raise ValueError("is no PNG: it begins with something else")
+        raise WorkerError(NotAPng())
     header, body = b"", b""
     for name, data in _chunks(content):
         if name == b"IHDR":
@@ -49,14 +52,14 @@ def decode(content: bytes) -> Any:
         elif name == b"IDAT":
             body += data
     if header[8:] != KIND:
-        raise ValueError("is a PNG of another kind than 8-bit RGB without interlace")
+        raise WorkerError(OtherPng())
     width, height = struct.unpack(">II", header[:8])
     try:
         lines = numpy.frombuffer(zlib.decompress(body, bufsize=height * (1 + width * CHANNELS)), dtype=numpy.uint8)
     except zlib.error as error:
-        raise ValueError(f"is a damaged PNG: {error}") from None
+        raise WorkerError(DamagedPng(reason=str(error))) from None
     if lines.size != height * (1 + width * CHANNELS):
-        raise ValueError("is a damaged PNG: it has more or less than its pixels")
+        raise WorkerError(DamagedPng())
     lines = lines.reshape(height, 1 + width * CHANNELS)
     filters, stored = lines[:, 0], lines[:, 1:].reshape(height, width, CHANNELS)
     if (filters == SUB).all():
@@ -75,7 +78,7 @@ def _line_by_line(numpy: Any, filters: Any, stored: Any) -> Any:
         elif kind == NONE:
             line[:] = values
         else:
-            raise ValueError(f"is a PNG with the filter {kind}, and only 0 to 2 are known here")
+            raise WorkerError(OtherPng(int(kind)))
         above = line
     return picture
 
@@ -94,6 +97,6 @@ def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
             return
         (checksum,) = struct.unpack_from(">I", content, data_ends)
         if checksum != zlib.crc32(content[at + 4 : data_ends]):
-            raise ValueError(f"is a damaged PNG: another checksum than that of its byte {at} on")
+            raise WorkerError(DamagedPng(at))
         yield content[at + 4 : at + 8], content[at + 8 : data_ends]
         at = data_ends + 4

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from envkit.worker.errors import WorkerError
+from envkit.worker.messages.evidence import ReadingFailed
+
 # Where a probe keeps, by the name of a reading, why there is none (``envkit.checks.effect`` looks there).
 NOT_VERIFIED = "not_verified"
 
 
-class Unread(Exception):
-    """Why something can't be read here, or what was read proves nothing; in words."""
+class Unread(WorkerError):
+    """Something can't be read here, or what was read proves nothing."""
 
 
 def text_of(path: Path) -> str:
@@ -23,10 +26,15 @@ def text_of(path: Path) -> str:
 
 
 def read(found: dict[str, Any], name: str, ask: Callable[[], Any]) -> None:
-    """Put what ``ask`` gives into ``found`` under ``name``, or else why it gives nothing under ``not_verified``."""
+    """Put the result of ``ask`` into ``found`` under ``name``; if it fails, a message (JSON) under ``not_verified``."""
     try:
         found[name] = ask()
     except Unread as error:
-        found.setdefault(NOT_VERIFIED, {})[name] = str(error)
+        found.setdefault(NOT_VERIFIED, {})[name] = error.message.to_json()
     except (AttributeError, KeyError, OSError, RuntimeError) as error:  # a torch or a driver that has no such thing
-        found.setdefault(NOT_VERIFIED, {})[name] = f"{type(error).__name__}: {error}"
+        found.setdefault(NOT_VERIFIED, {})[name] = failed(error).to_json()
+
+
+def failed(error: Exception) -> ReadingFailed:
+    """Return the message on an exception of a library, a driver or the system."""
+    return ReadingFailed(type(error).__name__, str(error) or None)

@@ -12,6 +12,7 @@ from envkit.bench import record
 from envkit.bench.plan import Plan
 from envkit.cli.execution import in_container
 from envkit.engines.base import PROJECT, EngineOptions
+from envkit.worker.messages.gpus import BuiltWithoutCuda, DriverUnusable, NoDriverSeen
 
 from tests.cli.commands.conftest import words
 from tests.nvidia import accelerator
@@ -139,13 +140,16 @@ def test_a_command_of_ones_own_is_measured_on_them_where_it_says_so(bench_in_ima
 
 @pytest.mark.parametrize("command", ["bench", "matrix", "tune", "breakdown", "bench -- true"])
 def test_a_machine_that_can_not(refused, simulation, instant, machine, run_folder, command):
-    machine(problem="no NVIDIA driver is seen", fix="install it")
+    machine(problem=DriverUnusable(NoDriverSeen("x.so")))
     name, *own = command.split()
     named = ["--profile", run_folder / "x.yaml"] if name == "tune" else ["physical-cores"]
     named += [] if name == "breakdown" else ["--output", run_folder]  # which keeps nothing
     named += [] if own else ["--data", "synthetic"]
     line = refused(name, *named, "--python", simulation.python, *ON_GPU, *own)
-    assert line == "envkit: --device cuda: /sim/bin/python (engine local) can't: no NVIDIA driver is seen; install it"
+    assert line == (
+        "envkit: --device cuda: /sim/bin/python (engine local) can't: no NVIDIA driver is seen (x.so can't be loaded); "
+        "install or fix the driver, or leave --device cuda out"
+    )
     assert not run_folder.exists()
 
 
@@ -202,13 +206,13 @@ def test_they_do_not_apply_without_gpus(refused, simulation, instant, name, need
 
 @pytest.mark.parametrize("command", ["show", "env", "exec", "doctor"])
 def test_why_there_are_none_is_said(refused, simulation, instant, machine, command):
-    machine(problem="its torch is a build without CUDA", fix="name a Python with another (--python)")
+    machine(problem=BuiltWithoutCuda())
     own = ["--", "true"] if command == "exec" else []
     line = refused(command, "gpu-host", "--python", simulation.python, *own)
     assert line == (
         "envkit: profile 'gpu-host' needs gpus to be 1 or more, and here it is 0 "
         "(those that training on --device cuda could use): /sim/bin/python can't use one: "
-        "its torch is a build without CUDA; name a Python with another (--python)"
+        "its torch is a build without CUDA; name a Python with another (--python), or an image of one"
     )
 
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from envkit.worker.evidence import cublas
+from envkit.worker.messages.evidence import AllocatorSilent, NoWorkspaceRequest
 from envkit.worker.readings import Unread
 
 MIB = 2**20
@@ -60,11 +61,12 @@ def test_the_workspace_is_what_the_allocator_is_asked_for(setting, size):
 @pytest.mark.parametrize(
     ("torch", "why"),
     [
-        (Torch(backend="cudaMallocAsync"), "torch's allocator is cudaMallocAsync"),
-        (Torch(keeps=True), "was asked for nothing when cuBLAS was to get a workspace"),
-        (Torch(":0:0"), "was asked for nothing when cuBLAS was to get a workspace"),
+        (Torch(backend="cudaMallocAsync"), AllocatorSilent("cudaMallocAsync")),
+        (Torch(keeps=True), NoWorkspaceRequest()),
+        (Torch(":0:0"), NoWorkspaceRequest()),
     ],
 )
 def test_where_it_can_not_be_told(torch, why):
-    with pytest.raises(Unread, match=why):
+    with pytest.raises(Unread) as caught:
         cublas.workspace_bytes(torch)
+    assert caught.value.message == why

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from envkit.worker.evidence import limits
+from envkit.worker.messages.evidence import GroupLimit, UserLimit
 
 ORDINARY_USER = 65534
 
@@ -51,9 +52,8 @@ def test_the_least_of_the_users_and_the_groups_limit_counts(monkeypatch, user, l
     monkeypatch.setattr(limits, "_threads_if_mine", lambda path: next(counted, 0))
     room, said = limits.processes()
     assert room == expected
-    of_group = f"pids.max of its cgroup is {None if free is None else free + 3}, and 3 are there"
-    of_user = f"ulimit -u is {limit}, and this user has 10"
-    assert said == (None if expected is None else of_group if expected == free else of_user)
+    of_group = GroupLimit(0 if free is None else free + 3, 3)
+    assert said == (None if expected is None else of_group if expected == free else UserLimit(limit, 10))
 
 
 def test_threads_of_other_users_do_not_count(tmp_path):

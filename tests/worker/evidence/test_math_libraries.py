@@ -13,6 +13,7 @@ from envkit.engines.base import PROJECT
 from envkit.worker.evidence import math_libraries
 from envkit.worker.evidence.math_libraries import mkl, onednn, parse_verbose
 from envkit.worker.image.libraries import locate, search_folders
+from envkit.worker.messages.evidence import MklSilent
 
 HEAD = """\
 onednn_verbose,v1,info,oneDNN v3.12.0 (commit 80afa71049cd69a3df32adcccb623b12cd7baa22)
@@ -78,7 +79,7 @@ def test_where_mkl_can_not_be_asked_nothing_is_verified(monkeypatch):
     monkeypatch.setattr(math_libraries.symbols, "libraries", lambda: ["/lib/libother.so"])
     found = mkl()
     assert "code" not in found
-    assert found["not_verified"]["dispatch"] == "this PyTorch does not let MKL be asked which code it takes"
+    assert found["not_verified"]["dispatch"] == MklSilent().to_json()
 
 
 REAL = """

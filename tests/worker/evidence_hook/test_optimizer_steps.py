@@ -9,6 +9,8 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from envkit.messages import from_json
+from envkit.worker.messages.user_command import TorchTooOld
 
 from tests.conftest import PROJECT
 from tests.worker import stand_in_torch
@@ -174,7 +176,7 @@ def test_a_short_one_leaves_what_it_has(run, steps, counted, profiled):
     (found,) = run("seconds:1:0", TRAIN.format(steps)).documents
     assert len(found["step_s"]) == counted
     assert (found["operators"] and found["operators"]["steps"]) == profiled
-    assert found["operators_missing"] == (None if profiled else "the program ended before")
+    assert found["operators_missing"] == (None if profiled else "ended-first")
     assert found["complete"] == (profiled == 3)
 
 
@@ -191,7 +193,7 @@ def test_a_profiler_that_can_not_run_is_told_of(run):
 def test_a_torch_that_is_too_old_is_told_of(run):
     found = run("steps:1:1", TRAIN.format(3), registers=False)
     assert found.printed[-1] == "end"
-    assert "2.1 can" in found.documents[0]["problem"]
+    assert from_json(found.documents[0]["problem"]) == TorchTooOld()
 
 
 def test_programs_that_take_no_step(run):

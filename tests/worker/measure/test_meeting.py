@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 
 import pytest
+from envkit.worker.errors import WorkerError
 from envkit.worker.measure import meeting
 from envkit.worker.measure.meeting import Meeting, documents
+from envkit.worker.messages import OthersMissing
 
 from tests.processes import PATIENCE_S
 
@@ -30,8 +32,9 @@ def test_who_comes_first_waits_for_the_others(tmp_path):
 
 def test_nobody_waits_for_ever(tmp_path, monkeypatch):
     monkeypatch.setattr(meeting, "PATIENCE_S", 0.05)
-    with pytest.raises(TimeoutError, match=r"others that were to train at the same time did not come within 0\.05 s"):
+    with pytest.raises(WorkerError) as caught:
         Meeting(tmp_path, 2).begin()
+    assert caught.value.message == OthersMissing(0.05)
 
 
 def test_who_is_done_goes_on_until_the_last_is(tmp_path):

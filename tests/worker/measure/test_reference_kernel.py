@@ -9,7 +9,9 @@ import pytest
 from envkit.engines.base import WORKER, EngineOptions, Task
 from envkit.engines.local import LocalEngine
 from envkit.worker import cgroup, command_line, host
+from envkit.worker.errors import WorkerError
 from envkit.worker.measure import reference_kernel
+from envkit.worker.messages import KernelTooLarge
 
 from tests.conftest import PROJECT
 
@@ -98,5 +100,6 @@ def test_it_is_left_out_where_it_could_be_killed_for_its_memory(monkeypatch, lim
     if fits:
         command_line._require_memory()
     else:
-        with pytest.raises(SystemExit, match="takes 128 MiB, more than half of the limit of 255 MiB"):
+        with pytest.raises(WorkerError) as caught:
             command_line._require_memory()
+        assert caught.value.message == KernelTooLarge(needed=128 * 2**20, limit=limit)

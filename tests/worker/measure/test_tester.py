@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from envkit.worker.errors import WorkerError
 from envkit.worker.measure import tester
+from envkit.worker.messages import LostTester
 
 from tests.conftest import PROJECT
 from tests.processes import gone, until
@@ -42,6 +44,7 @@ def test_it_is_stopped_while_there_is_nothing_to_test_and_dies_with_the_training
 
 def test_one_that_could_not_be_prepared_ends_the_training():
     one = tester.Tester(lambda: os._exit(1))
-    with pytest.raises(RuntimeError, match="the process that tests between epochs has ended; it takes as much memory"):
+    with pytest.raises(WorkerError) as caught:
         one.wait()
+    assert caught.value.message == LostTester()
     one.end()

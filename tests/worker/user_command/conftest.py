@@ -10,6 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 from envkit.engines.base import WORKER
+from envkit.messages import from_json
+from envkit.worker import messages as _of_workers  # noqa: F401  from_json knows those that were imported
 
 from tests.conftest import PROJECT
 
@@ -53,12 +55,12 @@ def answered(tmp_path):
 
 @pytest.fixture
 def refused(run):
-    """The problem of a worker that has no sample, and nothing else in its document."""
+    """Run a worker that has no sample; its document has the problem, and nothing else."""
 
     def worker(*arguments, **options):
         result = run(*arguments, **options)
         assert result.status == 1
         assert result.document.keys() == {"problem"}
-        return result.document["problem"]
+        return from_json(result.document["problem"])
 
     return worker

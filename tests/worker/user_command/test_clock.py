@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import random
-import re
 from itertools import pairwise
 
 import pytest
+from envkit.rendering import text as rendered
+from envkit.worker.messages.readings import (
+    ElapsedTime,
+    FallsAsRates,
+    FitsUnits,
+    ImpossibleTimes,
+    NamesARate,
+    PerhapsRates,
+    PerhapsSeveralRanks,
+    RatesReadAsTimes,
+    RemainingTime,
+    TimesReadAsRates,
+)
 from envkit.worker.user_command import clock
 from envkit.worker.user_command.metric import NotMeasured, parse
 from envkit.worker.user_command.readings import Readings
@@ -66,69 +78,71 @@ VALUE, AT = r"value=(\S+)", r"at=(\S+)"
 def test_a_rate_read_as_seconds_is_refused(text, held, spread):
     with pytest.raises(NotMeasured) as error:
         checked(VALUE, steps(spread=spread), text, held=held)
-    assert re.match(
-        r"read impossible step times: the 60 readings of the metric 'value=\(\\S\+\)' sum to [\d,]+ s as s, and the "
-        r"command printed them within [\d.]+ s; ",
-        str(error.value),
-    )
-    assert "--unit per-second" in str(error.value)
+    said = error.value.message
+    assert isinstance(said, ImpossibleTimes)
+    assert (said.readings, said.metric, said.unit) == (60, VALUE, "s")
+    assert said.total_s > said.elapsed_s > 0
+    assert "--unit per-second" in rendered(said)
 
 
 def test_the_unit_of_rates_is_known_where_steps_vary():
-    with pytest.raises(NotMeasured, match="they fall where the time between the lines grows, as rates do: give --unit"):
+    with pytest.raises(NotMeasured) as error:
         checked(VALUE, steps(), as_images)
+    assert error.value.message.fix == FallsAsRates()
 
 
 @pytest.mark.parametrize("held", [False, True])
 def test_a_metric_that_names_a_rate_is_told_so(held):
     """Although it was said to be of seconds."""
-    with pytest.raises(NotMeasured, match=r"; the metric names a rate: give --unit per-second$"):
+    with pytest.raises(NotMeasured) as error:
         checked(r"SPS: (\d+)", steps(spread=0.0), lambda second, *_: f"SPS: {int(64 / second)}", held=held)
+    assert error.value.message.fix == NamesARate()
 
 
 def test_a_rate_of_about_one_a_second_is_told_by_its_direction_alone():
     """Its sum is that of step times, too."""
     seconds = steps(mean_s=1.0)
-    with pytest.raises(NotMeasured, match=r"read rates as step times: .* fall where .* grows; give --unit per-second"):
+    with pytest.raises(NotMeasured) as error:
         checked(VALUE, seconds, as_rate)
+    assert error.value.message == RatesReadAsTimes(60, VALUE)
     assert checked(VALUE, seconds, as_rate, unit="per-second") == {}
-    with pytest.raises(NotMeasured, match=r"read step times as rates: .* grow with the time .* give --unit s"):
+    with pytest.raises(NotMeasured) as error:
         checked(VALUE, seconds, as_time, unit="per-second")
+    assert error.value.message == TimesReadAsRates(60, VALUE, "s")
 
 
 @pytest.mark.parametrize("held", [False, True])
 def test_milliseconds_read_as_seconds_are_refused(held):
-    with pytest.raises(NotMeasured, match="read impossible step times") as error:
+    with pytest.raises(NotMeasured) as error:
         checked(VALUE, steps(), lambda second, *_: f"value={1000 * second:.1f}", held=held)
-    if held:
-        assert "--unit ms or us if they are in these" in str(error.value)
-    else:
-        assert str(error.value).endswith("; read as ms they fit the time between the lines: give --unit ms")
+    assert isinstance(error.value.message, ImpossibleTimes)
+    assert error.value.message.fix == (PerhapsRates() if held else FitsUnits(("ms",), "ms"))
 
 
 def test_times_read_as_rates_are_refused():
-    with pytest.raises(NotMeasured, match=r"read impossible step times: .* as per-second, .* give --unit s$"):
+    with pytest.raises(NotMeasured) as error:
         checked(VALUE, steps(mean_s=0.01), as_time, unit="per-second")
+    assert isinstance(error.value.message, ImpossibleTimes)
+    assert (error.value.message.unit, error.value.message.fix) == ("per-second", FitsUnits(("s",), "s"))
 
 
 @pytest.mark.parametrize(("unit", "scale"), [("s", 1), ("ms", 1), ("s", 1000)])
 def test_the_time_since_the_start_is_refused(unit, scale):
     with pytest.raises(NotMeasured) as error:
         checked(AT, steps(), lambda _, __, since: f"at={scale * since:.2f}", unit=unit)
-    assert str(error.value) == (
-        "read the time since the start in the place of a step's time: the 60 readings of the metric 'at=(\\S+)' change "
-        "as the clock does; match the time of a single step"
-    )
+    assert error.value.message == ElapsedTime(60, AT)
 
 
 def test_the_time_that_is_left_is_refused():
-    with pytest.raises(NotMeasured, match="read the time that is left in the place of a step's time"):
+    with pytest.raises(NotMeasured) as error:
         checked(AT, steps(), lambda _, __, since: f"at={60 - since:.2f}")
+    assert error.value.message == RemainingTime(60, AT)
 
 
 def test_the_time_since_the_start_is_refused_if_lines_were_held_back():
-    with pytest.raises(NotMeasured, match="read impossible step times"):
+    with pytest.raises(NotMeasured) as error:
         checked(AT, steps(), as_time, held=True)
+    assert isinstance(error.value.message, ImpossibleTimes)
 
 
 @pytest.mark.parametrize("rate", [1.6, 2.0, 2.5])
@@ -136,9 +150,11 @@ def test_the_time_since_the_start_is_refused_if_lines_were_held_back():
 def test_a_rate_of_a_few_steps_a_second_is_refused_though_the_start_took_long(rate, spread):
     """All readings have room in the time since the command began, but not between their lines."""
     seconds = steps(16, mean_s=1 / rate, spread=spread)
-    with pytest.raises(NotMeasured, match="read impossible step times: the last 7 readings of the metric") as error:
+    with pytest.raises(NotMeasured) as error:
         checked(VALUE, seconds, as_rate, startup_s=60.0)
-    assert "--unit per-second" in str(error.value)
+    assert isinstance(error.value.message, ImpossibleTimes)
+    assert error.value.message.readings == 7
+    assert "--unit per-second" in rendered(error.value.message)
     assert checked(VALUE, seconds, as_rate, startup_s=60.0, unit="per-second") == {}
 
 
@@ -149,8 +165,9 @@ def test_averages_over_the_last_steps_are_refused_only_while_a_slow_start_is_in_
         return lambda _, number, __: f"value={sum(seconds[max(0, number - window) : number]) / min(number, window):.4f}"
 
     assert checked(VALUE, seconds, over(10)) == {}
-    with pytest.raises(NotMeasured, match="raise --warmup-lines for averages with a slow start in them"):
+    with pytest.raises(NotMeasured) as error:
         checked(VALUE, seconds, over(35))
+    assert error.value.message.fix == PerhapsSeveralRanks(PerhapsRates())
     assert checked(VALUE, seconds, over(35), warmup=35) == {}
 
 
@@ -218,8 +235,10 @@ def test_one_number_for_the_whole_training_passes_and_is_none_if_it_is_longer():
     found.take("runtime 12.5", BEGUN_S + 13)
     found.split(0)
     assert clock.check(found, BEGUN_S, 1) == {}
-    with pytest.raises(NotMeasured, match=r"sums to 12.5 s as s, and the command printed them within 1 s"):
+    with pytest.raises(NotMeasured) as error:
         clock.check(found, BEGUN_S + 12, 1)
+    said = error.value.message
+    assert (said.readings, said.total_s, said.unit, said.elapsed_s) == (1, 12.5, "s", 1)
 
 
 def test_a_bar_that_names_its_unit_is_never_refused():

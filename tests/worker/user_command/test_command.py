@@ -14,7 +14,22 @@ import pytest
 from envkit.bench.parse_sample import SAMPLE_KEYS
 from envkit.checks.effect import check
 from envkit.checks.effect_messages import IgnoredByUnknown
+from envkit.messages import from_json
 from envkit.profiles.environment import Environment
+from envkit.worker.messages.evidence import LeavesNoEvidence, SeenFromOutside
+from envkit.worker.messages.metrics import LossesUnlikeSteps, NoMatch, NotANumber
+from envkit.worker.messages.user_command import (
+    CommandEnded,
+    CommandKilled,
+    LastLine,
+    NoExecFormat,
+    NoFolder,
+    NoInterpreter,
+    NoOutput,
+    NoProgram,
+    NotExecutable,
+    NotInPath,
+)
 from envkit.worker.user_command import command
 
 from tests.conftest import PROJECT
@@ -167,33 +182,28 @@ def test_the_callers_own_python_path_still_counts(run, tmp_path):
 
 
 def test_a_command_that_is_not_there(refused, tmp_path):
-    assert refused("", argv=["train-it"]) == "found no command 'train-it' in PATH; is it ./train-it, or not installed"
-    assert refused("", argv=["./train-it"]) == f"found no command './train-it' from {tmp_path}"
+    assert refused("", argv=["train-it"]) == NotInPath("train-it")
+    assert refused("", argv=["./train-it"]) == NoProgram("./train-it", str(tmp_path))
     (tmp_path / "train-it").write_text("")
-    assert refused("", argv=["./train-it"]) == (
-        "could not start the command './train-it': Permission denied; chmod +x ./train-it"
-    )
+    assert refused("", argv=["./train-it"]) == NotExecutable("./train-it", "Permission denied")
     (tmp_path / "train-it").chmod(0o755)
-    assert refused("", argv=["./train-it"]) == (
-        "could not start the command './train-it': Exec format error; its first line must be one like #!/bin/sh"
-    )
+    assert refused("", argv=["./train-it"]) == NoExecFormat("./train-it", "Exec format error")
     (tmp_path / "train-it").write_text("#!/bin/bash\r\necho\r\n")
-    assert refused("", argv=["./train-it"]) == (
-        "could not start './train-it': its first line names an interpreter that is not there"
-    )
-    assert refused("true", folder=tmp_path / "gone") == f"found no folder {tmp_path}/gone to start the command in"
+    assert refused("", argv=["./train-it"]) == NoInterpreter("./train-it")
+    assert refused("true", folder=tmp_path / "gone") == NoFolder(f"{tmp_path}/gone")
 
 
 def test_a_command_that_fails(refused):
-    assert refused("exit 3") == "saw the command end with exit status 3; it printed nothing"
+    assert refused("exit 3") == CommandEnded(3, NoOutput())
     problem = refused("echo step 1; echo 'Error: no data' >&2; exit 1", "--metric", "epoch")
-    assert problem == "saw the command end with exit status 1; the last it printed is 'Error: no data'"
-    assert refused("kill -s 37 $$") == "saw the command killed by signal 37; it printed nothing"
-    assert refused("kill -SEGV $$") == "saw the command killed by signal SIGSEGV; it printed nothing"
+    assert problem == CommandEnded(1, LastLine("Error: no data"))
+    assert refused("kill -s 37 $$") == CommandKilled("37", NoOutput())
+    assert refused("kill -SEGV $$") == CommandKilled("SIGSEGV", NoOutput())
 
 
 def test_a_metric_that_never_matches(refused):
-    assert "the metric 'epoch' matches none of the 2 lines" in refused("echo 1; echo 2", "--metric", "epoch")
+    problem = refused("echo 1; echo 2", "--metric", "epoch")
+    assert problem == NoMatch("step", "metric", "epoch", 2, "2")
 
 
 def test_a_bar_that_begins_with_a_rate_of_0(run, refused):
@@ -201,7 +211,9 @@ def test_a_bar_that_begins_with_a_rate_of_0(run, refused):
     document = run(script, *metric, "--warmup-lines", "1").document
     assert document["step_s"] == [0.25, 0.2]
     assert document["warmup_step_s"] == [1e-9]
-    assert "can't read a step's time: '0.00'" in refused(script, *metric)
+    problem = refused(script, *metric)
+    assert isinstance(problem, NotANumber)
+    assert problem.value == "'0.00'"
 
 
 # --- its losses ---
@@ -234,12 +246,12 @@ def test_losses_of_a_log_in_json_and_lines_of_the_clock(run):
 
 
 def test_losses_that_can_not_be_read(refused):
-    assert refused(f"{STEPS}; echo loss 1", *MICROSECONDS, "--loss-metric", r"loss (\S+)") == (
-        "saw 5 losses and 4 steps: both patterns must match the same steps"
-    )
-    assert "the loss metric 'cost (.+)' matches none of the 4 lines" in refused(STEPS, "--loss-metric", "cost (.+)")
-    assert refused("echo loss none; sleep 60", "--loss-metric", r"loss (\S+)") == (
-        "can't read a loss: 'none' in 'loss none' is no number; let the loss metric match nothing else"
+    assert refused(f"{STEPS}; echo loss 1", *MICROSECONDS, "--loss-metric", r"loss (\S+)") == LossesUnlikeSteps(5, 4)
+    unmatched = refused(STEPS, "--loss-metric", "cost (.+)")
+    assert isinstance(unmatched, NoMatch)
+    assert (unmatched.kind, unmatched.metric, unmatched.lines) == ("loss", "cost (.+)", 4)
+    assert refused("echo loss none; sleep 60", "--loss-metric", r"loss (\S+)") == NotANumber(
+        "a loss", "'none'", "loss none", "loss metric"
     )
 
 
@@ -318,7 +330,7 @@ def test_without_a_witness_preloads_and_variables_are_seen_from_outside(run, tmp
     missing = str(tmp_path / "libmissing.so")
     given = {"LD_PRELOAD": f"{library}:{missing}", "KMP_BLOCKTIME": "2"}
     evidence = run("sleep 3", **given).document["evidence"]
-    assert evidence["not_observed"].startswith("the command left no evidence of its own")
+    assert from_json(evidence["not_observed"]) == SeenFromOutside(LeavesNoEvidence())
     preload, expected = {"there": library, "missing": missing}, {"openmp.runtime": "intel"}
     profile = Environment("mine", "A test", given, preload, (), expected, "same")
     # one preload is there; whether a library reads the variable can't be known

@@ -5,6 +5,20 @@ from __future__ import annotations
 import math
 
 import pytest
+from envkit.worker.messages.metrics import (
+    DecimalComma,
+    EmptyLossMetric,
+    LossesUnlikeSteps,
+    ManyGroups,
+    MatchesEverything,
+    NoLossGroup,
+    NoMatch,
+    NotANumber,
+    NotARegex,
+    NothingPrinted,
+    NumberCut,
+    PathWithoutKey,
+)
 from envkit.worker.user_command.losses import Losses, parse_losses
 from envkit.worker.user_command.metric import MetricError, NotMeasured, parse
 from envkit.worker.user_command.readings import Readings
@@ -58,46 +72,49 @@ def test_as_json_has_them():
 
 
 @pytest.mark.parametrize(
-    ("metric", "line", "said"),
+    ("metric", "line", "value"),
     [
-        (LOSS, "loss 0.31,", "'0.31,' in 'loss 0.31,' is no number"),
-        (LOSS, "loss tensor(0.31)", "'tensor(0.31)' in 'loss tensor(0.31)' is no number"),
-        ("$.loss", '{"loss": true}', "true in '{\"loss\": true}' is no number"),
-        ("$.loss", '{"loss": [1]}', "[1] in '{\"loss\": [1]}' is no number"),
+        (LOSS, "loss 0.31,", "'0.31,'"),
+        (LOSS, "loss tensor(0.31)", "'tensor(0.31)'"),
+        ("$.loss", '{"loss": true}', "true"),
+        ("$.loss", '{"loss": [1]}', "[1]"),
     ],
 )
-def test_what_is_no_number(metric, line, said):
+def test_what_is_no_number(metric, line, value):
     with pytest.raises(NotMeasured) as error:
         losses(metric, line)
-    assert str(error.value) == f"can't read a loss: {said}; let the loss metric match nothing else"
+    assert error.value.message == NotANumber("a loss", value, line, "loss metric")
 
 
 @pytest.mark.parametrize("metric", [LOSS, r"loss ([\d.]+)"])
 def test_a_decimal_comma_is_no_loss(metric):
-    with pytest.raises(NotMeasured, match=r"^can't read a loss: '0,31' in 'loss 0,31' has a decimal comma; let"):
+    with pytest.raises(NotMeasured) as error:
         losses(metric, "loss 0,31")
+    column = None if metric == LOSS else "loss metric"
+    assert error.value.message == DecimalComma("a loss", "0,31", "loss 0,31", column)
 
 
 def test_a_part_of_a_number_is_no_loss():
-    with pytest.raises(NotMeasured, match=r"^can't read a loss: .* cuts the number in 'loss 3.1e-05' at '3.1'; let it"):
+    with pytest.raises(NotMeasured) as error:
         losses(r"loss ([\d.]+)", "loss 3.1e-05")
+    assert error.value.message == NumberCut("a loss", r"loss ([\d.]+)", "loss 3.1e-05", "3.1")
 
 
 @pytest.mark.parametrize(
     ("metric", "problem"),
     [
-        ("", "is empty; give a regular expression with a group around the loss, or a path as $.loss"),
-        ("loss", r"has no group that could be a loss; put one around it, as in loss (\S+)"),
-        (r"loss (\S+) (\S+)", "has 2 groups, and one can be a loss; write the others (?:…)"),
-        ("(.*)", "matches an empty line, and so every line; say more of the lines that have a loss"),
-        ("loss (", "is no regular expression: missing ), unterminated subpattern at position 6"),
-        ("$", "names no key; write it like $.train.step_time"),
+        ("", EmptyLossMetric()),
+        ("loss", NoLossGroup()),
+        (r"loss (\S+) (\S+)", ManyGroups(2, "a loss")),
+        ("(.*)", MatchesEverything()),
+        ("loss (", NotARegex("missing ), unterminated subpattern", 6)),
+        ("$", PathWithoutKey()),
     ],
 )
 def test_what_is_no_metric_of_losses(metric, problem):
     with pytest.raises(MetricError) as error:
         parse_losses(metric)
-    assert str(error.value) == problem
+    assert error.value.message == problem
 
 
 LINES = tuple(f"step {step} loss {3 - step / 10:g} t={step + 1}" for step in range(5))
@@ -123,24 +140,22 @@ def test_of_an_optimizers_steps_all_count_unless_each_has_one():
     found = losses(LOSS, *LINES)
     assert found.of_optimizer(2, 3) == [2.8, 2.7, 2.6]
     assert found.of_optimizer(3, 12) == [3.0, 2.9, 2.8, 2.7, 2.6]
-    with pytest.raises(NotMeasured, match="found no loss"):
+    with pytest.raises(NotMeasured) as error:
         losses(LOSS).of_optimizer(2, 3)
+    assert error.value.message == NothingPrinted("loss", "loss metric", LOSS)
 
 
 @pytest.mark.parametrize(
     ("lines", "steps", "said"),
     [
-        (LINES, 3, "saw 5 losses and 3 steps: both patterns must match the same steps"),
-        (LINES[:1], 3, "saw 1 loss and 3 steps: both patterns must match the same steps; a loss of nan is matched by "
-         r"(\S+), and not by ([0-9.]+)"),
-        ((), 3, "found no loss: the command printed nothing for the loss metric 'loss (\\S+)' to match; let it print "
-         "its losses"),
-        (("epoch 1", " epoch 2"), 3, "found no loss: the loss metric 'loss (\\S+)' matches none of the 2 lines that "
-         "the command printed, the last being 'epoch 2'; try it on a line like that"),
+        (LINES, 3, LossesUnlikeSteps(5, 3)),
+        (LINES[:1], 3, LossesUnlikeSteps(1, 3, r"(\S+)")),
+        ((), 3, NothingPrinted("loss", "loss metric", LOSS)),
+        (("epoch 1", " epoch 2"), 3, NoMatch("loss", "loss metric", LOSS, 2, "epoch 2")),
     ],
-)  # fmt: skip
+)
 def test_another_number_of_losses_than_of_steps(lines, steps, said):
     timed = times(r"t=(\d)", *(f"t={step + 1}" for step in range(steps)))
     with pytest.raises(NotMeasured) as error:
         losses(LOSS, *lines).beside(timed, 0, steps)
-    assert str(error.value) == said
+    assert error.value.message == said

@@ -10,6 +10,20 @@ import time
 from pathlib import Path
 
 import pytest
+from envkit.messages import from_json
+from envkit.worker.messages.evidence import SeenFromOutside, SomeUnobserved
+from envkit.worker.messages.hook import (
+    BundledPython,
+    CauseUnknown,
+    EnvironmentEmptied,
+    OtherSitecustomize,
+    PathReplaced,
+    PythonOption,
+    PythonTwo,
+    VariableRemoved,
+    WithoutHook,
+)
+from envkit.worker.messages.user_command import StepsHidden
 from envkit.worker.user_command import lookout as module
 from envkit.worker.user_command import lost_hook
 from envkit.worker.user_command.command import HOOK
@@ -21,37 +35,37 @@ from tests import worker_runs
 from tests.worker import unhooked
 
 STEPS = Asked(3, steps=12)
-# Each is a shell's way to start train.py, why the hook is missing then, and the mend; RUN is the shell's command line.
+# Each is a shell's way to start train.py, and why the hook is missing then.
 PYTHON = sys.executable
+STARTER = "sh run.sh"
 CASES = {
-    "replaced": (f"PYTHONPATH=. {PYTHON}", "PYTHONPATH=. replaces the hook's folder",
-                 "write PYTHONPATH=.:$PYTHONPATH where 'RUN' sets it"),
-    "removed": (f"env -u PYTHONPATH {PYTHON}", "PYTHONPATH was removed from its environment",
-                "let 'RUN' leave PYTHONPATH as it is"),
-    "emptied": (f"env -i {PYTHON}", "its environment was emptied (env -i, sudo or a container of its own)",
-                "let 'RUN' pass on PYTHONPATH and ENVKIT_*"),
-    "no folder": (f"env -u ENVKIT_EVIDENCE {PYTHON}", "ENVKIT_EVIDENCE was removed from its environment",
-                  "let 'RUN' pass on ENVKIT_*"),
-    "isolated": (f"{PYTHON} -sI", "with -I Python ignores PYTHONPATH", "start it without -I"),
-    "no variables": (f"{PYTHON} -W ignore -E", "with -E Python ignores PYTHONPATH", "start it without -E"),
-    "no site": (f"{PYTHON} -X dev -S", "with -S Python loads no sitecustomize", "start it without -S"),
-    "shadowed": (f"PYTHONPATH=mine:$PYTHONPATH {PYTHON}", "mine/sitecustomize.py comes before the hook",
-                 "write PYTHONPATH=$PYTHONPATH:mine where 'RUN' sets it; the hook then runs that file"),
-}  # fmt: skip
+    "replaced": (f"PYTHONPATH=. {PYTHON}", PathReplaced(".", STARTER)),
+    "removed": (f"env -u PYTHONPATH {PYTHON}", VariableRemoved("PYTHONPATH", STARTER)),
+    "emptied": (f"env -i {PYTHON}", EnvironmentEmptied(STARTER)),
+    "no folder": (f"env -u ENVKIT_EVIDENCE {PYTHON}", VariableRemoved("ENVKIT_EVIDENCE", STARTER)),
+    "isolated": (f"{PYTHON} -sI", PythonOption("I")),
+    "no variables": (f"{PYTHON} -W ignore -E", PythonOption("E")),
+    "no site": (f"{PYTHON} -X dev -S", PythonOption("S")),
+    "shadowed": (
+        f"PYTHONPATH=mine:$PYTHONPATH {PYTHON}",
+        OtherSitecustomize("mine/sitecustomize.py", "mine", STARTER),
+    ),
+}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_why_a_command_left_no_evidence(tmp_path, name):
-    start, reason, mend = CASES[name]
+    start, reason = CASES[name]
     unhooked.write(tmp_path)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/sitecustomize.py").touch()
     (tmp_path / "run.sh").write_text(f"{start} train.py 2\ntrue\n")
     process = worker_runs.of_command(tmp_path, argv=["sh", "run.sh"])
     assert process.returncode == 0, process.stderr
-    said = json.loads(process.stdout)["evidence"]["not_observed"]
-    assert said.startswith("the command left no evidence of its own")
-    assert f" train.py 2') runs without envkit's hook: {reason}; {mend.replace('RUN', 'sh run.sh')}" in said
+    said = from_json(json.loads(process.stdout)["evidence"]["not_observed"])
+    assert isinstance(said, SeenFromOutside)
+    assert said.reason.command.endswith(" train.py 2")
+    assert said.reason.reason == reason
 
 
 def test_a_process_without_the_hook_is_named_beside_what_others_left(tmp_path):
@@ -60,8 +74,9 @@ def test_a_process_without_the_hook_is_named_beside_what_others_left(tmp_path):
     document = json.dumps({"pid": 70001, "argv": ["x"], "evidence": {"seconds": 0.0}})
     script = f"echo '{document}' > $ENVKIT_EVIDENCE/70001.json; PYTHONPATH=. {PYTHON} train.py 2; true"
     evidence = json.loads(worker_runs.of_command(tmp_path, argv=["sh", "-c", script]).stdout)["evidence"]
-    assert evidence["not_observed"].startswith("a process of the command left no evidence: process ")
-    assert "PYTHONPATH=. replaces the hook's folder" in evidence["not_observed"]
+    said = from_json(evidence["not_observed"])
+    assert isinstance(said, SomeUnobserved)
+    assert isinstance(said.reason.reason, PathReplaced)
 
 
 def test_a_training_that_no_hook_can_time_ends_at_once(tmp_path):
@@ -70,9 +85,10 @@ def test_a_training_that_no_hook_can_time_ends_at_once(tmp_path):
     argv = ["sh", "-c", f"PYTHONPATH=. exec {PYTHON} train.py 3000 3000"]
     process = worker_runs.of_command(tmp_path, "--optimizer-steps", 12, "--warmup-lines", 3, argv=argv)
     assert process.returncode == 1
-    problem = json.loads(process.stdout)["problem"]
-    assert problem.startswith("can't see the optimizer's steps: process ")
-    assert "PYTHONPATH=. replaces the hook's folder; write PYTHONPATH=.:$PYTHONPATH where 'sh -c " in problem
+    problem = from_json(json.loads(process.stdout)["problem"])
+    assert isinstance(problem, StepsHidden)
+    assert isinstance(problem.reason.reason, PathReplaced)
+    assert problem.reason.reason.starter.startswith("sh -c ")
     assert time.monotonic() - begin < 60, "it is not left to run until a timeout"
 
 
@@ -80,7 +96,7 @@ def test_one_that_ends_before_says_it_too(tmp_path):
     unhooked.write(tmp_path)
     argv = ["sh", "-c", f"PYTHONPATH=. {PYTHON} train.py 2; true"]
     process = worker_runs.of_command(tmp_path, "--watch", 10, "--watch-limit", 45, "--warmup-lines", 3, argv=argv)
-    assert "PYTHONPATH=. replaces the hook's folder" in json.loads(process.stdout)["problem"]
+    assert isinstance(from_json(json.loads(process.stdout)["problem"]).reason.reason, PathReplaced)
 
 
 def test_every_process_with_the_hook_says_so(tmp_path):
@@ -91,19 +107,19 @@ def test_every_process_with_the_hook_says_so(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "reason"),
     [
-        (["/opt/app/train", "x"], "'train' brings a Python of its own, as PyInstaller makes it; run the script with"),
-        (["/usr/bin/python2.7", "x.py"], "it is Python 2; run it with Python 3"),
-        (["python3", "-m", "train", "-I"], "the reason is not known"),  # an option of the script
-        (["python3", "train.py", "-E"], "the reason is not known"),
-        (["python3", "-Ic", "import train"], "with -I Python ignores PYTHONPATH"),
-        (["python3", "-X", "-I", "-B", "train.py"], "the reason is not known"),  # the value of -X
+        (["/opt/app/train", "x"], BundledPython("train")),
+        (["/usr/bin/python2.7", "x.py"], PythonTwo()),
+        (["python3", "-m", "train", "-I"], CauseUnknown(STARTER)),  # an option of the script
+        (["python3", "train.py", "-E"], CauseUnknown(STARTER)),
+        (["python3", "-Ic", "import train"], PythonOption("I")),
+        (["python3", "-X", "-I", "-B", "train.py"], CauseUnknown(STARTER)),  # the value of -X
     ],
 )
-def test_what_the_interpreter_and_its_options_say(argv, said):
+def test_what_the_interpreter_and_its_options_say(argv, reason):
     given = {"PYTHONPATH": f"/kit/envkit{lost_hook.HOOK_FOLDER}", "ENVKIT_EVIDENCE": "/x"}
-    assert f" runs without envkit's hook: {said}" in lost_hook.why(2**30, argv, given, "sh run.sh")
+    assert lost_hook.why(2**30, argv, given, STARTER) == WithoutHook(2**30, " ".join(argv), reason)
 
 
 # --- what is no alarm ---
@@ -150,8 +166,10 @@ def wait(lookout, seconds):
 
 def test_one_that_computes_is_an_alarm(started, evidence, quick):
     started(300, 300)
-    with pytest.raises(NotMeasured, match=r"with -I Python ignores PYTHONPATH; start it without -I$"):
+    with pytest.raises(NotMeasured) as error:
         wait(Lookout(evidence, ["sh", "run.sh"], STEPS), 60)
+    assert isinstance(error.value.message, StepsHidden)
+    assert error.value.message.reason.reason == PythonOption("I")
 
 
 @pytest.mark.parametrize("mark", ["started", "stepped"])

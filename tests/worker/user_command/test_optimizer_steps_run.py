@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from types import SimpleNamespace
 
 import pytest
 from envkit.bench.parse_sample import SAMPLE_KEYS
+from envkit.messages import from_json
+from envkit.worker.messages.user_command import (
+    CommandEnded,
+    FewerStepsThanAsked,
+    LastLine,
+    NoSteps,
+    NoStepsBeforeEnd,
+    NoTorch,
+    NoTorchYet,
+    OtherMeans,
+    SlowStart,
+    TooShort,
+    TorchTooOld,
+)
 
 from tests import worker_runs
 from tests.processes import gone
@@ -75,14 +88,14 @@ def test_a_training_that_takes_no_step_is_ended_with_what_helps(train, tmp_path)
     paced = ("--optimizer-steps", 3, "--warmup-lines", 1, "--least-seconds", 0.3, "--first-step-within", 8)
     found = train(*paced, script="import torch, time\ntime.sleep(300)")
     assert found.status == 1
-    assert "within 8 s; give --optimizer-steps N if its start takes longer, --metric" in found.document["problem"]
+    assert from_json(found.document["problem"]) in (SlowStart(NoSteps(), 8), SlowStart(NoTorchYet(), 8))
 
 
 def test_an_old_torch_is_told_before_the_training_ends(run, tmp_path):
     stand_in_torch.write(tmp_path, registers=False)
     found = run(*FEW, argv=[sys.executable, "-c", "import torch, time; time.sleep(300)"])
     assert found.status == 1
-    assert "2.1 can; give --metric" in found.document["problem"]
+    assert from_json(found.document["problem"]) == OtherMeans(TorchTooOld())
 
 
 def test_losses_that_not_each_step_prints(train):
@@ -108,30 +121,29 @@ def test_one_that_is_watched_is_ended_with_what_it_started(train, tmp_path):
 @pytest.mark.parametrize(
     ("words", "steps", "said"),
     [
-        (FEW, 5, "saw the command end before its optimizer took 6 steps (2 to warm up, 4 that count)"),
-        (FEW, 0, "took no step of a torch optimizer before it ended"),
-        (("--watch", 9, "--warmup-lines", 1), 4, " s with 3 steps: too short to be watched; let it train for longer"),
-        (("--watch", 9, "--warmup-lines", 1), 0, "took no step of a torch optimizer before it ended"),
+        (FEW, 5, FewerStepsThanAsked(needed=6, warmup=2)),
+        (FEW, 0, OtherMeans(NoStepsBeforeEnd())),
+        (("--watch", 9, "--warmup-lines", 1), 4, TooShort(0.0, 3)),
+        (("--watch", 9, "--warmup-lines", 1), 0, NoStepsBeforeEnd()),
     ],
 )
 def test_one_that_ends_too_early(train, words, steps, said):
     found = train(*words, steps=steps)
     assert (found.status, found.document.keys()) == (1, {"problem"})
-    assert said in found.document["problem"]
+    problem = from_json(found.document["problem"])
+    assert (problem.replace(seconds=0.0) if isinstance(problem, TooShort) else problem) == said
 
 
 def test_one_that_takes_no_step_is_given_up(train, run):
     limit = ("--watch", 0.1, "--warmup-lines", 3, "--watch-limit")
     sleeps = "import torch, time\ntime.sleep(300)"
     # time to import it, and to be ended, which counts to the seconds that are said
-    problem = train(*limit, 8, script=sleeps).document["problem"]
-    said = re.fullmatch(r"took no step of a torch optimizer within (\d+) s", problem)
-    assert said, problem
-    assert 8 <= int(said[1]) < 240
-    problem = run(*limit, 1, argv=["sleep", 300]).document["problem"]
-    assert problem == "is no Python program with torch, as far as can be seen"
+    problem = from_json(train(*limit, 8, script=sleeps).document["problem"])
+    assert isinstance(problem, NoSteps)
+    assert 7.5 <= problem.seconds < 240
+    assert from_json(run(*limit, 1, argv=["sleep", 300]).document["problem"]) == NoTorch()
 
 
 def test_one_that_fails_says_how(train):
-    problem = train("--watch", 9, script="print('no data'); exit(3)").document["problem"]
-    assert problem == "saw the command end with exit status 3; the last it printed is 'no data'"
+    problem = from_json(train("--watch", 9, script="print('no data'); exit(3)").document["problem"])
+    assert problem == CommandEnded(3, LastLine("no data"))

@@ -12,6 +12,7 @@ from envkit.checks import process_scan
 from envkit.checks.effect import check
 from envkit.checks.process_messages import OtherValue
 from envkit.profiles.environment import Environment
+from envkit.worker.messages.evidence import LeavesNoEvidence, SeenFromOutside
 from envkit.worker.user_command import other_process
 
 from tests.processes import until
@@ -80,7 +81,11 @@ def test_the_allocator_of_another_process(preload, files, allocator):
 def test_an_allocator_that_was_seen_from_outside_is_in_effect_and_its_settings_are_not_verified():
     expect = {"malloc.allocator": "jemalloc", "malloc.settings.thp": "always", "memory.huge_pages": "most"}
     environment = Environment("mine", "A test", {}, {}, (), expect, "same")
-    evidence = {"variables": {}, "malloc": {"allocator": "jemalloc"}, "not_observed": "from outside"}
+    evidence = {
+        "variables": {},
+        "malloc": {"allocator": "jemalloc"},
+        "not_observed": SeenFromOutside(LeavesNoEvidence()).to_json(),
+    }
     found = check(environment, evidence, {})
     assert [(one.key, one.holds, one.verified) for one in found] == [
         ("malloc.allocator", True, True), ("malloc.settings.thp", True, False), ("memory.huge_pages", True, False),

@@ -10,6 +10,8 @@ import sys
 
 import pytest
 from envkit.worker import scratch
+from envkit.worker.errors import WorkerError
+from envkit.worker.messages.user_command import NoRoom
 from envkit.worker.user_command import working_copy
 
 from tests.conftest import PROJECT
@@ -63,7 +65,6 @@ def test_a_training_can_not_destroy_what_is_in_the_folder(folder):
     assert (folder / "checkpoints/last.pt").read_text() == "weights"
     assert (folder / "train.py").read_text() == "code"
     assert writes == {"inside": {"files": 3, "bytes": 25, "names": ["new.pt", "train.py", "checkpoints/last.pt"]}}
-    assert working_copy.said(writes["inside"]) == "3 files (0.0 MiB), such as new.pt, train.py, checkpoints/last.pt"
 
 
 def test_what_is_written_past_the_copy_is_seen(folder):
@@ -199,8 +200,9 @@ def test_a_folder_that_is_too_large_is_not_copied(folder, monkeypatch, limit, va
 
 def test_where_the_temporary_folder_has_no_room_the_copy_is_in_the_folder(folder, monkeypatch):
     monkeypatch.setattr(working_copy, "ROOM_BYTES", 2**62)
-    with pytest.raises(OSError, match="set TMPDIR"), working_copy.fresh(folder):
+    with pytest.raises(WorkerError) as caught, working_copy.fresh(folder):
         pass
+    assert caught.value.message == NoRoom(str(folder), scratch.temporary())
     asked = []
     monkeypatch.setattr(working_copy, "ROOM_BYTES", 0)
     monkeypatch.setattr(scratch, "temporary", lambda: asked.append(1) or "/proc")

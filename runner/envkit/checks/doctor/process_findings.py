@@ -23,7 +23,7 @@ from envkit.checks.finding_messages import (
     TooManyThreads,
     UnmeasuredGain,
 )
-from envkit.messages import Message
+from envkit.messages import Message, from_json
 from envkit.profiles import needs, profile
 from envkit.profiles.environment import capabilities
 from envkit.rendering import text
@@ -95,7 +95,8 @@ def few_processes(situation: Situation) -> Finding | None:
     free = situation.seen("limits", "processes_free")
     if free is None or free >= SPARE_PROCESSES + situation.facts["usable_cpus"]:
         return None
-    return found("process-limit", FewProcessesLeft(free, situation.seen("limits", "processes_limit") or None))
+    limit = situation.seen("limits", "processes_limit")
+    return found("process-limit", FewProcessesLeft(free, from_json(limit) if limit else None))
 
 
 def remote_memory(situation: Situation) -> Finding | None:

@@ -162,7 +162,7 @@ def _judge(
             "passed_on": sorted(passed_on), "processes": testified,  # by name: values may be secrets
             "seen_from_outside": [
                 {
-                    "pid": pid, "argv": one.argv, "lost": one.lost,
+                    "pid": pid, "argv": one.argv, "lost": one.lost and one.lost.to_json(),
                     "wrong": [problem.to_json() for problem in one.wrong(environment)],
                 }
                 for pid, one in seen.items()

@@ -35,7 +35,7 @@ class SomeVerified(Message):
     number: int
     of: int
     keys: tuple[str, ...]
-    reason: str
+    reason: Message | str
 
 
 class AllArmsVerified(Message):
@@ -72,7 +72,7 @@ class SeenFromOutside(Message):
     severity = NOTE
     template = "{reason}"
 
-    reason: str
+    reason: Message
 
 
 class NotVerifiedYet(Message):

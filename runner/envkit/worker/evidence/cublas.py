@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from envkit.worker.messages.evidence import AllocatorSilent, NoWorkspaceRequest
 from envkit.worker.readings import Unread
 
 
@@ -28,7 +29,7 @@ def workspace_bytes(torch: Any) -> int:
     """
     backend = torch.cuda.get_allocator_backend()
     if backend != "native":
-        raise Unread(f"torch's allocator is {backend}, which does not tell what it is asked for")
+        raise Unread(AllocatorSilent(backend))
     torch.cuda.current_blas_handle()  # what else the first one brings along is then there
     torch.cuda.synchronize()  # nothing is to compute in what is taken away
     torch._C._cuda_clearCublasWorkspaces()
@@ -36,7 +37,7 @@ def workspace_bytes(torch: Any) -> int:
     torch.cuda.current_blas_handle()
     taken = _requested(torch) - before
     if taken <= 0:
-        raise Unread("torch's allocator was asked for nothing when cuBLAS was to get a workspace")
+        raise Unread(NoWorkspaceRequest())
     return taken
 
 

@@ -11,7 +11,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from envkit.messages import Message
 from envkit.worker.cgroup import cpu_quota, memory_limit, pids_limit, throttled_seconds
+from envkit.worker.messages.evidence import GroupLimit, UserLimit
 from envkit.worker.readings import text_of
 
 GET_MEMPOLICY = 239  # the system call's number on x86-64
@@ -30,26 +32,26 @@ def probe() -> dict[str, Any]:
         "memory_bytes": memory_limit(),
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "processes_free": free,
-        "processes_limit": limit,
+        "processes_limit": None if limit is None else limit.to_json(),
         "shm_bytes": shutil.disk_usage(shm).total if shm.is_dir() else None,
         "seccomp": {"0": "off", "1": "strict", "2": "filter"}.get(status.get("Seccomp", "").strip()),
         "numa_calls": _numa_calls(),
     }
 
 
-def processes() -> tuple[int | None, str | None]:
-    """How many more processes or threads may be started, and by which limit, in words; None where there is none.
+def processes() -> tuple[int | None, Message | None]:
+    """Return how many more processes or threads may be started, and the limit; None if there is no limit.
 
-    Of the user's, which root does not have, and the group's that with the least room.
+    It is the user's, which root does not have, or the group's, whichever leaves the least room.
     """
-    found = []
+    found: list[tuple[int, Message]] = []
     limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
     if limit != resource.RLIM_INFINITY and os.getuid() != 0:
         used = sum(_threads_if_mine(path) for path in Path("/proc").glob("[0-9]*/status"))
-        found.append((limit - used, f"ulimit -u is {limit}, and this user has {used}"))
+        found.append((limit - used, UserLimit(limit, used)))
     group = pids_limit()
     if group is not None:
-        found.append((group[0] - group[1], f"pids.max of its cgroup is {group[0]}, and {group[1]} are there"))
+        found.append((group[0] - group[1], GroupLimit(*group)))
     return min(found, key=lambda one: one[0], default=(None, None))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from envkit.worker.evidence import symbols
 from envkit.worker.evidence.capture import printed
+from envkit.worker.messages.evidence import MklSilent
 from envkit.worker.readings import Unread, read
 
 ISA = re.compile(r"info,cpu,isa:(.*)")
@@ -92,7 +93,7 @@ def _made_for() -> str:
     libraries = [ctypes.CDLL(path) for path in symbols.libraries() if Path(path).name == "libtorch_cpu.so"]
     tell = next((getattr(one, name) for one in libraries for name in TELLS_VERSION if hasattr(one, name)), None)
     if tell is None:
-        raise Unread("this PyTorch does not let MKL be asked which code it takes")
+        raise Unread(MklSilent())
     version = _MklVersion()
     tell(ctypes.byref(version))
     return str(version.processor.decode())

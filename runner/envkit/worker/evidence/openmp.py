@@ -18,6 +18,7 @@ from typing import Any
 from envkit.worker import initial_environment
 from envkit.worker.evidence.capture import printed, run_child
 from envkit.worker.evidence.symbols import function, mapped_files, origin
+from envkit.worker.messages.evidence import VariablesChanged
 from envkit.worker.performance_variables import PRELOAD, preloaded
 from envkit.worker.readings import NOT_VERIFIED, Unread
 
@@ -27,7 +28,16 @@ INTEL = b"Intel(R) OMP"
 PROC_BIND = {0: "false", 1: "true", 2: "primary", 3: "close", 4: "spread", 5: "intel"}
 # The CPUs that the process might run on before a runtime was loaded, which may bind the first thread.
 STARTED_ON = os.sched_getaffinity(0)
-DISPLAY = "import ctypes, os, sys; os.sched_setaffinity(0, map(int, sys.argv[2:])); ctypes.CDLL(sys.argv[1])"
+# Loads a library on some CPUs.
+DISPLAY = "\n".join(
+    (
+        "import ctypes",
+        "import os",
+        "import sys",
+        "os.sched_setaffinity(0, map(int, sys.argv[2:]))",
+        "ctypes.CDLL(sys.argv[1])",
+    )
+)
 # OMP_WAIT_POLICY=active, as libgomp (looks before a thread sleeps) and the kmp runtimes (milliseconds) take it.
 ALWAYS_LOOKS = 30_000_000_000
 ALWAYS_MS = 2_147_483
@@ -71,7 +81,7 @@ def probe() -> dict[str, Any]:
     try:
         result["settings"] = parse_display(_display(active))
     except Unread as error:
-        result[NOT_VERIFIED] = dict.fromkeys(("settings", "wait_policy"), str(error))
+        result[NOT_VERIFIED] = dict.fromkeys(("settings", "wait_policy"), error.message.to_json())
     # Asked for only of the runtime that runs: another one that is mapped would answer with a value nobody uses.
     if origin("kmp_get_blocktime") == active:
         result["blocktime_ms"] = milliseconds(function("kmp_get_blocktime")(), result["settings"].get("KMP_BLOCKTIME"))
@@ -136,7 +146,7 @@ def variables_read(library: str) -> dict[str, str]:
         return _with(started, {name: seen["now"] for name, seen in changed.items()})
     if known and was_mapped and all(seen["at_torch"] == started.get(name) for name, seen in changed.items()):
         return started
-    raise Unread(f"the program changed {', '.join(changed)}, and the OpenMP runtime does not tell which value it read")
+    raise Unread(VariablesChanged(tuple(changed)))
 
 
 def _is_preloaded(library: str, started: Mapping[str, str]) -> bool:

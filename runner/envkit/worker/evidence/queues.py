@@ -28,6 +28,15 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from envkit.messages import from_json
+from envkit.worker.messages.evidence import (
+    DriverHidesQueues,
+    NoContext,
+    NoDriverVersion,
+    QueuesNotTold,
+    QueuesUnclear,
+    StreamsKeptApart,
+)
 from envkit.worker.readings import NOT_VERIFIED, Unread
 
 DRIVER = "libcuda.so.1"
@@ -61,16 +70,20 @@ def told(library: Any = None) -> int:
     library = library or ctypes.CDLL(DRIVER)
     version, context, resource = ctypes.c_int(), ctypes.c_void_p(), Resource()
     if library.cuDriverGetVersion(ctypes.byref(version)) != 0:
-        raise Unread("the driver does not tell its version")
+        raise Unread(NoDriverVersion())
     if version.value < TELLS_SINCE:
-        cuda = f"{version.value // 1000}.{version.value % 1000 // 10}"
-        raise Unread(f"the driver is for CUDA {cuda}, and tells its queues since 13.1")
+        raise Unread(DriverHidesQueues(_cuda(version.value), _cuda(TELLS_SINCE)))
     if library.cuCtxGetCurrent(ctypes.byref(context)) != 0 or not context.value:
-        raise Unread("this thread has no context on the GPU")
+        raise Unread(NoContext())
     status = library.cuCtxGetDevResource(context, ctypes.byref(resource), ctypes.c_int(WORKQUEUES))
     if status != 0 or resource.concurrency_limit == 0:
-        raise Unread(f"the driver does not tell its queues (cuCtxGetDevResource gave {status})")
+        raise Unread(QueuesNotTold(status))
     return int(resource.concurrency_limit)
+
+
+def _cuda(version: int) -> str:
+    """Return a version as ``13.1``, from the number that cuDriverGetVersion has for it."""
+    return f"{version // 1000}.{version % 1000 // 10}"
 
 
 def kernel_times(torch: Any) -> dict[str, float]:
@@ -109,14 +122,13 @@ def one(found: Mapping[str, Any]) -> bool:
     if "work_queues" in found:
         return bool(found["work_queues"] == 1)
     if "kernel_times" not in found:
-        raise Unread(found[NOT_VERIFIED]["kernel_times"])
+        raise Unread(from_json(found[NOT_VERIFIED]["kernel_times"]))
     depth, breadth = found["kernel_times"]["depth_first"], found["kernel_times"]["breadth_first"]
-    pairs = f"two kernels in each of {STREAMS} streams"
     if breadth > 2 + MARGIN:
-        raise Unread(f"{pairs} took the time of {breadth:g} kernels, not of 2: more than queues keeps streams apart")
+        raise Unread(StreamsKeptApart(STREAMS, breadth))
     if abs(depth - (STREAMS + 1)) <= MARGIN:
         return True
     several = STREAMS // 2 + 1
     if depth <= several + MARGIN:
         return False
-    raise Unread(f"{pairs} took the time of {depth:g} kernels: one queue takes {STREAMS + 1}, others {several} at most")
+    raise Unread(QueuesUnclear(STREAMS, depth, STREAMS + 1, several))

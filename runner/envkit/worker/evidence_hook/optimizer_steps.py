@@ -40,7 +40,7 @@ LEAST = 4  # steps that count, where the program is watched for some seconds
 LEAST_BY_PACE, LONGEST_S = 5, 60.0
 # So much longer are other ranks than the first watched: what they do afterwards would hold up that one's steps.
 LATER_S = 10.0
-TOO_OLD = "has a torch that can't say when an optimizer steps; 2.1 can"
+TOO_OLD = {"code": "worker.torch-too-old"}  # a message as JSON: to import its class would import the kit
 USAGE = {
     "user_s": "ru_utime",
     "system_s": "ru_stime",

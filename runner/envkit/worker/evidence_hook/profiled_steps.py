@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 PROFILED, PROFILED_S = 3, 5.0  # so many steps under the profiler, or fewer where these take longer (seconds)
-ENDED_FIRST = "the program ended before"
+ENDED_FIRST = "ended-first"
 
 
 class Profile:

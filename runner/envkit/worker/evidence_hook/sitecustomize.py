@@ -114,10 +114,17 @@ def _testify(folder: str, cpus: "set[int]", block: "bytes | None", at_torch: "_A
         unfinished.replace(Path(folder, f"{os.getpid()}.json"))
     except Exception as error:  # a program must not end worse for being watched
         if Path(folder).is_dir():
-            print(f"envkit: no evidence: {type(error).__name__}: {error}", file=sys.stderr)
+            print(_no_evidence(error), file=sys.stderr)
     finally:
         _take_out_kit()
         sys.modules.update(own)
+
+
+def _no_evidence(error: Exception) -> str:
+    from runpy import run_path  # the program may have changed sys.path, or have a module of the same name
+
+    words = run_path(f"{_HERE}/hook_messages.py")
+    return str(words["NO_EVIDENCE"].format(error=type(error).__name__, reason=error))
 
 
 def _import_kit(folder: "Path") -> None:

@@ -13,12 +13,10 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
+from envkit.worker.messages.captions import PHASE_NAMES
 from envkit.worker.modes import Network
 
-INPUT, COPY, FORWARD, LOSS, BACKWARD, OPTIMIZER = (
-    "wait for input", "copy to device", "forward", "loss", "backward", "optimizer step",
-)  # fmt: skip
-PHASES = (INPUT, COPY, FORWARD, LOSS, BACKWARD, OPTIMIZER)
+INPUT, COPY, FORWARD, LOSS, BACKWARD, OPTIMIZER = PHASES = PHASE_NAMES
 
 
 class Listener(Protocol):

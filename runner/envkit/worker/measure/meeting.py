@@ -14,7 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from envkit.worker.errors import WorkerError
 from envkit.worker.measure.turn import PATIENCE_S
+from envkit.worker.messages import OthersMissing
 
 # In the folder: what opens for all at once; and a file for each of them that is ready, is done, or has left a document.
 DOOR, READY, DONE, DOCUMENT = "door", "ready", "done", "document"
@@ -28,7 +30,7 @@ class Meeting:
         self._own_steps: int | None = None
 
     def begin(self) -> None:
-        """Wait until all are here. Raises TimeoutError where others don't come."""
+        """Wait until all are here. Raises WorkerError if others don't come."""
         door = self._folder / DOOR
         with contextlib.suppress(FileExistsError):
             os.mkfifo(door)
@@ -40,7 +42,7 @@ class Meeting:
             poll = select.poll()
             poll.register(waiting, 0)  # what is always told is that a writer has left
             if not poll.poll(PATIENCE_S * 1000):
-                raise TimeoutError(f"others that were to train at the same time did not come within {PATIENCE_S:g} s")
+                raise WorkerError(OthersMissing(PATIENCE_S))
         finally:
             os.close(waiting)
 

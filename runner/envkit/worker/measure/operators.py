@@ -12,11 +12,9 @@ from envkit.worker import accelerator, compiler
 from envkit.worker.evidence import collect
 from envkit.worker.measure.entry_points import FORWARD, listening
 from envkit.worker.measure.train import counters, increase, step_seconds, timed
+from envkit.worker.messages.captions import FORWARD_PASS
 from envkit.worker.modes import CUDA, Options
 from envkit.worker.workloads import get
-
-# How the forward pass is called among the profiler's events.
-FORWARD_PASS = "envkit: forward pass"
 
 
 def operators(

@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from envkit.worker.errors import WorkerError
+from envkit.worker.messages import NoTargetNumber, NotATarget, TargetOutOfRange
+
 # The mean training loss of an epoch, the one metric of which less is better.
 LOSS = "loss"
-FORM = "write for example accuracy=0.85 or loss=0.4"
 
 
-class TargetError(ValueError):
-    """Why a text is no target, as what follows the text in a sentence."""
+class TargetError(WorkerError):
+    """A text is no target. The message is a clause whose subject is the text."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,11 @@ def parse(text: str) -> QualityTarget:
     metric, equals, given = text.partition("=")
     metric, given = metric.strip(), given.strip()
     if not metric or not equals:
-        raise TargetError(f"is no METRIC=NUMBER; {FORM}")
+        raise TargetError(NotATarget())
     try:
         value = float(given.removesuffix("%")) / (100 if given.endswith("%") else 1)
     except ValueError:
-        raise TargetError(f"has no number behind the '='; {FORM}") from None
+        raise TargetError(NoTargetNumber()) from None
     if not math.isfinite(value) or value <= 0:
-        raise TargetError(f"is out of range: {metric} must be a number above 0; {FORM}")
+        raise TargetError(TargetOutOfRange(metric))
     return QualityTarget(metric, value)

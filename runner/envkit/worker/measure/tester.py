@@ -18,8 +18,8 @@ from collections.abc import Callable
 from typing import Any, BinaryIO, NoReturn
 
 from envkit.worker.child import die_with
-
-ENDED = "the process that tests between epochs has ended; it takes as much memory as the training"
+from envkit.worker.errors import WorkerError
+from envkit.worker.messages import LostTester
 
 
 class Tester:
@@ -50,7 +50,7 @@ class Tester:
         try:
             self._send(training)
         except BrokenPipeError:
-            raise RuntimeError(ENDED) from None
+            raise WorkerError(LostTester()) from None
         found: dict[str, Any] | None = self._answer()
         os.kill(self._pid, signal.SIGSTOP)
         return found
@@ -72,7 +72,7 @@ class Tester:
     def _answer(self) -> Any:
         line = self._answers.readline()
         if not line:
-            raise RuntimeError(ENDED)
+            raise WorkerError(LostTester())
         return json.loads(line)
 
 

@@ -25,6 +25,20 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from envkit.messages import Message
+from envkit.worker.messages.readings import (
+    ElapsedTime,
+    FallsAsRates,
+    FitsUnits,
+    ImpossibleTimes,
+    NamesARate,
+    PerhapsRates,
+    PerhapsSeveralRanks,
+    PerhapsTimes,
+    RatesReadAsTimes,
+    RemainingTime,
+    TimesReadAsRates,
+)
 from envkit.worker.user_command.metric import Metric, NotMeasured
 from envkit.worker.user_command.readings import Reading, Readings
 from envkit.worker.user_command.units import PER_MINUTE, PER_SECOND, RATES, SECONDS
@@ -76,18 +90,13 @@ def _cover(
     elapsed = found[-1].at_s - begun_s
     at_most = elapsed * max(1, processes) * sum(1 / number for number in range(1, count + 1))
     is_declared = all(reading.unit is not None and reading.unit.item is not None for reading in found)
-    numbers = f"the {count} readings of the metric '{metric.text}'" if count > 1 else f"the metric '{metric.text}'"
     if not is_declared:
         if clock := _clock(found):
-            raise NotMeasured(f"read {clock} in the place of a step's time: {numbers} change as the clock does; {_OWN}")
+            raise NotMeasured(clock(count, metric.text))
         if total > at_most:
-            mend = _mend(metric, found, total / max(elapsed, 1e-9))
-            raise NotMeasured(
-                f"read impossible step times: {numbers} sum{'' if count > 1 else 's'} to {_said(total)} as "
-                f"{metric.unit}, and the command printed them within {_said(elapsed)}; {mend}"
-            )
+            raise _impossible(metric, found, count, total, elapsed)
         _require_room(metric, found, readings.left_out, processes)
-        _require_direction(metric, found, numbers)
+        _require_direction(metric, found)
     whole = {"sum_s": round(total, 6), "elapsed_s": round(elapsed, 6)}
     if total > at_most:
         return {**whole, "fits": ""}
@@ -101,11 +110,11 @@ def _cover(
     return {**whole, "fits": times[0] if times else ""}
 
 
-_OWN = "match the time of a single step"
-
-
-def _said(seconds: float) -> str:
-    return f"{seconds:,.0f} s" if seconds >= 100 else f"{seconds:.3g} s"
+def _impossible(metric: Metric, readings: Sequence[Reading], count: int, total: float, elapsed: float) -> NotMeasured:
+    """Return the error for ``count`` times that sum to a ``total`` far above the ``elapsed`` time (both in seconds)."""
+    rounded = (float(f"{seconds:.3g}") for seconds in (total, elapsed))
+    fix = _mend(metric, readings, total / max(elapsed, 1e-9))
+    return NotMeasured(ImpossibleTimes(count, metric.text, next(rounded), metric.unit, next(rounded), fix))
 
 
 def _intervals(readings: Sequence[Reading]) -> list[float]:
@@ -150,7 +159,7 @@ def _ranks(values: Sequence[float]) -> list[float]:
     return [statistics.fmean(places[value]) for value in values]
 
 
-def _require_direction(metric: Metric, readings: Sequence[Reading], numbers: str) -> None:
+def _require_direction(metric: Metric, readings: Sequence[Reading]) -> None:
     """Raise NotMeasured if numbers that are read as times behave as rates, or the reverse."""
     intervals = _intervals(readings)
     direction = _direction(readings)
@@ -161,15 +170,11 @@ def _require_direction(metric: Metric, readings: Sequence[Reading], numbers: str
     logs = [(math.log(one.raw), math.log(gap)) for one, gap in zip(readings[1:], intervals, strict=True)]
     as_rate, as_time = _spread([x + gap for x, gap in logs]), _spread([x - gap for x, gap in logs])
     if direction < 0 and 2 * as_rate < as_time:
-        raise NotMeasured(
-            f"read rates as step times: {numbers} fall where the time between the lines grows; give --unit per-second"
-        )
+        raise NotMeasured(RatesReadAsTimes(len(readings), metric.text))
     fits = next((unit for unit in _explaining(readings, metric.unit) if unit not in RATES), None)
     # the rate of larger batches grows with their time too
     if direction > 0 and 2 * as_time < as_rate and metric.looks_like != PER_SECOND and fits is not None:
-        raise NotMeasured(
-            f"read step times as rates: {numbers} grow with the time between the lines; give --unit {fits}"
-        )
+        raise NotMeasured(TimesReadAsRates(len(readings), metric.text, fits))
 
 
 def _require_room(metric: Metric, readings: Sequence[Reading], warmup: int, processes: int) -> None:
@@ -178,11 +183,7 @@ def _require_room(metric: Metric, readings: Sequence[Reading], warmup: int, proc
     total, between = sum(reading.seconds for reading in late[1:]), _span(late)
     if len(late) < FEWEST_LATE or not between or total <= MOST_LATE * max(1, processes) * between or _average(readings):
         return
-    raise NotMeasured(
-        f"read impossible step times: the last {len(late) - 1} readings of the metric '{metric.text}' sum to "
-        f"{_said(total)} as {metric.unit}, and the command printed them within {_said(between)}; "
-        f"{_mend(metric, readings, total / between)}"
-    )
+    raise _impossible(metric, readings, len(late) - 1, total, between)
 
 
 def _average(readings: Sequence[Reading]) -> bool:
@@ -208,14 +209,15 @@ def _spread(values: Sequence[float]) -> float:
     return statistics.median(abs(value - middle) for value in values)
 
 
-def _clock(readings: Sequence[Reading]) -> str | None:
-    """Name the clock that the numbers are: the time since the start, or the time that is left. None for none."""
+def _clock(readings: Sequence[Reading]) -> type[ElapsedTime] | type[RemainingTime] | None:
+    """Return the message class of the clock that the numbers show, or None."""
     intervals = _intervals(readings)
     gains = [after.raw - before.raw for before, after in pairwise(readings)]
     quarter = len(gains) // 4
     if len(gains) < FEWEST or not _span(readings):
         return None
-    for sign, name in ((1, "the time since the start"), (-1, "the time that is left")):
+    clocks: tuple[tuple[int, type[ElapsedTime] | type[RemainingTime]], ...] = ((1, ElapsedTime), (-1, RemainingTime))
+    for sign, clock in clocks:
         if sum(sign * gain >= 0 for gain in gains) < ONE_WAY * len(gains):
             continue
         for unit in SECONDS:
@@ -225,7 +227,7 @@ def _clock(readings: Sequence[Reading]) -> str | None:
                 if (passed := sum(intervals[at : at + quarter])) > 0
             ]
             if unit not in RATES and all(1 - GAIN <= share <= 1 + GAIN for share in quarters):
-                return name
+                return clock
     return None
 
 
@@ -246,24 +248,20 @@ def _explaining(readings: Sequence[Reading], but: str) -> list[str]:
     return [unit for unit, total in sums.items() if LEAST_EXPLAINED * span <= total <= MOST_EXPLAINED * span]
 
 
-def _mend(metric: Metric, readings: Sequence[Reading], times_too_long: float) -> str:
-    """Say what the numbers may be, and what to give for it. Readings are ``times_too_long`` times the elapsed time."""
+def _mend(metric: Metric, readings: Sequence[Reading], times_too_long: float) -> Message:
+    """Return what the numbers may be, and what to give for it.
+
+    The readings are ``times_too_long`` times as long as the elapsed time.
+    """
     direction = _direction(readings)
     if metric.unit not in RATES and metric.looks_like == PER_SECOND:
-        return "the metric names a rate: give --unit per-second"
+        return NamesARate()
     if metric.unit not in RATES and direction <= -LIKELY:
-        return "they fall where the time between the lines grows, as rates do: give --unit per-second"
+        return FallsAsRates()
     fitting = _explaining(readings, metric.unit)
     if direction >= LIKELY:
         fitting = [unit for unit in fitting if unit not in RATES]
     if fitting:
-        return f"read as {' or '.join(fitting)} they fit the time between the lines: give --unit {fitting[0]}"
-    others = "--unit per-second if they are rates, --unit ms or us if they are in these"
-    if metric.unit in RATES:
-        others = "--unit s, ms or us if they are times"
-    if times_too_long > MOST_BY_RANKS:
-        return f"give {others}, or {_OWN}"
-    return (
-        f"give {others}, or {_OWN}; of several ranks match one's lines; raise --warmup-lines for averages with "
-        "a slow start in them"
-    )
+        return FitsUnits(tuple(fitting), fitting[0])
+    others = PerhapsTimes() if metric.unit in RATES else PerhapsRates()
+    return others if times_too_long > MOST_BY_RANKS else PerhapsSeveralRanks(others)

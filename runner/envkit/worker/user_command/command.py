@@ -26,10 +26,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from envkit.messages import Message
 from envkit.worker.child import Child, Stopped, end_by, signal_name
 from envkit.worker.complaints import COMPLAINT
+from envkit.worker.errors import WorkerError
 from envkit.worker.measure import processor
 from envkit.worker.measure.train import counters, increase
+from envkit.worker.messages.evidence import LeavesNoEvidence, SeenFromOutside, SomeUnobserved
+from envkit.worker.messages.user_command import (
+    CommandEnded,
+    CommandKilled,
+    CopyFailed,
+    CopyTooLarge,
+    LastLine,
+    NoExecFormat,
+    NoFolder,
+    NoInterpreter,
+    NoOutput,
+    NoProgram,
+    NotExecutable,
+    NotInPath,
+    NotStarted,
+)
 from envkit.worker.user_command import clock, files, other_process, working_copy
 from envkit.worker.user_command.lookout import Lookout
 from envkit.worker.user_command.losses import Losses, parse_losses
@@ -47,15 +65,10 @@ LONGEST_LINE = 2**16
 # Fewer and fewer looks from outside, as each keeps the program's memory map locked for a moment.
 FIRST_LOOK_S, LOOK_FACTOR = 0.01, 2.0
 COMPLAINTS = 20
-NOT_OBSERVED = "the command left no evidence of its own, so only preloads and variables were seen, from outside"
-NOT_ALL = "a process of the command left no evidence"
-TO_BE_OBSERVED = (
-    "let it end by itself, in a Python that has imported torch and whose PYTHONPATH the command only adds to"
-)
 
 
-class Failed(Exception):
-    """No sample: the text says why, as a clause that follows "the worker"."""
+class Failed(WorkerError):
+    """The command did not start, or did not end well."""
 
 
 @dataclass
@@ -116,7 +129,7 @@ def attempt(arguments: argparse.Namespace) -> dict[str, Any]:
             sample = command(arguments.argv, str(place.path), *how, asked)
             return {**sample, **({"writes": writes} if (writes := place.writes()) else {})}
     except (Failed, NotMeasured) as problem:
-        return {"problem": str(problem)}
+        return {"problem": problem.message.to_json()}
     except Stopped as stopped:
         sys.exit(end_by(stopped.number))
 
@@ -133,10 +146,11 @@ def _place(arguments: argparse.Namespace) -> Iterator[working_copy.Place]:
         try:
             place = held.enter_context(working_copy.fresh(folder, arguments.link))
         except working_copy.TooLarge as error:
-            names = ", ".join(error.names)
-            raise Failed(f"can't copy the folder: it is too large ({names}); give --link, or --in-place") from None
+            raise Failed(CopyTooLarge(tuple(error.names))) from None
+        except WorkerError as error:
+            raise Failed(CopyFailed(error.message)) from None
         except (OSError, shutil.Error) as error:
-            raise Failed(f"can't copy the folder: {error}; give --link PATH, or --in-place") from None
+            raise Failed(CopyFailed(str(error))) from None
         yield place
 
 
@@ -169,7 +183,7 @@ def command(
         # last, so that they are in the part of the output that is kept
         print(*watched.complaints, sep="\n", end="\n" if watched.complaints else "", file=sys.stderr)
         if status != 0:
-            raise Failed(f"{_ended(status)}; {_last(watched)}")
+            raise Failed(_ended(status, watched.last_line))
         # what a program takes to say what it ran with is no training
         testimony_s = main.get("seconds", main["evidence"]["seconds"])
         seconds = max(watched.ended_s - watched.begun_s - testimony_s, 1e-6)
@@ -331,7 +345,7 @@ def _cpu_s() -> float:
     return sum(one.ru_utime + one.ru_stime for one in spent)
 
 
-def _evidence(folder: Path, watched: _Watched, lost: str | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _evidence(folder: Path, watched: _Watched, lost: Message | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The document of the main process, and those of all others, as ``evidence_hook`` leaves them.
 
     The main process is the command itself, or else the first of its processes that trained. Where none left a document
@@ -341,32 +355,26 @@ def _evidence(folder: Path, watched: _Watched, lost: str | None) -> tuple[dict[s
     if documents:
         main, *others = sorted(documents, key=lambda one: (one["pid"] != watched.pid, one["pid"]))  # numbers go up
         if lost is not None:
-            main["evidence"]["not_observed"] = f"{NOT_ALL}: {lost}"
+            main["evidence"]["not_observed"] = SomeUnobserved(lost).to_json()
         return main, others
     seen = watched.seen.variables if watched.seen else other_process.seen(os.environ, (), otherwise="not seen")
     variables = dict(seen)
     malloc = {"allocator": variables.pop(other_process.ALLOCATOR, None)}
-    not_observed = f"{NOT_OBSERVED}: {lost or TO_BE_OBSERVED}"
+    not_observed = SeenFromOutside(lost or LeavesNoEvidence()).to_json()
     return {"evidence": {"variables": variables, "malloc": malloc, "not_observed": not_observed, "seconds": 0.0}}, []
 
 
-def _ended(status: int) -> str:
-    if status < 0:
-        return f"saw the command killed by signal {signal_name(-status)}"
-    return f"saw the command end with exit status {status}"
+def _ended(status: int, last_line: str) -> Message:
+    output: Message = LastLine(shown(last_line)) if last_line else NoOutput()
+    return CommandKilled(signal_name(-status), output) if status < 0 else CommandEnded(status, output)
 
 
-def _last(watched: _Watched) -> str:
-    return f"the last it printed is '{shown(watched.last_line)}'" if watched.last_line else "it printed nothing"
-
-
-def _not_started(program: str, folder: str, error: OSError) -> str:
+def _not_started(program: str, folder: str, error: OSError) -> Message:
     if not Path(folder).is_dir():
-        return f"found no folder {folder} to start the command in"
+        return NoFolder(folder)
     if isinstance(error, FileNotFoundError):
-        if "/" in program and Path(folder, program).exists():
-            return f"could not start '{program}': its first line names an interpreter that is not there"
-        where = f"from {folder}" if "/" in program else f"in PATH; is it ./{program}, or not installed"
-        return f"found no command '{program}' {where}"
-    fixes = {errno.EACCES: f"; chmod +x {program}", errno.ENOEXEC: "; its first line must be one like #!/bin/sh"}
-    return f"could not start the command '{program}': {error.strerror}{fixes.get(error.errno or 0, '')}"
+        if "/" not in program:
+            return NotInPath(program)
+        return NoInterpreter(program) if Path(folder, program).exists() else NoProgram(program, folder)
+    kinds = {errno.EACCES: NotExecutable, errno.ENOEXEC: NoExecFormat}
+    return kinds.get(error.errno or 0, NotStarted)(program, error.strerror or "")

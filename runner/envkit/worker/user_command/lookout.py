@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from envkit.worker.initial_environment import started_with
+from envkit.worker.messages.hook import WithoutHook
+from envkit.worker.messages.user_command import StepsHidden
 from envkit.worker.user_command import lost_hook, process_tree
 from envkit.worker.user_command.metric import NotMeasured
-from envkit.worker.user_command.optimizer_steps import Asked, cannot_time, require_first_step
+from envkit.worker.user_command.optimizer_steps import Asked, require_first_step
 
 # How often processes are looked at until an optimizer has stepped, in seconds.
 LOOK_S = 0.5
@@ -30,7 +32,7 @@ class Lookout:
         self._folder, self._command = folder, " ".join(argv)
         self._asked, self._begun_s = asked, time.perf_counter()
         self.is_waiting = asked is not None
-        self.reason: str | None = None
+        self.reason: WithoutHook | None = None
         self._next_s = 0.0
         self._lost: dict[int, tuple[float, process_tree.Look, bool]] = {}  # since when, and whether it runs a few words
 
@@ -50,7 +52,7 @@ class Lookout:
             is_busy = now - since_s >= LOST_S and spent_s >= LOST_CPU_S and not few_words
             if (is_busy or now - since_s >= LONG_S) and self._trains_most(first, now_look):
                 assert self.reason is not None, "a process was lost"
-                raise NotMeasured(cannot_time(self.reason))
+                raise NotMeasured(StepsHidden(self.reason))
         require_first_step(self._asked, self._folder, now - self._begun_s)
 
     def look(self) -> process_tree.Look:

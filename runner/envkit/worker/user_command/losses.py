@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from envkit.messages import Message
+from envkit.worker.messages.captions import LOSS
+from envkit.worker.messages.metrics import EmptyLossMetric, LossesUnlikeSteps, NoLossGroup, NoMatch, NothingPrinted
 from envkit.worker.user_command.metric import (
-    LOSS,
     Metric,
     MetricError,
     NotMeasured,
     cleaned,
     number,
     parse,
+    pattern,
     shown,
     unreadable,
 )
@@ -19,10 +22,10 @@ from envkit.worker.user_command.readings import Readings
 def parse_losses(text: str) -> Metric:
     """Raises MetricError for what is neither a regular expression with one group nor a path."""
     if not text:
-        raise MetricError("is empty; give a regular expression with a group around the loss, or a path as $.loss")
+        raise MetricError(EmptyLossMetric())
     metric = parse(text, what=LOSS)
     if metric.is_clock:
-        raise MetricError(r"has no group that could be a loss; put one around it, as in loss (\S+)")
+        raise MetricError(NoLossGroup())
     return metric
 
 
@@ -47,7 +50,7 @@ class Losses:
             return
         value = number(found)
         if value is None:
-            raise unreadable(LOSS, found, self._last_line, "number")
+            raise unreadable(LOSS, found, self._last_line)
         self.values.append(value)
 
     def beside(self, times: Readings | None, warmup: int, steps: int) -> list[float]:
@@ -64,9 +67,7 @@ class Losses:
         if times is None or wanted == 1:
             return self.values
         if found != wanted:
-            of_nan = r"; a loss of nan is matched by (\S+), and not by ([0-9.]+)" if found < wanted else ""
-            said = f"saw {found} loss{'' if found == 1 else 'es'} and {wanted} step{'' if wanted == 1 else 's'}"
-            raise NotMeasured(f"{said}: both patterns must match the same steps{of_nan}")
+            raise NotMeasured(LossesUnlikeSteps(found, wanted, r"(\S+)" if found < wanted else None))
         return self.values[before:]
 
     def of_optimizer(self, warmup: int, steps: int) -> list[float]:
@@ -79,9 +80,6 @@ class Losses:
             raise NotMeasured(self._none())
         return self.values[warmup:] if len(self.values) == warmup + steps else self.values
 
-    def _none(self) -> str:
-        metric = f"the loss metric '{self.metric.text}'"
-        if not self._lines:
-            return f"found no loss: the command printed nothing for {metric} to match; let it print its losses"
-        last = f"that the command printed, the last being '{shown(self._last_line)}'"
-        return f"found no loss: {metric} matches none of the {self._lines} lines {last}; try it on a line like that"
+    def _none(self) -> Message:
+        about = ("loss", pattern(LOSS), self.metric.text)
+        return NoMatch(*about, self._lines, shown(self._last_line)) if self._lines else NothingPrinted(*about)

@@ -11,9 +11,23 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from envkit.messages import Message
+from envkit.worker.messages.hook import (
+    BundledPython,
+    CauseUnknown,
+    EnvironmentEmptied,
+    HookNotMounted,
+    OtherSitecustomize,
+    PathReplaced,
+    PythonOption,
+    PythonTwo,
+    VariableRemoved,
+    WithoutHook,
+)
+
 BINDINGS = "libtorch_python."  # which the programs of C++ that use torch do not map
 HOOK_FOLDER = "/worker/evidence_hook"  # the end of the hook's folder, in a container as outside
-OF_ITS_OWN = "(env -i, sudo or a container of its own)"
+KEEPS_HOOK_OUT = "IES"  # Python's options that ignore PYTHONPATH, or load no sitecustomize
 WITH_VALUE = ("-W", "-X")
 LONGEST_SHOWN = 100
 
@@ -24,17 +38,16 @@ def is_lost(pid: int, mapped: Sequence[str] | frozenset[str], folder: Path) -> b
     return uses_torch and not any(Path(folder, f"{number}.started").exists() for number in _numbers(pid))
 
 
-def why(pid: int, argv: Sequence[str], given: Mapping[str, str], starter: str) -> str:
-    """Return a sentence: why the process has no hook, and what mends that. It may just have ended.
+def why(pid: int, argv: Sequence[str], given: Mapping[str, str], starter: str) -> WithoutHook:
+    """Return why the process has no hook, and what mends that. It may just have ended.
 
     ``given`` are the variables that it was started with, and ``starter`` is the command line of what started it.
     """
-    reason, mend = _reason(pid, argv, given, _shown(starter))
-    return f"process {pid} ('{_shown(' '.join(argv))}') runs without envkit's hook: {reason}; {mend}"
+    return WithoutHook(pid, _shown(" ".join(argv)), _reason(pid, argv, given, _shown(starter)))
 
 
-def _reason(pid: int, argv: Sequence[str], given: Mapping[str, str], starter: str) -> tuple[str, str]:
-    """Return the reason and its mend: the interpreter, its variables or, where these are right, the files."""
+def _reason(pid: int, argv: Sequence[str], given: Mapping[str, str], starter: str) -> Message:
+    """Return the reason: the interpreter, its variables or, if these are right, the files."""
     path = given.get("PYTHONPATH")
     entries = path.split(os.pathsep) if path else []
     hook = next((entry for entry in entries if entry.rstrip("/").endswith(HOOK_FOLDER)), None)
@@ -43,45 +56,31 @@ def _reason(pid: int, argv: Sequence[str], given: Mapping[str, str], starter: st
         found = _variables(path, hook, "ENVKIT_EVIDENCE" in given, starter)
     if found is None and hook is not None:
         found = _files(pid, hook, entries[: entries.index(hook)], starter)
-    unknown = "the reason is not known", f"see whether '{starter}' starts it with another sitecustomize"
-    return found or unknown
+    return found or CauseUnknown(starter)
 
 
-def _interpreter(program: str, argv: Sequence[str]) -> tuple[str, str] | None:
+def _interpreter(program: str, argv: Sequence[str]) -> Message | None:
     if not program.startswith(("python", "pypy")):
-        return f"'{program}' brings a Python of its own, as PyInstaller makes it", "run the script with python itself"
+        return BundledPython(program)
     if program.startswith("python2"):
-        return "it is Python 2", "run it with Python 3"
-    for letter, effect in (("I", "ignores PYTHONPATH"), ("E", "ignores PYTHONPATH"), ("S", "loads no sitecustomize")):
-        if letter in _letters(argv):
-            return f"with -{letter} Python {effect}", f"start it without -{letter}"
-    return None
+        return PythonTwo()
+    letters = _letters(argv)
+    return next((PythonOption(letter) for letter in KEEPS_HOOK_OUT if letter in letters), None)
 
 
-def _variables(path: str | None, hook: str | None, has_evidence: bool, starter: str) -> tuple[str, str]:
+def _variables(path: str | None, hook: str | None, has_evidence: bool, starter: str) -> Message:
     if hook is not None:
-        return "ENVKIT_EVIDENCE was removed from its environment", f"let '{starter}' pass on ENVKIT_*"
+        return VariableRemoved("ENVKIT_EVIDENCE", starter)
     if not has_evidence:
-        return f"its environment was emptied {OF_ITS_OWN}", f"let '{starter}' pass on PYTHONPATH and ENVKIT_*"
-    if not path:
-        return "PYTHONPATH was removed from its environment", f"let '{starter}' leave PYTHONPATH as it is"
-    return (
-        f"PYTHONPATH={path} replaces the hook's folder",
-        f"write PYTHONPATH={path}:$PYTHONPATH where '{starter}' sets it",
-    )
+        return EnvironmentEmptied(starter)
+    return PathReplaced(path, starter) if path else VariableRemoved("PYTHONPATH", starter)
 
 
-def _files(pid: int, hook: str, before: Sequence[str], starter: str) -> tuple[str, str] | None:
+def _files(pid: int, hook: str, before: Sequence[str], starter: str) -> Message | None:
     if _is_running(pid) and not Path(f"/proc/{pid}/root{hook}/sitecustomize.py").exists():
-        return f"it can't see {hook}, as in a container of its own", f"let '{starter}' mount that folder"
+        return HookNotMounted(hook, starter)
     other = _other_sitecustomize(pid, before)
-    if other is not None:
-        added = f"PYTHONPATH=$PYTHONPATH:{Path(other).parent}"
-        return (
-            f"{other} comes before the hook",
-            f"write {added} where '{starter}' sets it; the hook then runs that file",
-        )
-    return None
+    return None if other is None else OtherSitecustomize(other, str(Path(other).parent), starter)
 
 
 def _numbers(pid: int) -> list[str]:

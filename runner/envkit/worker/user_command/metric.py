@@ -12,11 +12,23 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
+from envkit.worker.errors import WorkerError
+from envkit.worker.messages.captions import STEP_TIME
+from envkit.worker.messages.metrics import (
+    DecimalComma,
+    ManyGroups,
+    MatchesEverything,
+    NotANumber,
+    NotAPath,
+    NotARegex,
+    NumberCut,
+    NumberWithUnit,
+    PathWithoutKey,
+    UnmatchedLines,
+)
 from envkit.worker.user_command import units
 from envkit.worker.user_command.units import AUTO, PER_SECOND, Unit
 
-# What the numbers are that a metric finds.
-STEP_TIME, LOSS = "a step's time", "a loss"
 # A part of a path: a key, or the number of an item.
 PART = re.compile(r"""\.([\w-]+)|\[(\d+)\]|\['([^']+)'\]|\["([^"]+)"\]""")
 # What terminals take as a command, for colours and for moving in a progress bar (ECMA-48, section 5.4).
@@ -36,15 +48,14 @@ NO_TIME = re.compile(r"(?<![\w.])-(?=\.?\d)|[-+]?\b(?:nan|inf(?:inity)?|none|nul
 # 0,401: no thousands begin with 0. And what of such a number goes on after a metric's group, or went before it.
 DECIMAL_COMMA = re.compile(r"0,\d+|\d+,(?!\d{3}(?!\d))\d+")
 COMMA_AFTER, COMMA_BEFORE = re.compile(r",\d+(?![\d.,])"), re.compile(r"(?<![\d.,])\d+,$")
-COLUMN = "or, where it ends a column of a table, let the metric match the comma beside the number too"
 
 
-class MetricError(ValueError):
-    """A metric that is none; the text says what is wrong with it, and where."""
+class MetricError(WorkerError):
+    """A text is no metric. The message is a clause whose subject is the text."""
 
 
-class NotMeasured(ValueError):
-    """Lines that make no step times; the text says why, and what to do, as a clause that follows "the worker"."""
+class NotMeasured(WorkerError):
+    """The command's lines, or its steps, give no step times."""
 
 
 @dataclass(frozen=True)
@@ -122,13 +133,9 @@ class Metric:
         if self.expression is not None:
             match = self.expression.search(line)
             if match and not self.is_clock and match[1] and (whole := _with_comma(match)):
-                raise NotMeasured(f"{_decimal_comma(self.what, whole, line)}; {COLUMN}")
+                raise NotMeasured(DecimalComma(self.what, shown(whole), shown(line.lstrip()), pattern(self.what)))
             if match and not self.is_clock and match[1] and _is_cut(match):
-                raise NotMeasured(
-                    f"can't read {self.what}: '{self.text}' cuts the number in '{shown(line.lstrip())}' at "
-                    rf"'{match[1]}'; let it match all of that, as (\S+) does, or the sign beside the number too, as "
-                    r"(\d+), does"
-                )
+                raise NotMeasured(NumberCut(self.what, self.text, shown(line.lstrip()), match[1]))
             return match and match.group(self.expression.groups)
         if not line.lstrip().startswith("{"):
             return None
@@ -154,13 +161,11 @@ def parse(text: str, unit: str = "s", what: str = STEP_TIME) -> Metric:
     try:
         expression = re.compile(text)
     except re.error as error:
-        at = f" at position {error.pos + 1}" if error.pos is not None else ""
-        raise MetricError(f"is no regular expression: {error.msg}{at}") from None
+        raise MetricError(NotARegex(error.msg, error.pos + 1 if error.pos is not None else None)) from None
     if expression.groups > 1:
-        raise MetricError(f"has {expression.groups} groups, and one can be {what}; write the others (?:…)")
+        raise MetricError(ManyGroups(expression.groups, what))
     if expression.search("") is not None:
-        more = "what ends a step" if what == STEP_TIME else f"the lines that have {what}"
-        raise MetricError(f"matches an empty line, and so every line; say more of {more}")
+        raise MetricError(MatchesEverything())
     if what != STEP_TIME or not expression.groups:
         return Metric(text, expression, (), unit, what)
     return Metric(text, expression, (), unit, what, *_variant(text, unit))
@@ -199,23 +204,17 @@ def _path(text: str) -> tuple[str | int, ...]:
     while at < len(text):
         match = PART.match(text, at)
         if match is None:
-            raise MetricError(
-                f"is no path at position {at + 1} ('{text[at:]}'); write it like $.train.step_time, $.times[0] "
-                "or $['a/b']"
-            )
+            raise MetricError(NotAPath(at + 1, text[at:]))
         parts.append(int(match[2]) if match[2] is not None else next(filter(None, (match[1], match[3], match[4]))))
         at = match.end()
     if not parts:
-        raise MetricError("names no key; write it like $.train.step_time")
+        raise MetricError(PathWithoutKey())
     return tuple(parts)
 
 
-def said_of(unmatched_lines: tuple[int, str] | None) -> str:
-    """``2 lines like 'time nan' that it does not match``; nothing where there are none."""
-    if unmatched_lines is None:
-        return ""
-    count, line = unmatched_lines
-    return f"{count} line{'' if count == 1 else 's'} like '{shown(line)}' that it does not match"
+def unmatched(lines: tuple[int, str] | None) -> UnmatchedLines | None:
+    """Return a message on unmatched lines: how many, and the first. None if there are none."""
+    return None if lines is None else UnmatchedLines(lines[0], shown(lines[1]))
 
 
 def _with_comma(match: re.Match[str]) -> str | None:
@@ -231,13 +230,6 @@ def _with_comma(match: re.Match[str]) -> str | None:
     if match.start(1) == match.start() and (begin := COMMA_BEFORE.search(before)) and after[:1] not in (",", "."):
         return begin[0] + found
     return None
-
-
-def _decimal_comma(what: str, found: str, line: str) -> str:
-    return (
-        f"can't read {what}: '{shown(found)}' in '{shown(line.lstrip())}' has a decimal comma; let the command print "
-        "a decimal point, as with LC_ALL=C"
-    )
 
 
 def _is_cut(match: re.Match[str]) -> bool:
@@ -267,20 +259,19 @@ def number(found: Any) -> float | None:
         return None
 
 
-def unreadable(what: str, found: Any, line: str, wanted: str) -> NotMeasured:
-    """That ``found`` in a line is not the number that is ``wanted``."""
+def unreadable(what: str, found: Any, line: str, limit: float | None = None) -> NotMeasured:
+    """Return the error for ``found`` in a line, which is no number, or none above ``limit``."""
     if isinstance(found, str) and DECIMAL_COMMA.fullmatch(found):
-        return NotMeasured(_decimal_comma(what, found, line))
+        return NotMeasured(DecimalComma(what, shown(found), shown(line)))
     if what == STEP_TIME and isinstance(found, str) and units.WITH_UNIT.fullmatch(found.strip()):
-        return NotMeasured(
-            f"can't read {what}: '{shown(found)}' in '{shown(line)}' has a unit; leave it out of the group, or give "
-            "--unit auto"
-        )
+        return NotMeasured(NumberWithUnit(what, shown(found), shown(line)))
     given = json.dumps(found) if not isinstance(found, str) else repr(found)
-    metric = "metric" if what == STEP_TIME else "loss metric"
-    return NotMeasured(
-        f"can't read {what}: {shown(given)} in '{shown(line)}' is no {wanted}; let the {metric} match nothing else"
-    )
+    return NotMeasured(NotANumber(what, shown(given), shown(line), pattern(what), limit))
+
+
+def pattern(what: str) -> str:
+    """Return the name of the metric that reads step times, or losses."""
+    return "metric" if what == STEP_TIME else "loss metric"
 
 
 def shown(text: str) -> str:

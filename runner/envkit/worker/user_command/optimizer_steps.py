@@ -14,6 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from envkit.messages import Message, from_json
+from envkit.worker.messages.user_command import (
+    FewerStepsThanAsked,
+    FewStepsBeforeEnd,
+    FewStepsWatched,
+    NoSteps,
+    NoStepsBeforeEnd,
+    NoTorch,
+    NoTorchYet,
+    OtherMeans,
+    SlowStart,
+    StepsHidden,
+    TooShort,
+)
 from envkit.worker.user_command import process_tree
 from envkit.worker.user_command.metric import NotMeasured
 
@@ -24,9 +38,6 @@ POLL_S, GRACE_S = 0.25, 1.0
 LEAST = 4
 # How many must count where the machine's pace is to be seen.
 LEAST_BY_PACE = 5
-NO_STEP = "took no step of a torch optimizer"
-NO_TORCH = "is no Python program with torch, as far as can be seen"
-INSTEAD = "give --metric REGEX to read step times from its output, or --whole-command to time all of it"
 
 
 @dataclass(frozen=True)
@@ -71,16 +82,10 @@ def require_first_step(asked: Asked, folder: Path, seconds: float) -> None:
         return
     problem = next((one["problem"] for one in documents(folder) if "problem" in one), None)
     if problem is not None:
-        raise NotMeasured(f"{problem}; {INSTEAD}")
+        raise NotMeasured(OtherMeans(from_json(problem)))
     if asked.first_s and seconds >= asked.first_s:
-        found = NO_STEP if any(folder.glob("*.torch")) else "imported no torch"
-        slow = "--optimizer-steps N if its start takes longer"
-        raise NotMeasured(f"{found} within {asked.first_s:g} s; give {slow}, {INSTEAD.removeprefix('give ')}")
-
-
-def cannot_time(lost: str) -> str:
-    """That no step can be timed, as a clause that follows "the worker"; ``lost`` says why."""
-    return f"can't see the optimizer's steps: {lost}"
+        found = NoSteps() if any(folder.glob("*.torch")) else NoTorchYet()
+        raise NotMeasured(SlowStart(found, asked.first_s))
 
 
 class Watch:
@@ -127,7 +132,12 @@ def documents(folder: Path) -> list[dict[str, Any]]:
 
 
 def chosen(
-    asked: Asked, folder: Path, main: Mapping[str, Any], watch: Watch | None, seconds: float, lost: str | None = None
+    asked: Asked,
+    folder: Path,
+    main: Mapping[str, Any],
+    watch: Watch | None,
+    seconds: float,
+    lost: Message | None = None,
 ) -> dict[str, Any]:
     """The document of the process whose evidence is the ``main`` one or, where it has none, the first of the others.
 
@@ -136,28 +146,21 @@ def chosen(
     """
     found = documents(folder)
     if not found:
-        raise NotMeasured(_nothing(folder, watch, seconds, lost) + (f"; {INSTEAD}" if asked.steps else ""))
+        nothing = _nothing(folder, watch, seconds, lost)
+        raise NotMeasured(OtherMeans(nothing) if asked.steps else nothing)
     steps = next((one for one in found if one["pid"] == main.get("pid") and one["complete"]), found[0])
     if "problem" in steps:
-        raise NotMeasured(steps["problem"] + (f"; {INSTEAD}" if asked.steps else ""))
+        problem = from_json(steps["problem"])
+        raise NotMeasured(OtherMeans(problem) if asked.steps else problem)
     count = len(steps["step_s"])
     if asked.least_s:
         if count < LEAST_BY_PACE:
-            raise NotMeasured(
-                f"saw the command end after {asked.warmup + count} steps of its optimizer, and it takes "
-                f"{asked.warmup + LEAST_BY_PACE}; let it train for longer, or give --whole-command to time all of it"
-            )
+            raise NotMeasured(FewStepsBeforeEnd(asked.warmup + count, asked.warmup + LEAST_BY_PACE))
         return steps
     if asked.steps and count < asked.steps:
-        raise NotMeasured(
-            f"saw the command end before its optimizer took {asked.warmup + asked.steps} steps ({asked.warmup} to warm "
-            f"up, {asked.steps} that count); let it train for longer, or ask for fewer"
-        )
+        raise NotMeasured(FewerStepsThanAsked(asked.warmup + asked.steps, asked.warmup))
     if not asked.steps and count < LEAST:
-        plural = "" if count == 1 else "s"
-        raise NotMeasured(
-            f"ended after {seconds:.1f} s with {count} step{plural}: too short to be watched; let it train for longer"
-        )
+        raise NotMeasured(TooShort(seconds, count))
     return steps
 
 
@@ -167,14 +170,12 @@ def observed(steps: Mapping[str, Any], watch: Watch) -> dict[str, Any]:
     return {**rest, "helpers": watch.helpers(steps["pid"])}
 
 
-def _nothing(folder: Path, watch: Watch | None, seconds: float, lost: str | None) -> str:
-    """Why no process has left steps."""
+def _nothing(folder: Path, watch: Watch | None, seconds: float, lost: Message | None) -> Message:
+    """Return why no process has left steps."""
     if lost is not None and not any(folder.glob("*.stepped")):
-        return cannot_time(lost)
+        return StepsHidden(lost)
     if not any(any(folder.glob(name)) for name in ("*.torch", "*.json")):
-        return NO_TORCH
+        return NoTorch()
     if watch is None or not watch.is_over:
-        return f"{NO_STEP} before it ended"
-    if any(folder.glob("*.stepped")):
-        return f"took too few steps within {seconds:.0f} s: {LEAST} must count, after those to warm up"
-    return f"{NO_STEP} within {seconds:.0f} s"
+        return NoStepsBeforeEnd()
+    return FewStepsWatched(seconds, LEAST) if any(folder.glob("*.stepped")) else NoSteps(seconds)

@@ -11,17 +11,29 @@ from dataclasses import dataclass
 from sys import intern
 from typing import Any
 
+from envkit.worker.messages.captions import STEP_TIME
+from envkit.worker.messages.metrics import NoMatch, NothingPrinted, NoUnit
+from envkit.worker.messages.readings import (
+    FewReadings,
+    OneMatch,
+    OtherLengths,
+    OtherUnits,
+    OutputHeldBack,
+    SeveralItems,
+    StepsUnmatched,
+    WrongUnit,
+)
 from envkit.worker.user_command import units
 from envkit.worker.user_command.metric import (
     NO_TIME,
-    STEP_TIME,
     Found,
     Metric,
     NotMeasured,
     cleaned,
     number,
-    said_of,
+    pattern,
     shown,
+    unmatched,
     unreadable,
 )
 from envkit.worker.user_command.units import AUTO, RATES, SECONDS, Unit
@@ -111,15 +123,12 @@ class Readings:
         if raw == 0 and may_be_0:
             return 0.0
         if raw is None or not math.isfinite(raw) or raw <= 0:
-            raise unreadable(STEP_TIME, found.value, self.last_line, "number above 0")
+            raise unreadable(STEP_TIME, found.value, self.last_line, 0)
         if found.unit is not None:
             return found.unit.convert(raw)
         unit = "s" if found.is_variant else self.metric.unit  # of 1:05
         if unit == AUTO:
-            raise NotMeasured(
-                f"found no unit behind '{found.value}' in '{shown(self.last_line)}'; with --unit auto each number "
-                "needs one, as in 8.3 ms or 12.5 it/s; name the unit with --unit"
-            )
+            raise NotMeasured(NoUnit(str(found.value), shown(self.last_line)))
         return SECONDS[unit] / raw if unit in RATES else raw * SECONDS[unit]
 
     def _add_unmatched(self, lines: int, first: str) -> None:
@@ -163,12 +172,9 @@ class Readings:
         if lines <= MOST_UNREAD * (lines + len(self.every)):
             self._add_unmatched(lines, line)
             return
-        those = " and ".join(sorted({unit for _, unit in missed}))
-        raise NotMeasured(
-            f"read only a part of the steps: {lines} of {lines + len(self.every)} lines have {those} where the metric "
-            f"'{self.metric.text}' reads another unit, the first being '{shown(line)}'; which lines these are depends "
-            f"on their speed; match both units and read each number's own: {self._mend(known, missed)} --unit auto"
-        )
+        others = tuple(sorted({unit for _, unit in missed}))
+        counts = (lines, lines + len(self.every))
+        raise NotMeasured(OtherUnits(*counts, others, self.metric.text, shown(line), self._mend(known, missed)))
 
     def _mend(self, known: set[str], missed: dict[tuple[str, str], Any]) -> str:
         """Return a metric that reads lines with all of the units."""
@@ -177,28 +183,21 @@ class Readings:
         behind = "|".join(sorted(map(re.escape, {*known, *(unit for _, unit in missed if unit != "1:05")} - {""})))
         has_minutes = any(unit == "1:05" for _, unit in missed)
         digits, optional = ("[0-9.:]+", "?") if has_minutes else ("[0-9.]+", "")
-        return rf"--metric '{before}({digits}) ?(?:{behind}){optional}'"
+        return rf"{before}({digits}) ?(?:{behind}){optional}"
 
     def _require_its_unit(self) -> None:
         """Raise NotMeasured if all lines name another unit than was given, or if they count different items."""
         printed = [reading.unit for reading in self.every if reading.unit is not None and not reading.is_variant]
-        metric = f"the metric '{self.metric.text}'"
         if self.metric.unit != AUTO:
             if printed and not any(unit.means(self.metric.unit) for unit in printed):
-                texts = " and ".join(sorted({unit.text for unit in printed}))
+                texts = tuple(sorted({unit.text for unit in printed}))
                 choices = {unit.choice for unit in printed}
                 fix = choices.pop() if len(choices) == 1 else AUTO
-                raise NotMeasured(
-                    f"found {texts} behind the numbers of {metric}, which were to be read as {self.metric.unit}; give "
-                    f"--unit {fix}"
-                )
+                raise NotMeasured(WrongUnit(texts, self.metric.text, self.metric.unit, fix))
             return
         items = {reading.unit.item for reading in self.every if reading.unit is not None and reading.unit.item}
         if len({item.lower().removesuffix("s") for item in items}) > 1:
-            raise NotMeasured(
-                f"found numbers of different things with {metric}: per {', per '.join(sorted(items))}; match one "
-                "of them"
-            )
+            raise NotMeasured(SeveralItems(tuple(sorted(items)), self.metric.text))
 
     def _chosen(self) -> list[Reading]:
         """Return the readings that are steps. Raises NotMeasured if that can't be told."""
@@ -248,57 +247,42 @@ class Readings:
         raise self._quite_another(elsewhere)
 
     def _quite_another(self, lines: Sequence[Reading]) -> NotMeasured:
-        texts = " and ".join(sorted({one.unit.text for one in lines if one.unit is not None}))
-        return NotMeasured(
-            f"can't time the steps: {len(lines)} of {len(self.every)} lines have another unit ({texts}) than the "
-            f"metric '{self.metric.text}', and quite another length; match more of the line that is meant, or let it "
-            "print a time for each step and match that"
-        )
+        texts = tuple(sorted({one.unit.text for one in lines if one.unit is not None}))
+        return NotMeasured(OtherLengths(len(lines), len(self.every), texts, self.metric.text))
 
     def split(self, warmup: int) -> tuple[list[float], list[float]]:
-        """The first ``warmup`` readings, and those that count. Raises NotMeasured for too few, or a halting clock."""
-        metric = f"the metric '{self.metric.text}'"
+        """Return the first ``warmup`` readings, and those that count.
+
+        Raise NotMeasured if there are too few, or if the lines came at one moment.
+        """
+        metric = self.metric.text
         if not self.lines:
-            raise NotMeasured(
-                f"found no step: the command printed nothing for {metric} to match; let it print its steps"
-            )
+            raise NotMeasured(NothingPrinted("step", pattern(STEP_TIME), metric))
         seconds = self.seconds
         if not self.metric.is_clock:
             self._require_its_unit()
             self._require_all_units()
             self.steps = self._chosen()
             seconds = [reading.seconds for reading in self.steps]
-        if not seconds:
-            once = self._arrived is not None
-            matches = (
-                f"matches only one of the {self.lines} lines" if once else f"matches none of the {self.lines} lines"
-            )
-            last = f"that the command printed, the last being '{shown(self.last_line)}'"
-            fix = "match the line that comes with each step" if once else "try it on a line like that"
-            alike = f", and there are {told}" if (told := said_of(self.unmatched_lines)) else ""
-            raise NotMeasured(f"found no step: {metric} {matches} {last}{alike}; {fix}")
-        least = 2 if self.metric.is_clock else 1  # a number may be that of the whole training
-        if len(seconds) < warmup + least:
-            fix = f"train for longer{', or leave out fewer with --warmup-lines' if warmup else ''}"
-            found = f"{len(seconds)} reading{'' if len(seconds) == 1 else 's'} of {metric}"
-            counts = "2 that count" if self.metric.is_clock else "1 that counts"
-            why = f": the {warmup} that are left out, and {counts}" if warmup else ""
-            alike = f", besides {told}" if (told := said_of(self.unmatched_lines)) else ""
-            raise NotMeasured(f"found {found}{alike}, and it takes {warmup + least}{why}; {fix}")
-        unmatched = self.unmatched_lines[0] if self.unmatched_lines is not None else 0
-        if unmatched > MOST_OF_OTHERS * (unmatched + len(seconds)):
-            raise NotMeasured(
-                f"read only a part of the steps: {metric} has {len(seconds)} readings, and there are "
-                f"{said_of(self.unmatched_lines)}; if these are steps, let the command print their times; if not, "
-                "match more of the others"
-            )
+        self._require_enough(len(seconds), warmup)
         counted = seconds[warmup:]
         if sum(second <= 0 for second in counted) > MOST_AT_ONCE * len(counted):
-            raise NotMeasured(
-                f"can't time the steps: most lines that {metric} matches arrived at one moment, because the command "
-                "holds its output back; let it flush each line (stdbuf -oL), or print a time and match that"
-            )
+            raise NotMeasured(OutputHeldBack(metric))
         return seconds[:warmup], counted
+
+    def _require_enough(self, found: int, warmup: int) -> None:
+        """Raise NotMeasured if ``found`` readings are too few, or too few of the lines that may be steps'."""
+        metric, alike = self.metric.text, unmatched(self.unmatched_lines)
+        if not found:
+            last = shown(self.last_line)
+            if self._arrived is not None:
+                raise NotMeasured(OneMatch(metric, self.lines, last))
+            raise NotMeasured(NoMatch("step", pattern(STEP_TIME), metric, self.lines, last, alike))
+        least = 2 if self.metric.is_clock else 1  # a number may be that of the whole training
+        if found < warmup + least:
+            raise NotMeasured(FewReadings(found, metric, warmup + least, least, alike, warmup or None))
+        if alike is not None and alike.lines > MOST_OF_OTHERS * (alike.lines + found):
+            raise NotMeasured(StepsUnmatched(metric, found, alike))
 
 
 def _digit(found: Any, raw: float) -> float:

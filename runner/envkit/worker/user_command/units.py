@@ -17,23 +17,25 @@ RATES = (PER_SECOND, PER_MINUTE)
 # What --unit takes. With AUTO each number's unit is the text behind it.
 CHOICES = (*SECONDS, AUTO)
 WORDS = {
-    1e-9: "ns nsec nsecs nanosecond nanoseconds",
-    1e-6: "us µs μs usec usecs microsecond microseconds",
-    1e-3: "ms msec msecs millisecond milliseconds",
-    1.0: "s sec secs second seconds",
-    60.0: "min mins minute minutes",
-    3600.0: "hr hrs hour hours",
+    1e-9: ("ns", "nsec", "nsecs", "nanosecond", "nanoseconds"),
+    1e-6: ("us", "µs", "μs", "usec", "usecs", "microsecond", "microseconds"),
+    1e-3: ("ms", "msec", "msecs", "millisecond", "milliseconds"),
+    1.0: ("s", "sec", "secs", "second", "seconds"),
+    60.0: ("min", "mins", "minute", "minutes"),
+    3600.0: ("hr", "hrs", "hour", "hours"),
 }
-TIMES = {word: seconds for seconds, words in WORDS.items() for word in words.split()}
+TIMES = {word: seconds for seconds, words in WORDS.items() for word in words}
 # SI prefixes that rates have in front of the item (tqdm's ``format_sizeof``).
 PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 # Items of which ``k`` or ``M`` in front is a prefix: ``kit`` is a thousand iterations, ``kernels`` are kernels.
-_ITEMS = (
-    "b batch batches byte bytes ex example examples flop flops frame frames img imgs image images it its iter iters "
-    "iteration iterations item items op ops record records row rows sample samples seq seqs step steps tok toks token "
-    "tokens word words"
-)
-ITEMS = frozenset(_ITEMS.split())
+ITEMS = frozenset(
+    (
+        "b", "batch", "batches", "byte", "bytes", "ex", "example", "examples", "flop", "flops", "frame", "frames",
+        "img", "imgs", "image", "images", "it", "its", "iter", "iters", "iteration", "iterations", "item", "items",
+        "op", "ops", "record", "records", "row", "rows", "sample", "samples", "seq", "seqs", "step", "steps", "tok",
+        "toks", "token", "tokens", "word", "words",
+    )
+)  # fmt: skip
 _TIME = "|".join(sorted(TIMES, key=len, reverse=True))
 # Not longer, so that a long line without blanks takes no longer to look through.
 _ITEM = r"[A-Za-z]\w{0,30}"

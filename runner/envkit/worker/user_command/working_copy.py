@@ -14,12 +14,14 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from envkit.worker import scratch
+from envkit.worker.errors import WorkerError
+from envkit.worker.messages.user_command import NoRoom
 
 # A copy is made for each start, which takes time and room.
 MOST_BYTES, MOST_FILES = 2**30, 20_000
@@ -180,7 +182,7 @@ def in_place(folder: Path) -> Iterator[Place]:
 
 @contextlib.contextmanager
 def fresh(folder: Path, links: Sequence[str] = ()) -> Iterator[Place]:
-    """Make a copy of ``folder``, and remove it at the end. Raise TooLarge or OSError."""
+    """Make a copy of ``folder``, and remove it at the end. Raise TooLarge, WorkerError or OSError."""
     found = survey(folder, links)
     with scratch.folder("envkit-copy", _room(folder, found.size)) as made:
         path = made / (folder.name or "copy")
@@ -215,16 +217,9 @@ def _borrow(repository: Path, copy: Path) -> None:
 
 
 def _room(folder: Path, size: int) -> Path | None:
-    """Return where a copy fits: None for the temporary folder, else the folder itself. Raise OSError if it has none."""
+    """Return where a copy fits: None for the temporary folder, else the folder itself. Raise WorkerError if nowhere."""
     for place, path in ((None, Path(scratch.temporary())), (folder, folder)):
         about = os.statvfs(path)
         if about.f_bavail * about.f_frsize >= size + ROOM_BYTES and os.access(path, os.W_OK):
             return place
-    raise OSError(f"no room for a copy of {folder} there or in {scratch.temporary()}; set TMPDIR to a larger folder")
-
-
-def said(writes: Mapping[str, Any]) -> str:
-    """Return ``3 files (48.0 MiB), such as model.pt``."""
-    count, size = writes["files"], writes["bytes"]
-    mega = f"{size / 2**20:,.1f} MiB"
-    return f"{count} file{'' if count == 1 else 's'} ({mega}), such as {', '.join(writes['names'])}"
+    raise WorkerError(NoRoom(str(folder), scratch.temporary()))

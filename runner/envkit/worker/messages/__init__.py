@@ -1,0 +1,186 @@
+"""Messages of the worker, which prints them as JSON. A problem is a clause whose subject is the worker.
+
+To import this package is to import all of them, so that ``envkit.messages.from_json`` knows them.
+"""
+
+from __future__ import annotations
+
+from envkit.messages import Message
+from envkit.worker.messages import captions, evidence, gpus, hook, metrics, readings, user_command
+
+__all__ = ["captions", "evidence", "gpus", "hook", "metrics", "readings", "user_command"]
+
+
+class ProcessKilled(Message):
+    """A signal ended one of the worker's processes."""
+
+    code = "worker.process-killed"
+    template = "lost {process}, which was killed by signal {signal}"
+
+    process: str  # as "rank 1 on node2"
+    signal: str
+
+
+class ProcessEnded(Message):
+    """One of the worker's processes ended with a status other than 0."""
+
+    code = "worker.process-ended"
+    template = "lost {process}, which ended with exit status {status}"
+
+    process: str
+    status: int
+
+
+class NoRendezvous(Message):
+    """A worker on several nodes was started without the address of their meeting."""
+
+    code = "worker.no-rendezvous"
+    template = "was not told where nodes meet (--rendezvous HOST:PORT)"
+
+
+class TorchrunFailed(Message):
+    """torchrun itself failed, for example because nodes did not meet."""
+
+    code = "worker.torchrun-failed"
+    template = "could not be run by torchrun ({error}[: {reason}])"
+
+    error: str  # the class of an exception
+    reason: str | None = None
+
+
+class UnlikeRank(Message):
+    """A rank had other code, data or weights than rank 0."""
+
+    code = "worker.unlike-rank"
+    template = "had other {what} in {rank} than in rank 0 (by their digests)"
+
+    what: str
+    rank: str
+
+
+class OtherModes(Message):
+    """A rank trained in other modes, or by another backend, than rank 0."""
+
+    code = "worker.other-modes"
+    template = "trained in other modes in {rank} than in rank 0"
+
+    rank: str
+
+
+class FewMeasured(Message):
+    """Some of several processes measured nothing."""
+
+    code = "worker.few-measured"
+    template = "had {found} of {wanted} processes measure something (exit status {status})"
+
+    found: int
+    wanted: int
+    status: int
+
+
+class OthersMissing(Message):
+    """Instances that train at the same time did not all come."""
+
+    code = "worker.others-missing"
+    template = "waited {seconds:duration} for others that train at the same time; see their logs"
+
+    seconds: float
+
+
+class LostTester(Message):
+    """The process that tests between epochs has ended, most likely for want of memory."""
+
+    code = "worker.lost-tester"
+    template = "lost the process that tests between epochs; it takes as much memory as the training"
+
+
+class KernelTooLarge(Message):
+    """The reference kernel could be killed for the memory that it takes."""
+
+    code = "worker.kernel-too-large"
+    template = (
+        "can't time the reference kernel: it takes {needed:size}, more than half of the memory limit of {limit:size}"
+    )
+
+    needed: int  # bytes, as is the limit
+    limit: int
+
+
+class NotPublished(Message):
+    """A file of Fashion-MNIST has other content than was published. Digests are shortened."""
+
+    code = "worker.not-published"
+    template = "not the published file: SHA-256 of the content is {found}…, expected {expected}…"
+
+    found: str
+    expected: str
+
+
+class UnusableFile(Message):
+    """A file of a data set can't be trained on."""
+
+    code = "worker.unusable-file"
+    template = "can't train on {file}: {problem}"
+
+    file: str
+    problem: Message
+
+
+class NotAPng(Message):
+    """A picture has another format."""
+
+    code = "worker.not-a-png"
+    template = "read a picture that is no PNG"
+
+
+class OtherPng(Message):
+    """A PNG is of a kind that the worker does not decode. ``filter`` is that of a line, if this is the reason."""
+
+    code = "worker.other-png"
+    template = "read a PNG that is not 8-bit RGB without interlace, with the filters 0 to 2[; it has filter {filter}]"
+
+    filter: int | None = None
+
+
+class DamagedPng(Message):
+    """A PNG is damaged. ``position`` is where a chunk with another checksum begins, ``reason`` is zlib's."""
+
+    code = "worker.damaged-png"
+    template = "read a damaged PNG[: the checksum of its chunk at byte {position:d} differs][: {reason}]"
+
+    position: int | None = None
+    reason: str | None = None
+
+
+class NotATarget(Message):
+    """A quality target is not of the form METRIC=NUMBER."""
+
+    code = "worker.not-a-target"
+    template = "is no METRIC=NUMBER; write for example accuracy=0.85 or loss=0.4"
+
+
+class NoTargetNumber(Message):
+    """A quality target has no number."""
+
+    code = "worker.no-target-number"
+    template = "has no number behind the '='; write for example accuracy=0.85 or loss=0.4"
+
+
+class TargetOutOfRange(Message):
+    """A quality target's number is not above 0, or not finite."""
+
+    code = "worker.target-out-of-range"
+    template = "is out of range: {metric} must be a number above 0; write for example accuracy=0.85 or loss=0.4"
+
+    metric: str
+
+
+class RefusedText(Message):
+    """A user's text is no metric, or no quality target. ``place`` is the option or the key."""
+
+    code = "worker.refused-text"
+    template = "[{place} ]'{text}' {problem}"
+
+    text: str
+    problem: Message
+    place: str | None = None
