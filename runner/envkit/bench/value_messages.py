@@ -4,4 +4,3 @@ from __future__ import annotations
 
 # Stands for the value of a variable of the caller's.
 CALLERS = "the caller's value"
-# Stands for why the caller's CUDA_VISIBLE_DEVICES leaves no GPU, whose value would tell which it names.
