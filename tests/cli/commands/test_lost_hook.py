@@ -7,6 +7,8 @@ import subprocess
 import sys
 
 import pytest
+from envkit.messages import from_json
+from envkit.worker.messages.hook import PathReplaced
 
 from tests.cli.commands.conftest import words
 from tests.conftest import command_line
@@ -58,4 +60,4 @@ def test_exec(run, tmp_path):
     assert result.returncode == 0
     assert f"runs without envkit's hook: {REASON}" in result.stderr
     (seen,) = json.loads((tmp_path / "seen.json").read_text())["seen_from_outside"]
-    assert REASON in seen["lost"]
+    assert isinstance(from_json(seen["lost"]).reason, PathReplaced)
