@@ -36,6 +36,7 @@ from envkit.common.errors import INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted
 from envkit.engines.slurm import client
 from envkit.engines.slurm.client import NoAnswer, Refused
+from envkit.rendering import text_of
 from envkit.tuning.session import SPACE_FILE
 from envkit.tuning.shared_trials import FILE_NAME as JOURNAL
 from envkit.tuning.shared_trials import storage_in
@@ -150,7 +151,7 @@ def _start(arguments: argparse.Namespace, show: Show, make: Callable[[argparse.N
             raise InputError(f"sbatch refuses the job: {error}; nothing was submitted") from None
         except NoAnswer as error:
             look = f"look, and go on, with: {_go_on(arguments, folder)}"
-            raise InputError(f"{error}; it may have taken the job all the same: {look}") from None
+            raise InputError(f"{text_of(error)}; it may have taken the job all the same: {look}") from None
         if not arguments.json:
             submitted.say_of_few_blocks(settings)
         return _follow(settings, opened, job, arguments, show)
@@ -320,7 +321,10 @@ def _cancel(job: str) -> bool:
         client.cancel(job)
     except (Refused, NoAnswer) as error:
         by_hand = job.replace(",", " ")
-        print(f"envkit: job {job} could not be cancelled: {error}; do it with: scancel {by_hand}", file=sys.stderr)
+        print(
+            f"envkit: job {job} could not be cancelled: {text_of(error)}; do it with: scancel {by_hand}",
+            file=sys.stderr,
+        )
         return False
     return True
 
