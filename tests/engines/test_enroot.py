@@ -16,7 +16,7 @@ from envkit.engines import container_gpus, enroot, get_all, step
 from envkit.engines.base import PROJECT, EngineOptions, Outcome, Task
 from envkit.engines.enroot import EnrootEngine
 from envkit.engines.messages import EngineFault, ExitStatus, TimedOut
-from envkit.engines.setup_messages import OptionWithoutEffect, Unmountable, UnpassableValue
+from envkit.engines.setup_messages import OptionWithoutEffect, UnmountableByEnroot, UnpassableValue
 from envkit.engines.slurm import client
 from envkit.rendering import text_of
 
@@ -133,8 +133,7 @@ def test_only_training_on_gpus_is_given_them(engine):
 def test_a_folder_that_enroot_can_not_mount(engine, name):
     for make in (engine.command, engine.pyxis):
         found = refusal(make, Task(("train",), data=f"/data/{name}"))
-        assert isinstance(found, Unmountable)
-        assert (found.folder, found.engine) == (f"/data/{name}", "Enroot")
+        assert found == UnmountableByEnroot(f"/data/{name}")
 
 
 # --- the caller's variables ---

@@ -1,4 +1,4 @@
-"""What is expected and what was seen, if that is no value: fields of a check, kept as JSON."""
+"""Messages that a check keeps, as JSON, instead of a value that was expected or observed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What doctor's findings say: a message for what was seen, and for each finding's code its reason and its fix."""
+"""Messages of doctor's findings: observations, and for each finding's code its reason and its fix."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class OtherValue(Message):
 
 
 class OfProcess(Message):
-    """What is wrong in one process."""
+    """A problem of one process."""
 
     code = "checks.of-process"
     template = "{problem} (process {pid:d}: {command})"
@@ -108,7 +108,7 @@ class HadVariables(Message):
 
 
 class SomeLacked(Message):
-    """Some processes lacked a part of the profile, and nobody knows which of them trained."""
+    """Some processes lacked a part of the profile. The one that trained may be among them."""
 
     code = "checks.some-lacked"
     severity = Severity.WARNING
@@ -126,7 +126,7 @@ class NoneHad(Message):
     """No process had all that the profile sets."""
 
     code = "checks.none-had"
-    template = "{profile} was NOT in effect, as far as can be seen from outside"
+    template = "{profile} was NOT in effect (seen from outside)"
 
     profile: str
 

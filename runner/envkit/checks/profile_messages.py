@@ -1,4 +1,4 @@
-"""What doctor's findings say about settings of a profile, before anything runs."""
+"""Messages of doctor's findings about settings of a profile, before anything runs."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class NotForWatched(Message):
 
 
 class CommandWithoutDashes(Message):
-    """A command stands in the place of a profile."""
+    """A command was given without ``--`` before it."""
 
     code = "cli.command-without-dashes"
     template = "doctor: '{word}': a command to watch comes after --"

@@ -14,13 +14,15 @@ from envkit.engines import apptainer, container, enroot, local, podman, process
 from envkit.engines.base import IMAGE_FILES, Engine, EngineOptions
 from envkit.engines.setup_messages import LimitOfSome, OptionWithoutEffect, UnknownEngine
 
+DOCKER_OPTION = "--engine docker"
+
 
 def _docker(options: EngineOptions) -> Engine:
-    """Its package is imported for it alone: who has no Docker need not have it."""
+    """Import Docker's package, which nobody else needs, and return the engine."""
     try:
         from envkit.engines.docker import DockerEngine
     except ModuleNotFoundError as error:
-        raise extras.missing("--engine docker", error) from None
+        raise extras.missing(DOCKER_OPTION, error) from None
     return DockerEngine(options)
 
 

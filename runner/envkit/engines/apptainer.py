@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -15,9 +16,9 @@ from typing import Any
 from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus
 from envkit.engines.base import IMAGE_FILES, SOURCES, EngineOptions, Outcome, Task, ended
-from envkit.engines.messages import EngineFault, ImageUnreadable
+from envkit.engines.messages import BuildImage, EngineFault, ImageUnreadable
 from envkit.engines.process import Process, Started
-from envkit.engines.setup_messages import EngineUnusable, NotInstalled
+from envkit.engines.setup_messages import APPTAINER_FIX, INSTALL, EngineUnusable, NotInstalled
 
 # Before the name of a variable, in the caller's own: Apptainer puts it into the container.
 INSIDE = "APPTAINERENV_"
@@ -30,11 +31,11 @@ OUTSIDE = ("TMPDIR", "CACHEDIR", "CONFIGDIR", "MESSAGELEVEL", "UNSQUASH", "USERN
 TEMPORARY = {"TMPDIR": "/dev/shm"}
 # Of those that it puts there so, it makes something of its own.
 ITS_OWN = ("APPEND_PATH", "HOME", "LD_LIBRARY_PATH", "PATH", "PREPEND_PATH")
-# Words of Apptainer's messages, and what to do about them.
-MENDS = {
-    "failed to open /dev/fuse": "/dev/fuse must be readable and writable: sudo chmod 666 /dev/fuse",
-    "trying to read the squashfs image": "the image is damaged: build it again with make sif",
-    "cannot use cgroups": "an ordinary user can set limits only where systemd runs: leave --cpus and the like out",
+# Words of Apptainer's messages, by what they are about.
+FAULTS = {
+    "fuse": re.compile("failed to open /dev/fuse"),
+    "squashfs": re.compile("trying to read the squashfs image"),
+    "cgroups": re.compile("cannot use cgroups"),
 }
 
 
@@ -48,7 +49,7 @@ class ApptainerEngine:
 
     def __init__(self, options: EngineOptions) -> None:
         if shutil.which("apptainer") is None:
-            raise InputError(NotInstalled("Apptainer", "see https://apptainer.org/docs/admin/main/installation.html"))
+            raise InputError(NotInstalled("Apptainer", INSTALL["Apptainer"]))
         self.given = options
         self._sif = Path(options.sif or IMAGE_FILES["sif"]).resolve()
         sif_digest = digest(self._sif)
@@ -98,10 +99,10 @@ class ApptainerEngine:
         return self.command(task), callers(task, task.inherited or os.environ)
 
     def _explained(self, outcome: Outcome) -> Outcome:
-        """With what to do about what Apptainer said."""
-        fix = next((fix for words, fix in MENDS.items() if words in outcome.stderr_tail), None)
-        if outcome.failure and fix:
-            return replace(outcome, failure=EngineFault(fix))
+        """Return the outcome with what to do about what Apptainer said."""
+        fault = next((name for name, words in FAULTS.items() if words.search(outcome.stderr_tail)), None)
+        if outcome.failure and fault:
+            return replace(outcome, failure=EngineFault(APPTAINER_FIX[fault]))
         return container.explained(outcome, self.given)
 
 
@@ -132,8 +133,8 @@ def require_file(image: Path, kind: str) -> None:
     try:
         image.open("rb").close()
     except OSError as error:
-        fix = f"build it with: {container.made_by(image.stem, kind)}, or name another"
-        raise InputError(ImageUnreadable(str(image), str(error.strerror), fix)) from None
+        build = BuildImage(container.made_by(image.stem, kind))
+        raise InputError(ImageUnreadable(str(image), str(error.strerror), build)) from None
 
 
 def digest(image: Path, kind: str = "sif") -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from envkit.common.errors import InputError
 from envkit.engines.base import PACKAGE, EngineOptions, Outcome, Task
 from envkit.engines.messages import Killed, OutOfMemory, OverMemoryLimit
-from envkit.engines.setup_messages import HidesImage, Unmountable, UnreadableInside
+from envkit.engines.setup_messages import HidesImage, Unmountable, UnmountableTemporary, UnreadableInside
 from envkit.profiles.environment import capabilities
 
 INTERPRETER = "/opt/kit/bin/python"
@@ -87,8 +87,7 @@ def mounts(task: Task) -> list[str]:
         found.append(f"{task.folder}:{task.folder}:rw")
     for folder in filter(None, (str(PACKAGE), task.data, task.folder, turns)):
         if any(letter in folder for letter in ":,"):
-            fix = "set TMPDIR to another" if folder == turns else "rename it"
-            raise InputError(Unmountable(folder, "a container engine", "':' or ','", fix))
+            raise InputError(UnmountableTemporary(folder) if folder == turns else Unmountable(folder))
     return found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from envkit.common.errors import InputError
 from envkit.engines.messages import NoContainerToolkit
 from envkit.engines.setup_messages import NoDevice, NoDriver
@@ -10,11 +12,11 @@ from envkit.worker import nvml
 
 TOOLKIT = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
 # Words of the engines' messages where their way to NVIDIA's GPUs is missing.
-NO_WAY = (
-    "could not select device driver",  # Docker, without the toolkit's runtime
-    "failed to discover GPU vendor from CDI",  # Docker 29 and later, without the toolkit's description of devices
-    "unresolvable CDI devices",  # Podman, without that description
-    "stat nvidia.com/gpu",  # Podman before 4.1, which knows no such descriptions
+NO_WAY = re.compile(
+    "could not select device driver|"  # Docker, without the toolkit's runtime
+    "failed to discover GPU vendor from CDI|"  # Docker 29 and later, without the toolkit's description of devices
+    "unresolvable CDI devices|"  # Podman, without that description
+    r"stat nvidia\.com/gpu"  # Podman before 4.1, which knows no such descriptions
 )
 
 
@@ -33,4 +35,4 @@ def require(library: nvml.Nvml | None = None) -> None:
 
 def explained(failure: Message | None, printed: str) -> Message | None:
     """Return ``failure``, or NoContainerToolkit if the engine ``printed`` that it could give the worker no GPU."""
-    return NoContainerToolkit(TOOLKIT) if failure and any(words in printed for words in NO_WAY) else failure
+    return NoContainerToolkit(TOOLKIT) if failure and NO_WAY.search(printed) else failure

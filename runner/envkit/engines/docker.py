@@ -27,7 +27,9 @@ from envkit.engines.container_limits import memory_bytes
 from envkit.engines.messages import DaemonLost, NotStarted, TimedOut
 from envkit.engines.process import failure_of
 from envkit.engines.setup_messages import (
+    INSTALL,
     BadCpus,
+    ContextElsewhere,
     ContextUnusable,
     DaemonElsewhere,
     DaemonNotRunning,
@@ -190,22 +192,21 @@ def _address() -> str:
     if given := os.environ.get("DOCKER_HOST"):
         address = given if "//" in given else f"//{given}"
         if not address.startswith("unix://") and urlsplit(address).hostname not in OWN_NAMES:
-            raise InputError(DaemonElsewhere(f"DOCKER_HOST={given}", "unset it"))
+            raise InputError(DaemonElsewhere(given))
         return given
     name = os.environ.get("DOCKER_CONTEXT") or get_current_context_name()
     if name == "default":
         return f"unix://{SOCKET}"
-    fix = "see docker context ls, or: docker context use default"
     command = ["docker", "context", "inspect", name, "--format", "{{.Endpoints.docker.Host}}"]
     try:
         asked = subprocess.run(command, capture_output=True, text=True, timeout=API_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(ContextUnusable(name, _reason(error), fix)) from None
+        raise InputError(ContextUnusable(name, _reason(error))) from None
     if asked.returncode != 0:
-        raise InputError(ContextUnusable(name, asked.stderr.strip()[:200], fix))
+        raise InputError(ContextUnusable(name, asked.stderr.strip()[:200]))
     host = asked.stdout.strip()
     if not host.startswith("unix://"):
-        raise InputError(DaemonElsewhere(f"Docker's context '{name}' ({host})", fix))
+        raise InputError(ContextElsewhere(name, host))
     return host
 
 
@@ -236,9 +237,7 @@ def _connect() -> Any:
             raise InputError(NoPermission(path)) from None
         except OSError as error:
             if shutil.which("dockerd") is None and shutil.which("docker") is None:
-                raise InputError(
-                    NotInstalled("Docker", "apt-get install docker.io, or choose another ENGINE")
-                ) from None
+                raise InputError(NotInstalled("Docker", INSTALL["Docker"])) from None
             raise InputError(DaemonNotRunning(path, str(error.strerror))) from None
     try:
         client = docker.from_env(timeout=API_TIMEOUT_S, environment={**os.environ, "DOCKER_HOST": address})

@@ -22,15 +22,17 @@ from envkit.engines.base import IMAGE_FILES, PACKAGE, SOURCES, EngineOptions, Ou
 from envkit.engines.messages import EngineFault
 from envkit.engines.process import Process, Started
 from envkit.engines.setup_messages import (
+    ENROOT_FIX,
+    INSTALL,
     EngineUnusable,
     NoNamespaces,
+    NothingPrinted,
     NotInstalled,
     NotSquashfs,
-    Unmountable,
+    UnmountableByEnroot,
     UnpassableValue,
 )
 
-DOCUMENTATION = "https://github.com/NVIDIA/enroot/blob/master/doc"
 MAGIC = b"hsqs"  # a squashfs begins with it
 RC = PACKAGE / "engines/enroot_rc.sh"
 # The kernel's settings; and which of them Enroot can't do with at 0, where an ordinary user may make no namespace then.
@@ -58,12 +60,12 @@ OUTSIDE = (
 CARRIED = re.compile(r"""(?!ENROOT_)[A-Za-z_][A-Za-z0-9_]*=(?!["'].*["']\s*\Z)[^\n]*""")
 # In the name of a folder: a shell and the format of fstab(5) make something of these.
 NOT_MOUNTED = re.compile(r"""[\s\\"$`]""")
-# Words of Enroot's messages, and what to do about them.
-MENDS = {
-    "Command not found: nvidia-container-cli": "install its tools: https://github.com/NVIDIA/libnvidia-container",
-    "Command not found: ": "install what it names: to start an image's file it takes squashfuse and fuse-overlayfs",
-    "failed to unshare user namespace": f"an ordinary user may make none here: {DOCUMENTATION}/requirements.md",
-    "Failed to mount: ": "/dev/fuse must be open to you (sudo chmod 666 /dev/fuse), and the image whole (make sqsh)",
+# Words of Enroot's messages, by what they are about; the first that is found counts.
+FAULTS = {
+    "gpus": re.compile("Command not found: nvidia-container-cli"),
+    "command": re.compile("Command not found: "),
+    "namespace": re.compile("failed to unshare user namespace"),
+    "mount": re.compile("Failed to mount: "),
 }
 
 
@@ -83,7 +85,7 @@ class EnrootEngine:
 
     def __init__(self, options: EngineOptions) -> None:
         if shutil.which("enroot") is None:
-            raise InputError(NotInstalled("Enroot", f"see {DOCUMENTATION}/installation.md"))
+            raise InputError(NotInstalled("Enroot", INSTALL["Enroot"]))
         _require_namespaces()
         self.given = options
         self._sqsh = Path(options.sqsh or IMAGE_FILES["sqsh"]).resolve()
@@ -94,9 +96,8 @@ class EnrootEngine:
                 raise InputError(NotSquashfs(str(self._sqsh), make))
         version = subprocess.run(["enroot", "version"], capture_output=True, text=True, timeout=60, check=False)
         if version.returncode != 0:
-            said = (version.stderr or version.stdout).strip().splitlines() or ["it printed nothing"]
-            settings = f"see its settings: {DOCUMENTATION}/configuration.md"
-            raise InputError(EngineUnusable("Enroot", said[-1], settings))
+            said = (version.stderr or version.stdout).strip().splitlines()
+            raise InputError(EngineUnusable("Enroot", said[-1] if said else NothingPrinted(), ENROOT_FIX["settings"]))
         self._described = {
             "name": self.name, "version": version.stdout.strip(), "image": str(self._sqsh), "digest": sqsh_digest,
         }  # fmt: skip
@@ -163,13 +164,13 @@ class EnrootEngine:
         return self.command(task), callers(task, task.inherited or os.environ)
 
     def _explained(self, outcome: Outcome) -> Outcome:
-        """With what to do about what Enroot said."""
-        fix = next((fix for words, fix in MENDS.items() if words in outcome.stderr_tail), None)
-        return replace(outcome, failure=EngineFault(fix)) if outcome.failure and fix else outcome
+        """Return the outcome with what to do about what Enroot said."""
+        fault = next((name for name, words in FAULTS.items() if words.search(outcome.stderr_tail)), None)
+        return replace(outcome, failure=EngineFault(ENROOT_FIX[fault])) if outcome.failure and fault else outcome
 
 
 def _require_namespaces() -> None:
-    """Raise InputError where the kernel lets this user make no namespaces, of which a container is made."""
+    """Raise InputError if the kernel lets this user make no namespaces, of which a container is made."""
     for name in NAMESPACES:
         try:
             value = (KERNEL / name).read_text().strip()
@@ -177,8 +178,7 @@ def _require_namespaces() -> None:
             continue
         if value == "0" and not (name == NAMESPACES[1] and os.geteuid() == 0):
             switch = name.replace("/", ".")
-            need = "1 or more" if name == NAMESPACES[1] else "2 or more, for example 10000"
-            raise InputError(NoNamespaces(str(switch), str(need), f"{DOCUMENTATION}/requirements.md"))
+            raise InputError(NoNamespaces(switch, 1) if name == NAMESPACES[1] else NoNamespaces(switch, 2, 10000))
 
 
 def mounted(mount: str) -> str:
@@ -188,7 +188,7 @@ def mounted(mount: str) -> str:
     """
     host, inside, mode = mount.rsplit(":", 2)
     if NOT_MOUNTED.search(host):
-        raise InputError(Unmountable(host, "Enroot", 'a blank or one of \\ " $ `'))
+        raise InputError(UnmountableByEnroot(host))
     return f"{host}:{inside}:none:x-create=dir,rbind,{mode},nosuid,nodev"
 
 

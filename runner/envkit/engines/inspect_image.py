@@ -20,6 +20,8 @@ from envkit.worker.gpus import CHOOSING
 # What the kit's own workloads need; a user's own training may be older. The oldest torch that docs/results has runs of
 # is the book's.
 OLDEST_PYTHON, OLDEST_TORCH = "3.10", "2.0"
+# What a worker needs to start at all.
+WORKERS_PYTHON = "3.8"
 # How long a Python that is only to be suggested may take to say whether it has torch.
 PATIENCE_S = 1.0
 
@@ -48,8 +50,8 @@ def inspect(
     image = engine.describe()["image"]
     if outcome.failure is not None:
         printed = next(reversed(outcome.stderr_tail.strip().splitlines()), None)
-        needs = "Python 3.8 or later, with torch" if engine.name == "local" else None
-        raise InputError(InspectionFailed(image, outcome.failure, printed, needs))
+        oldest = WORKERS_PYTHON if engine.name == "local" else None
+        raise InputError(InspectionFailed(image, outcome.failure, printed, oldest))
     try:
         inspection: dict[str, Any] = json.loads(outcome.stdout)
         version = inspection["packages"]["torch"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message
+from envkit.messages import Message, Severity
 
 
 class NoNodesToTrainOn(Message):
@@ -102,24 +102,25 @@ class DaemonLost(Message):
 
 
 class NodeLost(Message):
-    """A node of a training on several nodes is gone. ``lost`` names the node and the reason."""
+    """A node of a training on several nodes is gone."""
 
     code = "engines.node-lost"
-    template = "lost {lost}"
+    template = "lost {node}: Slurm says that the node is {state}"
 
-    lost: str
+    node: str
+    state: str  # in Slurm's words
 
 
 class InspectionFailed(Message):
-    """The worker that describes an image failed. ``printed`` is its last line, ``needs`` what it needs to start."""
+    """The worker that describes an image failed. ``printed`` is its last line."""
 
     code = "engines.inspection-failed"
-    template = "{image}: the worker {failure}[: {printed}][; the worker needs {needs}]"
+    template = "{image}: the worker {failure}[: {printed}][; the worker needs Python {oldest} or later, with torch]"
 
     image: str
     failure: Message
     printed: str | None = None
-    needs: str | None = None
+    oldest: str | None = None  # of a Python of this machine
 
 
 class ImageUnreadable(Message):
@@ -130,7 +131,17 @@ class ImageUnreadable(Message):
 
     image: str
     reason: str
-    fix: str
+    fix: Message | str
+
+
+class BuildImage(Message):
+    """Build an image's file, or use another one."""
+
+    code = "engines.build-image"
+    severity = Severity.ADVICE
+    template = "build it with: {build}, or name another"
+
+    build: str
 
 
 class NotPython(Message):

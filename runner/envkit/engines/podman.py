@@ -13,9 +13,18 @@ from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus, owner
 from envkit.engines.base import SOURCES, EngineOptions, Outcome, Task, ended
 from envkit.engines.process import Process, Started
-from envkit.engines.setup_messages import EngineUnusable, ImageMissing, NotInstalled
+from envkit.engines.setup_messages import (
+    INSTALL,
+    EngineSilent,
+    EngineUnusable,
+    ImageMissing,
+    NothingPrinted,
+    NotInstalled,
+)
+from envkit.messages import Message
 
 TIMEOUT_S = 60
+TIMED_OUT = 124  # as timeout(1) has it
 # GPUs as the toolkit names them (Container Device Interface)
 CONTAINER = replace(container.DOCKER, gpus=("--device", "nvidia.com/gpu=all"))
 
@@ -28,9 +37,11 @@ class PodmanEngine:
 
     def __init__(self, options: EngineOptions) -> None:
         if shutil.which("podman") is None:
-            raise InputError(NotInstalled("Podman", "apt-get install podman, or choose another ENGINE"))
+            raise InputError(NotInstalled("Podman", INSTALL["Podman"]))
         self.given = options
         version = _podman("version", "--format", "{{.Client.Version}}")
+        if version.returncode == TIMED_OUT:
+            raise InputError(EngineSilent("Podman", TIMEOUT_S))
         if version.returncode != 0:
             raise InputError(EngineUnusable("Podman", _last_line(version.stderr)))
         image = options.image or container.IMAGE
@@ -81,7 +92,7 @@ def _podman(*arguments: str) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(["podman", *arguments], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
-        return subprocess.CompletedProcess(arguments, 1, "", f"it does not answer within {TIMEOUT_S} s")
+        return subprocess.CompletedProcess(arguments, TIMED_OUT, "", "")
 
 
 def _remove(name: str) -> None:
@@ -90,8 +101,9 @@ def _remove(name: str) -> None:
     _podman("rm", "--force", "--ignore", "--volumes", name)
 
 
-def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["it says nothing"])[-1]
+def _last_line(printed: str) -> Message | str:
+    lines = printed.strip().splitlines()
+    return lines[-1] if lines else NothingPrinted()
 
 
 def remove_leftovers() -> None:

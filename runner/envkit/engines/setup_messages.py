@@ -4,6 +4,29 @@ from __future__ import annotations
 
 from envkit.messages import Message
 
+# How an engine is installed, by its name.
+INSTALL = {
+    "Apptainer": "see https://apptainer.org/docs/admin/main/installation.html",
+    "Docker": "apt-get install docker.io, or choose another ENGINE",
+    "Enroot": "see https://github.com/NVIDIA/enroot/blob/master/doc/installation.md",
+    "Podman": "apt-get install podman, or choose another ENGINE",
+}
+# What to do about faults that an engine prints.
+APPTAINER_FIX = {
+    "fuse": "/dev/fuse must be readable and writable: sudo chmod 666 /dev/fuse",
+    "squashfs": "the image is damaged: build it again with make sif",
+    "cgroups": "an ordinary user can set limits only where systemd runs: leave --cpus and the like out",
+}
+ENROOT_FIX = {
+    "gpus": "install its tools: https://github.com/NVIDIA/libnvidia-container",
+    "command": "install what it names: to start an image's file it takes squashfuse and fuse-overlayfs",
+    "namespace": (
+        "an ordinary user may make none here: https://github.com/NVIDIA/enroot/blob/master/doc/requirements.md"
+    ),
+    "mount": "/dev/fuse must be open to you (sudo chmod 666 /dev/fuse), and the image whole (make sqsh)",
+    "settings": "see its settings: https://github.com/NVIDIA/enroot/blob/master/doc/configuration.md",
+}
+
 
 class UnknownEngine(Message):
     """No engine has the name that the user gave."""
@@ -104,12 +127,27 @@ class Unmountable(Message):
     """A container engine can't mount a folder because of a character in its name."""
 
     code = "engines.unmountable"
-    template = "{folder}: {engine} can't mount a folder with {characters} in its name; {fix}"
+    template = "{folder}: a container engine can't mount a folder with ':' or ',' in its name; rename it"
 
     folder: str
-    engine: str
-    characters: str
-    fix: str = "rename it"
+
+
+class UnmountableTemporary(Message):
+    """A container engine can't mount the kit's temporary folder because of a character in its name."""
+
+    code = "engines.unmountable-temporary"
+    template = "{folder}: a container engine can't mount a folder with ':' or ',' in its name; set TMPDIR to another"
+
+    folder: str
+
+
+class UnmountableByEnroot(Message):
+    """Enroot can't mount a folder because of a character in its name."""
+
+    code = "engines.unmountable-by-enroot"
+    template = "{folder}: Enroot can't mount a folder with a blank or one of \\ \" $ ` in its name; rename it"
+
+    folder: str
 
 
 class UnreadableInside(Message):
@@ -159,21 +197,34 @@ class DaemonElsewhere(Message):
     """Docker's daemon runs on another machine, whose folders are not this machine's."""
 
     code = "engines.daemon-elsewhere"
-    template = "{setting} is not on this machine, whose folders it can't mount; {fix}"
+    template = "DOCKER_HOST={address} is not on this machine, whose folders it can't mount; unset it"
 
-    setting: str
-    fix: str
+    address: str
+
+
+class ContextElsewhere(Message):
+    """The daemon of Docker's context runs on another machine, whose folders are not this machine's."""
+
+    code = "engines.context-elsewhere"
+    template = (
+        "Docker's context '{name}' ({address}) is not on this machine, whose folders it can't mount; "
+        "see docker context ls, or: docker context use default"
+    )
+
+    name: str
+    address: str
 
 
 class ContextUnusable(Message):
     """Docker can't use the context that the user chose."""
 
     code = "engines.context-unusable"
-    template = "Docker's context '{name}' can't be used ({reason}); {fix}"
+    template = (
+        "Docker's context '{name}' can't be used ({reason}); see docker context ls, or: docker context use default"
+    )
 
     name: str
     reason: str
-    fix: str
 
 
 class NoPermission(Message):
@@ -212,8 +263,25 @@ class EngineUnusable(Message):
     template = "{engine} can't be used here: {reason}[; {fix}]"
 
     engine: str
-    reason: str
+    reason: Message | str  # the last line that it printed
     fix: str | None = None
+
+
+class NothingPrinted(Message):
+    """A clause: an engine failed without a word."""
+
+    code = "engines.nothing-printed"
+    template = "it printed nothing"
+
+
+class EngineSilent(Message):
+    """An engine is installed, and does not answer."""
+
+    code = "engines.engine-silent"
+    template = "{engine} can't be used here: it does not answer within {seconds:g} s"
+
+    engine: str
+    seconds: float
 
 
 class NotSquashfs(Message):
@@ -232,12 +300,13 @@ class NoNamespaces(Message):
     code = "engines.no-namespaces"
     template = (
         "Enroot needs user namespaces, and this kernel makes none: {switch} is 0; have the administrator set it to "
-        "{need} (sysctl): {url}"
+        "{least} or more[, for example {example:d}] (sysctl): "
+        "https://github.com/NVIDIA/enroot/blob/master/doc/requirements.md"
     )
 
     switch: str
-    need: str
-    url: str
+    least: int
+    example: int | None = None
 
 
 class UnpassableValue(Message):

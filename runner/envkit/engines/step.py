@@ -20,6 +20,15 @@ from envkit.engines.messages import NodeLost, NoNodesToTrainOn
 from envkit.engines.process import run_process
 from envkit.engines.slurm import client
 from envkit.engines.slurm.client import Refused
+from envkit.engines.slurm.messages import (
+    EngineNotForNodes,
+    NodesUntold,
+    NoFreePort,
+    NotOnANode,
+    SlurmMissing,
+    SrunRefused,
+    TooFewNodes,
+)
 
 # What starts workers on nodes of a cluster; the other engines need a daemon or rights that its users don't have.
 ENGINES = ("local", "apptainer", "enroot")
@@ -34,24 +43,18 @@ PYXIS = "PYXIS_"
 def require_engine(engine: str) -> None:
     """Raise InputError for an engine that starts no workers on the nodes of a cluster."""
     if engine not in ENGINES:
-        raise InputError(
-            f"--engine {engine}: on nodes workers are started by {', '.join(ENGINES[:-1])} or {ENGINES[-1]}; "
-            "choose one of these"
-        )
+        raise InputError(EngineNotForNodes(engine, ENGINES))
 
 
 def require(nodes: int) -> None:
-    """Raise InputError where this is no job of so many nodes."""
+    """Raise InputError if this is no job of so many nodes."""
     if "SLURM_JOB_NODELIST" not in os.environ:
         raise InputError(NoNodesToTrainOn(nodes))
     here = _names()
     if os.environ.get("SLURMD_NODENAME") not in here:
-        raise InputError(
-            f"--nodes {nodes}: the runner must be on a node of the job; start it by srun or sbatch, or: envkit submit "
-            f"PROFILE --nodes {nodes} --nproc N"
-        )
+        raise InputError(NotOnANode(nodes))
     if nodes > len(here):
-        raise InputError(f"--nodes {nodes}: this job has {len(here)}; ask for fewer, or for a larger job")
+        raise InputError(TooFewNodes(nodes, len(here)))
 
 
 def run(
@@ -86,8 +89,7 @@ def run(
     said = _without_slurms_words(f"{outcome.stderr_tail}{_log(printed)}")
     for name, state in client.out_of_service(names, client.DEAD).items():
         # what ranks on other nodes say of it is that a connection was closed
-        lost = f"{name}: Slurm says that the node is {state}"
-        return replace(outcome, stdout="", stderr_tail=said, failure=NodeLost(lost))
+        return replace(outcome, stdout="", stderr_tail=said, failure=NodeLost(name, state))
     return replace(outcome, stdout=printed, stderr_tail=said)
 
 
@@ -109,9 +111,9 @@ def _srun(
     try:
         return run_process(command, {**caller, **step}, SOURCES, timeout_s)
     except FileNotFoundError:
-        raise InputError("srun is not found, which comes with Slurm; load its module (module load slurm)") from None
+        raise InputError(SlurmMissing("srun")) from None
     except OSError as error:  # one variable holds all of the worker's, and must be below 128 KiB
-        raise InputError(f"srun can't be started: {error.strerror}; leave large variables unset") from None
+        raise InputError(SrunRefused(error.strerror or str(error))) from None
 
 
 def _names() -> tuple[str, ...]:
@@ -119,13 +121,13 @@ def _names() -> tuple[str, ...]:
     try:
         found = client.hosts(os.environ["SLURM_JOB_NODELIST"])
     except Refused as error:
-        raise InputError(f"SLURM_JOB_NODELIST: scontrol says: {error}") from None
+        raise InputError(NodesUntold(error.said)) from None
     own = os.environ.get("SLURMD_NODENAME")
     return tuple(sorted(found, key=lambda name: name != own))
 
 
 def _log(printed: str) -> str:
-    """The end of what the rank has printed that the first line is about."""
+    """Return the tail of the failed rank's log, which the first line has."""
     try:
         return str(json.loads(printed.partition("\n")[0]).get("log", ""))
     except (ValueError, AttributeError):
@@ -133,7 +135,7 @@ def _log(printed: str) -> str:
 
 
 def _without_slurms_words(printed: str) -> str:
-    """What ranks printed, without what Slurm says of their ends, where there is more."""
+    """Return what ranks printed, without what Slurm says of their ends if there is more."""
     lines = printed.splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith(SLURMS_WORDS)) or printed
 
@@ -151,13 +153,13 @@ def _address(names: tuple[str, ...]) -> str:
     for name in names[1:]:
         try:
             return start.towards(client.address(name))
-        except (OSError, Refused):
+        except (OSError, LookupError, Refused):
             continue
     return platform.node()
 
 
 def _free_port(job: int) -> int:
-    """A port that nobody listens on here: jobs that share a node begin to look at different ones."""
+    """Return a port that nobody listens on here: jobs that share a node begin to look at different ones."""
     for port in range(FIRST_PORT + job % PORTS, FIRST_PORT + 2 * PORTS):
         with socket.socket() as probe:
             try:
@@ -165,4 +167,4 @@ def _free_port(job: int) -> int:
             except OSError:
                 continue
             return port
-    raise InputError("no port is free on this node, at which ranks could meet")
+    raise InputError(NoFreePort())

@@ -14,6 +14,7 @@ from envkit.engines import step
 from envkit.engines.base import Outcome
 from envkit.engines.messages import ExitStatus, NodeLost, NoNodesToTrainOn
 from envkit.engines.slurm import client
+from envkit.engines.slurm.messages import NotOnANode, SlurmMissing, SrunRefused, TooFewNodes
 from envkit.engines.start import GIVEN
 
 
@@ -89,7 +90,7 @@ def test_a_node_that_was_lost_is_named(asked, monkeypatch):
     outcomes.append(Outcome('{"problem": "lost rank 0"}\n', "reset by peer", 9.0, ExitStatus(1)))
     monkeypatch.setattr(client, "out_of_service", lambda names, states: {"node3": "down (Not responding)"})
     found = step.run(["x"], {}, 3, 60.0)
-    assert (found.stdout, found.failure) == ("", NodeLost("node3: Slurm says that the node is down (Not responding)"))
+    assert (found.stdout, found.failure) == ("", NodeLost("node3", "down (Not responding)"))
     assert found.stderr_tail == "reset by peer"
 
 
@@ -101,29 +102,31 @@ def test_a_worker_that_failed_on_nodes_that_are_well(asked):
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
-        (FileNotFoundError(), "srun is not found, which comes with Slurm"),
-        (OSError(errno.E2BIG, os.strerror(errno.E2BIG)),
-         "srun can't be started: Argument list too long; leave large variables unset"),
+        (FileNotFoundError(), SlurmMissing("srun")),
+        (OSError(errno.E2BIG, os.strerror(errno.E2BIG)), SrunRefused("Argument list too long")),
     ],
-)  # fmt: skip
-def test_srun_that_can_not_be_started(asked, monkeypatch, error, said):
+)
+def test_srun_that_can_not_be_started(asked, monkeypatch, error, message):
     def run(*arguments):
         raise error
 
     monkeypatch.setattr(step, "run_process", run)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError) as refused:
         step.run(["x"], {}, 2, 60.0)
+    assert refused.value.message == message
 
 
 def test_nodes_without_a_job_or_more_than_it_has(asked, monkeypatch):
     step.require(3)
-    with pytest.raises(InputError, match="--nodes 4: this job has 3; ask for fewer"):
+    with pytest.raises(InputError) as refused:
         step.require(4)
+    assert refused.value.message == TooFewNodes(4, 3)
     monkeypatch.delenv("SLURMD_NODENAME")
-    with pytest.raises(InputError, match="--nodes 2: the runner must be on a node of the job; start it by srun"):
+    with pytest.raises(InputError) as refused:
         step.require(2)
+    assert refused.value.message == NotOnANode(2)
     monkeypatch.delenv("SLURM_JOB_NODELIST")
     with pytest.raises(InputError) as outside:
         step.require(2)

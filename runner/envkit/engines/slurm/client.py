@@ -10,6 +10,7 @@ What is asked for was tried with Slurm 22.05. Formats: https://slurm.schedmd.com
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Collection, Mapping, Sequence
@@ -17,6 +18,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envkit.common.errors import InputError
+from envkit.common.messages import About
+from envkit.engines.slurm.messages import (
+    NO_REASON,
+    NOTHING_PRINTED,
+    REASONS,
+    CantSubmit,
+    NoCluster,
+    NoController,
+    NoMunge,
+    NotCancelled,
+    SlurmMissing,
+    SlurmSilent,
+)
 
 TIMEOUT_S = 120.0
 # Of these variables Slurm's commands take options, which would change what is asked for. What a job is charged to may
@@ -35,32 +49,20 @@ ENDED = (
 )  # fmt: skip
 WAITING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT")
 UNKNOWN = "UNKNOWN"
-# What squeue says of why a job waits, by how that begins; others are shown as they are.
-REASONS = {
-    "Resources": "the nodes that it could use are busy",
-    "Priority": "other jobs come first",
-    "PartitionDown": "its partition starts no jobs now",
-    "PartitionInactive": "its partition starts no jobs now",
-    "PartitionTimeLimit": "it asks for more time than its partition allows; give less with --time-limit",
-    "PartitionNodeLimit": "it asks for more nodes than its partition allows or has up",
-    "Nodes required for job are DOWN": "nodes that it needs are down, drained or reserved",
-    "ReqNodeNotAvail": "a node that it needs is down, drained or reserved",
-    "NodeDown": "a node that it needs is down",
-    "BeginTime": "its time to begin has not come; a job that was requeued waits for a while",
-    "JobHeld": "it is held; scontrol release lets it go",
-    "BadConstraints": "no node is as it asks for",
-    "Assoc": "a limit of your account is reached",
-    "QOS": "a limit of your quality of service is reached",
-}
 # How sinfo's words for the states of nodes begin: that run nothing; and that start nothing.
 DEAD = ("down", "unk", "no_respond")
 CLOSED = (*DEAD, "drain", "fail")
-# What scancel says of a job that has ended, also one that Slurm has forgotten.
-OVER = ("invalid job id", "already completing or completed")
+# What squeue says of a job that Slurm has forgotten, and scancel also of one that has ended.
+FORGOTTEN = re.compile("invalid job id", re.IGNORECASE)
+OVER = re.compile("invalid job id|already completing or completed", re.IGNORECASE)
+# What Slurm's commands say where they can't ask.
+MUNGE_FAILED = re.compile("munge|authentication error", re.IGNORECASE)
+CONTROLLER_DOWN = re.compile("unable to contact slurm controller|connection refused", re.IGNORECASE)
+UNCONFIGURED = re.compile("configuration source|unable to process configuration file", re.IGNORECASE)
 
 
 class NoAnswer(InputError):
-    """Slurm can't be asked from here, or not now. The message says why and what to do."""
+    """Slurm can't be asked from here, or not now."""
 
 
 class Refused(Exception):
@@ -90,9 +92,9 @@ class Job:
 
     @property
     def why(self) -> str:
-        """Slurm's word for why it waits, with what that means."""
+        """Return Slurm's word for why it waits, with what that means."""
         meaning = next((text for begin, text in REASONS.items() if self.reason.startswith(begin)), "")
-        known = self.reason if self.reason not in ("", "None") else "no reason given yet"
+        known = self.reason if self.reason not in ("", "None") else NO_REASON
         return f"{known} ({meaning})" if meaning else known
 
 
@@ -107,12 +109,9 @@ class Partition:
 
 
 def require() -> None:
-    """Raise NoAnswer where Slurm's commands are missing."""
+    """Raise NoAnswer if Slurm's commands are missing."""
     if shutil.which("sbatch") is None:
-        raise NoAnswer(
-            "sbatch is not found: this machine can't submit to a Slurm cluster; log in to one that can, "
-            "or load its module (module load slurm)"
-        )
+        raise NoAnswer(CantSubmit())
 
 
 def partitions() -> list[Partition]:
@@ -151,8 +150,8 @@ def submit_each(script: Path, nodes: Sequence[str]) -> str:
                 cancel(",".join(numbers))
             except (Refused, NoAnswer):
                 if isinstance(error, Refused | NoAnswer):
-                    by_hand = f"scancel {' '.join(numbers)}"
-                    raise NoAnswer(f"{error}; jobs before it could not be cancelled: do it with: {by_hand}") from None
+                    problem = error.said if isinstance(error, Refused) else error.message
+                    raise NoAnswer(NotCancelled(problem, ("scancel", *numbers))) from None
         raise
     return ",".join(numbers)
 
@@ -167,9 +166,9 @@ def jobs(numbers: str, one_node: bool = False) -> list[Job]:
     try:
         text = _ask("squeue", "--noheader", "--states", "all", "--jobs", numbers, "--format", form)
     except Refused as error:
-        if "invalid job id" in error.said.lower():
+        if FORGOTTEN.search(error.said):
             return _remembered(numbers)
-        raise NoAnswer(f"squeue: {error}") from None
+        raise NoAnswer(About("squeue", error.said)) from None
     return [_job(line, one_node) for line in text.strip().splitlines()] or _remembered(numbers)
 
 
@@ -209,7 +208,7 @@ def cancel(numbers: str) -> None:
     try:
         _ask("scancel", *numbers.split(","))
     except Refused as error:
-        if not any(words in error.said.lower() for words in OVER):
+        if not OVER.search(error.said):
             raise
 
 
@@ -221,10 +220,10 @@ def hosts(short: str) -> list[str]:
 
 
 def address(name: str) -> str:
-    """Where a node is reached: a name or an address. Raises Refused."""
+    """Return where a node is reached: a name or an address. Raise Refused, or LookupError if Slurm knows none."""
     known = _ask("sinfo", "--all", "--noheader", "--Node", "--nodes", name, "--format", "%o").split()
     if not known:
-        raise Refused(f"sinfo knows no address of {name}")
+        raise LookupError(name)
     return known[0]
 
 
@@ -255,16 +254,16 @@ def out_of_service(names: Collection[str], states: tuple[str, ...] = CLOSED) -> 
 
 
 def _ask(*command: str) -> str:
-    """What the command prints. Raises NoAnswer where it can't ask Slurm, else Refused."""
+    """Return what the command prints. Raise NoAnswer if it can't ask Slurm, else Refused."""
     if shutil.which(command[0]) is None:
-        raise NoAnswer(f"{command[0]} is not found, which comes with Slurm; load its module (module load slurm)")
+        raise NoAnswer(SlurmMissing(command[0]))
     try:
         result = subprocess.run(
             command, env=_environment(os.environ), capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S,
             stdin=subprocess.DEVNULL, check=False, start_new_session=True,  # Ctrl-C is for the runner to act upon
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise NoAnswer(f"{command[0]} did not end within {TIMEOUT_S:g} s: is the Slurm controller up?") from None
+        raise NoAnswer(SlurmSilent(command[0], TIMEOUT_S)) from None
     if result.returncode == 0:
         return result.stdout
     raise _problem(command[0], result.stderr)
@@ -279,17 +278,12 @@ def _environment(caller: Mapping[str, str]) -> dict[str, str]:
 
 
 def _problem(program: str, said: str) -> NoAnswer | Refused:
-    words = said.lower()
-    if "munge" in words or "authentication error" in words:
-        return NoAnswer(
-            "munge does not answer here, and Slurm takes no request without it; start it (systemctl start munge), "
-            "or tell the cluster's administrators"
-        )
-    if "unable to contact slurm controller" in words or "connection refused" in words:
-        return NoAnswer(f"{program}: the Slurm controller does not answer; wait, or tell the cluster's administrators")
-    if "configuration source" in words or "unable to process configuration file" in words:
-        return NoAnswer(
-            f"{program}: this machine knows of no Slurm cluster; log in to one that does, or set SLURM_CONF"
-        )
-    last = (said.strip().splitlines() or [f"{program} failed and says nothing"])[-1]
+    """Return the error that a command of Slurm's means by what it ``said``."""
+    if MUNGE_FAILED.search(said):
+        return NoAnswer(NoMunge())
+    if CONTROLLER_DOWN.search(said):
+        return NoAnswer(NoController(program))
+    if UNCONFIGURED.search(said):
+        return NoAnswer(NoCluster(program))
+    last = (said.strip().splitlines() or [NOTHING_PRINTED])[-1]
     return Refused(last.removeprefix(f"{program}: ").removeprefix("error: "))

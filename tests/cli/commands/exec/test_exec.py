@@ -381,7 +381,7 @@ def test_a_command_that_can_only_be_seen_from_outside(execute, tmp_path):
     assert json.loads((tmp_path / "seen.json").read_text())["in_effect"] is None
     result = execute("mine", "env", "-u", "GREETING", "sleep", seconds)
     assert result.returncode == 1
-    assert "envkit: mine was NOT in effect, as far as can be seen from outside\n" in result.stderr
+    assert "envkit: mine was NOT in effect (seen from outside)\n" in result.stderr
     assert "envkit:   GREETING is not set, not hello (process " in result.stderr
 
 
