@@ -68,7 +68,7 @@ def test_what_was_confirmed_beside_a_load_says_so_and_is_not_recommended(tuned, 
     result = tuned()
     said = words(result.stdout)
     assert result.returncode == 0
-    assert "FASTER beside other programs that used" in said
+    assert "FASTER, measured beside other programs that used" in said
     assert "envkit exec" not in said
     assert "which holds only beside other programs that used" in said
     assert "measure it again before you use it" in written(local).reason
