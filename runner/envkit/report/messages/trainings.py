@@ -188,17 +188,29 @@ class SomeEpochs(Message):
 
 
 class NeverReached(Message):
-    """``best`` is the nearest that any training came."""
+    """``best`` is the nearest that the training came."""
 
     code = "report.never-reached"
+    template = "{arm} never reached {target} in {epochs:count epoch}[ (best: {best:.4g})]"
+
+    arm: str
+    target: str
+    epochs: int
+    best: float | None = None
+
+
+class NotAlwaysReached(Message):
+    """Several trainings of an arm, of which not each reached the target."""
+
+    code = "report.not-always-reached"
     template = (
-        "{arm} did not reach {target} in {epochs:count epoch}[ in each of {samples} trainings][ (best: {best:.4g})]"
+        "{arm} did not reach {target} in {epochs:count epoch} in each of {samples} trainings[ (best: {best:.4g})]"
     )
 
     arm: str
     target: str
     epochs: int
-    samples: int | None = None
+    samples: int
     best: float | None = None
 
 
