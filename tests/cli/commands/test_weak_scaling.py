@@ -143,7 +143,7 @@ FEWER = "--weak: 2 ranks with 768 images each have more at once than the 1,024 o
             ("--weak", "--nproc", 128, "--workload", "segmentation"),
             "--weak: 128 ranks with 12 images each have more at once than the 1,024 of segmentation; train on 85 ranks",
         ),
-        ((*WEAK, "--against-python", "/usr/bin/env"), "--weak: no arm is one process with the CPUs of one rank, to ho"),
+        ((*WEAK, "--against-python", "/usr/bin/env"), "--weak: no arm is one process with the CPUs of one rank, to co"),
         (("--weak", "--full"), ONE),
     ],
 )
