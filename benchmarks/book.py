@@ -226,7 +226,7 @@ def _notes(summary: Summary, rows: Sequence[Row]) -> list[tuple[str, str]]:
                                f"{', '.join(one.arm.name for one in books)}, the fastest first"))  # fmt: skip
     if summary.interference:
         blocks = len({sample.block for sample in summary.samples})
-        example = next(iter(summary.interference.values()))[0]
+        example = text(next(iter(summary.interference.values()))[0])
         hit = f"{len(summary.interference)} of {blocks} block(s)"
         notes.append(("noise", f"{hit} disturbed from outside, as {example}"))
     quiet = [f"{one.arm} {rest.ratio:.3f} ({rest.low:.3f} to {rest.high:.3f})"

@@ -21,6 +21,7 @@ from envkit.cli import main as envkit
 from envkit.cli import measuring
 from envkit.cli.arguments import count
 from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.rendering import text as rendered
 from envkit.report import certainty, learning, lines, observed, pictures
 from envkit.report.messages.headings import READING_EPOCHS
 from envkit.report.parts import Row
@@ -84,7 +85,7 @@ def _page(events: Sequence[Event], summary: Summary, path: Path) -> list[str]:
 
 def _host(summary: Summary) -> Row:
     """What disturbed the trainings; of one each a report says nothing of it."""
-    found = [what for each in summary.interference.values() for what in each]
+    found = [rendered(what) for each in summary.interference.values() for what in each]
     text = f"disturbed from outside: {'; '.join(found)}" if found else "nothing disturbed it, as far as can be seen"
     return Row("host", text)
 

@@ -117,7 +117,7 @@ def test_what_ended_before_its_first_block_tells_what_the_first_workers_showed(
     assert result.stdout.startswith("UNFINISHED  mine: 0 complete blocks, and a verdict needs 6")
     shown = " ".join(cli("report", run_folder, "--details").stdout.split())
     assert "first baseline 142.86 ms per step, mine 71.07 ms per step, in one process each" in shown
-    assert "settings mine: NOT IN EFFECT: openmp.runtime: expected gnu, seen intel" in shown
+    assert "settings mine is NOT IN EFFECT: openmp.runtime: expected gnu, seen intel" in shown
 
 
 def test_an_interrupted_run_says_what_a_verdict_takes(bench, instant, simulation, run_folder):

@@ -24,6 +24,7 @@ from envkit.checks.profile_messages import InterfaceMissing, LeaveFewerOut, NoGp
 from envkit.profiles.environment import Environment
 from envkit.rendering import text
 from envkit.worker.measure.machine_load import Load
+from envkit.worker.messages.evidence import UserLimit
 
 FACTS = {
     "usable_cpus": 4, "physical_cores": 4, "numa_nodes": 1, "affinity_cpus": 4, "online_cpus": 4, "cpu_quota": None,
@@ -331,9 +332,10 @@ def test_the_costliest_comes_first():
 def test_a_process_is_diagnosed_by_its_evidence_alone():
     evidence = {"limits": {"processes_free": 1, "shm_bytes": MIB}}
     spoilt = situation(evidence, load(busy=4.0), **wants_huge_pages("never"))
-    limited = {**evidence, "limits": {**evidence["limits"], "processes_limit": "ulimit -u is 40"}}
+    limit = UserLimit(40, 39)
+    limited = {**evidence, "limits": {**evidence["limits"], "processes_limit": limit.to_json()}}
     (named,) = [one.seen for one in diagnose(situation(limited)) if one.code == "process-limit"]
-    assert named == FewProcessesLeft(1, "ulimit -u is 40")
+    assert named == FewProcessesLeft(1, limit)
     assert {one.code for one in diagnose(spoilt)} == {"process-limit", "small-shm", "other-load", "huge-pages-off"}
     assert [one.code for one in diagnose_process(spoilt)] == ["process-limit"]
 

@@ -10,7 +10,9 @@ import sys
 
 import pytest
 from envkit.engines.base import PROJECT
+from envkit.engines.messages import NotPassedOn, NotStartedOn
 from envkit.engines.start import GIVEN, interface
+from envkit.messages import from_json
 
 START = ("-m", "envkit.engines.start")
 SHOW = (sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ)))")
@@ -90,12 +92,12 @@ def test_an_interface_of_the_users_choice_or_for_a_container(started, inside, ch
 def test_slurm_that_passes_nothing_on():
     start = [sys.executable, "-m", "envkit.engines.start"]
     result = subprocess.run(start, cwd=PROJECT, capture_output=True, text=True, check=False, env={})
-    assert (result.returncode, result.stderr) == (
-        2, "srun has not passed ENVKIT_STEP on; leave SLURM_EXPORT_ENV unset\n",
-    )  # fmt: skip
+    assert (result.returncode, result.stderr) == (2, "")
+    assert from_json(json.loads(result.stdout)["problem"]) == NotPassedOn("ENVKIT_STEP")
 
 
 def test_a_command_that_this_node_does_not_have(started):
     result = started(["/no/such/python"])
-    assert (result.returncode, result.stdout) == (127, "")
-    assert result.stderr == f"/no/such/python: can't be started on {platform.node()}: No such file or directory\n"
+    assert (result.returncode, result.stderr) == (127, "")
+    problem = from_json(json.loads(result.stdout)["problem"])
+    assert problem == NotStartedOn("/no/such/python", platform.node(), "No such file or directory")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
+from envkit.analysis.messages import BesideOtherPrograms
 from envkit.cluster import messages, type_verdict, type_wording
 from envkit.cluster.fleet.messages import TooFewSamplesYet
 from envkit.rendering import text
-from envkit.report.messages.verdicts import BesideOtherPrograms
 
 from tests import records
 from tests.report.planted import NOT_IN_EFFECT, OTHER_LOSSES

@@ -13,6 +13,8 @@ from typing import Any
 from envkit.bench.plan import Arm
 from envkit.bench.record import Event
 from envkit.checks.interference import disturbances, interference_in
+from envkit.common.messages import About
+from envkit.messages import Message
 
 # The reference kernel's times are called uneven from here on, and with at least so many. On a shared host, of whose
 # neighbours nothing showed in any counter, it took 1.29 to 1.58 times as long in its slowest of 4 to 17 blocks as in
@@ -20,12 +22,12 @@ from envkit.checks.interference import disturbances, interference_in
 UNEVEN, FEWEST_TIMES = 1.25, 4
 
 
-def interference_by_block(events: Sequence[Event]) -> dict[int, list[str]]:
-    """For each block with a disturbed sample, which arms it hit and why: ``baseline: others used 0.43 CPUs``."""
-    found: dict[int, list[str]] = {}
+def interference_by_block(events: Sequence[Event]) -> dict[int, list[Message]]:
+    """Return by block which arms were disturbed, and why."""
+    found: dict[int, list[Message]] = {}
     for event in events:
         if event["event"] == "sample" and (reasons := interference_in(event)):
-            found.setdefault(event["block"], []).extend(f"{event['arm']}: {reason}" for reason in reasons)
+            found.setdefault(event["block"], []).extend(About(event["arm"], reason) for reason in reasons)
     return found
 
 
@@ -39,7 +41,7 @@ def disturbed_arms(events: Sequence[Event]) -> dict[int, set[str]]:
 
 
 def reference_kernel_range(
-    events: Sequence[Event], interference: Mapping[int, Sequence[str]]
+    events: Sequence[Event], interference: Mapping[int, Sequence[Message]]
 ) -> tuple[float, float] | None:
     """The reference kernel's shortest and longest time in seconds, where others slow this machine and no counter tells.
 

@@ -130,7 +130,7 @@ class Summary:
     measured: list[Measured]
     comparisons: list[Comparison]
     samples: list[Sample]
-    interference: dict[int, list[str]]  # by block: what disturbed it from outside
+    interference: dict[int, list[Message]]  # by block: what disturbed it from outside
     disturbed_arms: dict[int, set[str]]  # by block: the arms whose sample was disturbed
     reference_kernel_range_s: tuple[float, float] | None  # of the other blocks, where that is much (analysis.noise)
     design: Design | None
@@ -178,7 +178,7 @@ class Summary:
             "reference": self.plan.reference.name,
             "references": {arm.name: self.plan.reference_of(arm).name for arm in self.plan.compared},
             "comparisons": [finite(one.to_json()) for one in self.comparisons],
-            "interference": self.interference,
+            "interference": {block: [one.to_json() for one in found] for block, found in self.interference.items()},
             "reference_kernel_range_s": self.reference_kernel_range_s,
             "design": self.design and asdict(self.design),
             "warm_up_steps": self.warm_up,

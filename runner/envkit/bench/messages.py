@@ -21,7 +21,7 @@ class WorkerReported(Message):
     code = "bench.worker-reported"
     template = "{problem}[; it {failure}]"
 
-    problem: Message | str
+    problem: Message
     failure: Message | None = None
 
 
@@ -260,4 +260,4 @@ class Disturbed(Message):
     severity = Severity.WARNING
     template = "blocks are disturbed from outside ({reasons:lines}); the result holds only under that load"
 
-    reasons: tuple[Message | str, ...]
+    reasons: tuple[Message, ...]

@@ -80,7 +80,7 @@ def worker_problem(outcome: Outcome) -> Message | None:
     for line in outcome.stdout.splitlines():  # of several nodes each may have one
         with contextlib.suppress(ValueError, KeyError, TypeError):
             told = json.loads(line)["problem"]
-            problem = from_json(told) if isinstance(told, dict) else str(told)
+            problem = from_json(told)
             of_status = isinstance(failure, ExitStatus) or (isinstance(failure, Killed) and failure.limit is None)
             return WorkerReported(problem, None if of_status else failure)
     return WorkerEnded(failure, process_limit.cause_of(outcome.stderr_tail))

@@ -15,6 +15,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from envkit.checks.messages import CpusStolen, OthersUsed, Swapped, TooHot
+from envkit.messages import Message
+
 # CPU time of others, on the CPUs that the worker may run on: as a share of these, and at least in CPUs. An OpenMP team
 # waits for its slowest thread, so that 0.05 of one CPU can cost 5%; on many CPUs the kernel's own threads take as much.
 OTHERS_SHARE, OTHERS_CPUS = 0.025, 0.05
@@ -57,18 +60,15 @@ def disturbances(sample: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-def interference_in(sample: Mapping[str, Any]) -> list[str]:
-    """Return why a sample counts as disturbed, in short texts; nothing for one that does not."""
-    return [_said(kind, amount) for kind, amount in disturbances(sample).items()]
+def interference_in(sample: Mapping[str, Any]) -> list[Message]:
+    """Return why a sample counts as disturbed; nothing for one that does not."""
+    return [_message(kind, amount) for kind, amount in disturbances(sample).items()]
 
 
-def _said(kind: str, amount: float) -> str:
-    return {
-        OTHERS: f"others used {amount:.2f} CPUs",
-        STOLEN: f"{amount:.2f} CPUs stolen",
-        SWAPPED: f"{amount / 2**20:.0f} MiB swapped",
-        HOT: f"cores too hot {amount:.0f} times",
-    }[kind]
+def _message(kind: str, amount: float) -> Message:
+    if kind == HOT:
+        return TooHot(round(amount))
+    return {OTHERS: OthersUsed, STOLEN: CpusStolen, SWAPPED: Swapped}[kind](amount)
 
 
 def others_cpus(usage: Mapping[str, Any], seconds: float) -> float | None:

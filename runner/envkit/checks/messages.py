@@ -64,3 +64,46 @@ class ProcessLimitElsewhere(Message):
 
     code = "checks.process-limit-elsewhere"
     template = "no more processes or threads could be started: a limit where the worker ran is reached; " + _RAISE
+
+
+# Why a sample counts as disturbed.
+
+
+class OthersUsed(Message):
+    """Other programs used the sample's CPUs."""
+
+    code = "checks.others-used"
+    severity = Severity.WARNING
+    template = "others used {cpus:.2f} CPUs"
+
+    cpus: float
+
+
+class CpusStolen(Message):
+    """The hypervisor withheld CPU time."""
+
+    code = "checks.cpus-stolen"
+    severity = Severity.WARNING
+    template = "{cpus:.2f} CPUs stolen"
+
+    cpus: float
+
+
+class Swapped(Message):
+    """The machine swapped."""
+
+    code = "checks.swapped"
+    severity = Severity.WARNING
+    template = "{swapped:size} swapped"
+
+    swapped: float
+
+
+class TooHot(Message):
+    """Cores were slowed down because they were too hot."""
+
+    code = "checks.too-hot"
+    severity = Severity.WARNING
+    template = "cores too hot {times:count time}"
+
+    times: int

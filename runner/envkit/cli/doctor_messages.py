@@ -61,7 +61,7 @@ class NoCommandToWatch(Message):
 class TrialFailed(Message):
     """The training that a bug report describes failed. ``printed`` is its last line."""
 
-    code = "cli.trial-failed"
+    code = "cli.doctor-trial-failed"
     template = "doctor: a worker {failure}[: {printed}]"
 
     failure: Message
@@ -113,6 +113,6 @@ class WatchedShortly(Message):
 class NothingFound(Message):
     """doctor found nothing."""
 
-    code = "cli.nothing-found"
+    code = "cli.doctor-found-nothing"
     severity = Severity.NOTE
     template = "nothing found"

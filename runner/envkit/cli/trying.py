@@ -13,7 +13,7 @@ from envkit.checks.sample_effect import check_sample
 from envkit.cli.workload_messages import TrialFailed, TrialNotInEffect
 from envkit.common.progress import Progress
 from envkit.messages import Message, from_json
-from envkit.report import wording
+from envkit.report import observed
 
 
 def problems(job: Job, quiet: bool) -> dict[str, Message]:
@@ -70,7 +70,7 @@ def _found(job: Job, arm: Arm) -> tuple[Message | None, float]:
     missed = next((one for one in checks if not one.holds), None)
     if missed is None:
         return None, outcome.seconds
-    expected, seen = wording.shown(missed.expected), wording.seen(missed.seen)
+    expected, seen = observed.shown(missed.expected), observed.seen(missed.seen)
     return TrialNotInEffect(missed.key, expected, seen), outcome.seconds
 
 

@@ -9,9 +9,3 @@ from collections.abc import Iterable
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that ``word`` most likely stands for, or None if none is near."""
     return next(iter(difflib.get_close_matches(word, list(known), n=1)), None)
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return `` (did you mean 'x'?)`` for the nearest known word, or nothing. A message has a field for it instead."""
-    near = nearest(word, known)
-    return f" (did you mean '{near}'?)" if near else ""

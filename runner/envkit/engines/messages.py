@@ -191,3 +191,26 @@ class TooOld(Message):
     version: str
     minimum: str
     example: str | None = None
+
+
+# What envkit.engines.start prints by these codes. Its subject is the worker.
+
+
+class NotPassedOn(Message):
+    """Slurm did not hand on the variable that says what to start."""
+
+    code = "engines.not-passed-on"
+    template = "did not start: srun has not passed {variable} on; leave SLURM_EXPORT_ENV unset"
+
+    variable: str
+
+
+class NotStartedOn(Message):
+    """A node can't start a program."""
+
+    code = "engines.not-started-on"
+    template = "did not start on {node}: {program} can't be started: {reason}"
+
+    program: str
+    node: str
+    reason: str

@@ -30,8 +30,7 @@ RANKS = "ranks"
 
 def main() -> NoReturn:
     if GIVEN not in os.environ:
-        print(f"srun has not passed {GIVEN} on; leave SLURM_EXPORT_ENV unset", file=sys.stderr)
-        sys.exit(2)
+        _end(2, "engines.not-passed-on", variable=GIVEN)
     given = json.loads(os.environ[GIVEN])
     environment: dict[str, str] = given["environment"]
     # in a container these are the image's, but for what is of no use in there
@@ -50,8 +49,13 @@ def main() -> NoReturn:
             os.chdir("/")
         os.execvpe(argv[0], argv, {**(around if given["within"] else {}), **environment, **own})
     except OSError as error:
-        print(f"{argv[0]}: can't be started on {platform.node()}: {error.strerror}", file=sys.stderr)
-        sys.exit(127)
+        _end(127, "engines.not-started-on", program=argv[0], node=platform.node(), reason=str(error.strerror))
+
+
+def _end(status: int, code: str, **fields: str) -> NoReturn:
+    """Print why there is no worker, as a worker prints its problem: the message of ``code``, as JSON."""
+    print(json.dumps({"problem": {"code": code, "severity": "error", **fields}}))
+    sys.exit(status)
 
 
 def interface(host: str) -> str | None:

@@ -269,7 +269,7 @@ def _step_times(run: Run) -> Section | None:
 def _course(run: Run) -> Section | None:
     """Make the section of the course of the run, with what disturbed it."""
     interference = sorted(run.summary.interference.items()) if run.page else []
-    table = Table(headings.DISTURBED, [[str(block + 1), "; ".join(what)] for block, what in interference])
+    table = Table(headings.DISTURBED, [[str(block + 1), "; ".join(map(text, what))] for block, what in interference])
     few = len(interference) <= UNFOLDED_BLOCKS
     listed = Fold(headings.DISTURBANCES, [table], open=few) if interference else None
     return _section("course", _drawing(run, "time-course"), listed)

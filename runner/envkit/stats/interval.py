@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
+from envkit.stats.messages import NO_DIFFERENCE_LARGER
 from envkit.stats.verdict import Verdict
 
 ERROR_RATE = 0.05
@@ -65,7 +66,7 @@ class Speedup:
     def words(self) -> str:
         """The verdict in words: that nothing larger than the margin is there has its figure."""
         if self.verdict == Verdict.EQUIVALENT:
-            return f"no difference larger than {self.margin * 100:g}%"
+            return NO_DIFFERENCE_LARGER.format(self.margin * 100)
         return str(self.verdict)
 
     @property

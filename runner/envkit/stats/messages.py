@@ -6,6 +6,8 @@ from envkit.messages import Message
 
 # Values of stats.verdict.Verdict.
 NO_RELEVANT_DIFFERENCE = "no difference larger than the margin"
+# With the margin in percent.
+NO_DIFFERENCE_LARGER = "no difference larger than {:g}%"
 NO_DIFFERENCE_FOUND = "no difference found"
 TOO_FEW_SAMPLES = "too few samples"
 TARGET_NOT_REACHED = "target not reached"

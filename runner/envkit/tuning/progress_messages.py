@@ -64,7 +64,7 @@ class Busy(Message):
     severity = WARNING
     template = "the machine is busy ({reasons:lines}), and a quiet one needs less"
 
-    reasons: tuple[Message | str, ...]
+    reasons: tuple[Message, ...]
 
 
 class LongConfirmation(Message):

@@ -8,7 +8,9 @@ import pytest
 from envkit.bench import record
 from envkit.cli.commands import advise as advise_command
 from envkit.cli.commands import profiles as profiles_command
+from envkit.messages import from_json
 from envkit.profiles import profile
+from envkit.rendering import text
 from envkit.worker.host import cpu_facts
 
 from tests.advice.trainings import observed
@@ -99,7 +101,7 @@ def test_tune_searches_without_them(cli, simulation, instant, tmp_path):
     shipped = {one["profile"]["name"] for one in first["shipped"]}
     assert "jemalloc-retain" in shipped
     assert not shipped & {*OF_MKL}
-    left_out = {one["what"]: one["why"] for one in first["left_out_profiles"]}
+    left_out = {one["what"]: text(from_json(one["why"])) for one in first["left_out_profiles"]}
     assert {left_out[f"profile {name}"] for name in OF_MKL} == {WHY}
     preloads = {start["environment"].get("LD_PRELOAD", "") for start in simulation.starts()}
     assert any("jemalloc" in text for text in preloads)

@@ -7,7 +7,7 @@ import os
 import shutil
 
 import pytest
-from envkit.bench.messages import UnusableRecord
+from envkit.bench.record_messages import UnusableRecord
 from envkit.cluster.fleet import findings, kept
 from envkit.cluster.fleet.messages import MeasuredOtherwise, NoRecord, TooFewSamples
 

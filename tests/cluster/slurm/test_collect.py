@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from envkit.bench.messages import UnusableRecord
+from envkit.bench.record_messages import UnusableRecord
 from envkit.cluster.messages import OnNodes
 from envkit.cluster.slurm import messages, table
 from envkit.cluster.slurm.collect import collect, in_doubt, may_come, status

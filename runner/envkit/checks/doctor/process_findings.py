@@ -26,7 +26,6 @@ from envkit.checks.finding_messages import (
 from envkit.messages import Message, from_json
 from envkit.profiles import needs, profile
 from envkit.profiles.environment import capabilities
-from envkit.rendering import text
 from envkit.worker.host import expand_cpu_list
 
 # Threads that Python, PyTorch and a few DataLoader workers start besides OpenMP's.
@@ -126,7 +125,7 @@ def of_reasons(situation: Situation) -> list[Finding]:
     if symptoms is None:
         return []
     return [
-        Finding(reason.code, "note", text(reason.seen(symptoms)), text(reason.why), _mend(reason, symptoms, situation))
+        Finding(reason.code, "note", reason.seen(symptoms), reason.why, _mend(reason, symptoms, situation))
         for reason in REASONS
         if reason.holds(symptoms)
     ]

@@ -30,7 +30,7 @@ from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import resolve
 from envkit.rendering import text
-from envkit.report import wording
+from envkit.report.parts import together
 from envkit.tuning.narrow import identity, why
 
 BUDGET_PER_ARM_S = 90.0
@@ -132,7 +132,7 @@ def _try_and_measure(asked: Specification, whole: Profile, how: Invocation) -> i
         kept_out = recorded.keys() & tried_then - {whole.name}
         parts.leave_out({name: recorded[name] for name in recorded if name in kept_out})
     found = ablated(settings, parts)
-    for names, reason in wording.together(parts.left_out).items():
+    for names, reason in together(parts.left_out).items():
         print(text(messages.LeftOut(reason, names)), file=sys.stderr)
     used = {name for one in found for name in (one.alone, one.beside, one.without)} | {whole.name}
     if not any(name in used for name in files):

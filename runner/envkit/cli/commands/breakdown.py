@@ -36,7 +36,7 @@ from envkit.engines.base import Outcome
 from envkit.messages import Message, MessageError
 from envkit.profiles import profile
 from envkit.rendering import text as rendered
-from envkit.report import step_tables, terminal, wording
+from envkit.report import observed, step_tables, terminal
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.measure.entry_points import INPUT
 from envkit.worker.workloads import DEFAULT, WORKLOADS, find, get
@@ -270,7 +270,7 @@ def _show_phases(documents: Documents, unmet: Unmet, arguments: argparse.Namespa
 
 def _show_missing(unmet: Unmet, out: Console) -> None:
     for arm, one in unmet:
-        missed = SettingsOff(arm, one.key, wording.shown(one.expected), wording.shown(one.seen))
+        missed = SettingsOff(arm, one.key, observed.shown(one.expected), observed.shown(one.seen))
         terminal.item(out, "effect", missed, "bold red")
 
 

@@ -23,7 +23,8 @@ from envkit.profiles import catalogue, needs, profile
 from envkit.profiles.catalogue import Variable
 from envkit.profiles.expressions import ExpressionError
 from envkit.rendering import text, text_of
-from envkit.report import terminal, wording
+from envkit.report import terminal
+from envkit.report.parts import together
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.performance_variables import WHERE, is_performance_variable
 
@@ -149,7 +150,7 @@ def _show(variable: Variable, document: Mapping[str, Any]) -> None:
         ("verified", f"{variable.verified_by}{'KEY' if variable.kind.keys else ''}" if variable.verified_by
          else text(messages.NotObservable(str(variable.not_observable)))),
         ("set by", ", ".join(f"{name} ({value})" for name, value in document["profiles"].items()) or "no profile"),
-        *(("not here", f"{names}: {why}") for names, why in wording.together(document["does_not_apply"]).items()),
+        *(("not here", f"{names}: {why}") for names, why in together(document["does_not_apply"]).items()),
         ("source", variable.source),
     ]  # fmt: skip
     out.print(Text(variable.name, "bold"))

@@ -23,7 +23,7 @@ from envkit.common.errors import MEASURED
 from envkit.common.folders import short
 from envkit.messages import Message
 from envkit.rendering import text
-from envkit.report import terminal, wording
+from envkit.report import execution_context, terminal
 from envkit.report.messages.headings import UNDER_LOAD
 from envkit.stats.verdict import Verdict
 
@@ -144,7 +144,7 @@ def _facts(entry: Entry) -> Message:
     ended = dict.fromkeys(one.summary.ended or messages.NotEnded() for one in entry.runs[:MOST_NODES])
     return messages.RunFacts(
         engines=tuple(recorded_runs.engines(plan)),
-        trained=wording.trained(plan),
+        trained=execution_context.trained(plan),
         blocks=run.blocks,
         ended=tuple(ended),
         folder=entry.folder.name,

@@ -36,7 +36,8 @@ from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import of_rank, resolve
 from envkit.rendering import text
-from envkit.report import terminal, wording
+from envkit.report import terminal
+from envkit.report.parts import together
 from envkit.tuning.narrow import identity, why
 
 # As much for each profile as `bench` has; the more profiles share one error rate, the more blocks an interval takes.
@@ -143,7 +144,7 @@ def _try_and_measure(asked: Specification, named: Sequence[str], how: Invocation
         for name, reason in measuring.recorded_left_out(how.resume).items():
             if choice.measured.pop(name, None):
                 choice.left_out[name] = reason
-    for names, reason in wording.together(choice.left_out).items():
+    for names, reason in together(choice.left_out).items():
         print(text(LeftOut(reason, names)), file=sys.stderr)
     if not choice.measured:
         raise InputError(NoneLeft(tuple(choice.left_out)))

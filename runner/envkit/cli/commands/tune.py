@@ -33,7 +33,7 @@ from envkit.common.machine_lock import machine_lock
 from envkit.messages import Message
 from envkit.profiles import places, profile
 from envkit.rendering import text, text_of
-from envkit.report import lines, terminal, wording
+from envkit.report import lines, terminal
 from envkit.report.parts import Row
 from envkit.report.reproduce import digest
 from envkit.tuning import conclusion, confirm, destination, profile_file, session
@@ -234,7 +234,7 @@ def _write(
         confirm.TUNED: tuning.search.best(), confirm.SHIPPED: tuning.search.best(shipped=True),
     }.get(decision.best)  # fmt: skip
     won = tuning.search.baseline if number is None else tuning.search.candidates[number]
-    machine = wording.machine(summary)
+    machine = lines.machine(summary)
     made = replace(won.profile, title=text(messages.TunedTitle(won.profile.title)))
     if not decision.same_losses:
         made = replace(made, numerics="may-differ")

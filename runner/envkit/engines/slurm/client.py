@@ -21,6 +21,7 @@ from envkit.common.errors import InputError
 from envkit.common.messages import About
 from envkit.engines.slurm.messages import (
     NO_REASON,
+    NO_RESPONSE,
     NOTHING_PRINTED,
     REASONS,
     CantSubmit,
@@ -246,7 +247,7 @@ def out_of_service(names: Collection[str], states: tuple[str, ...] = CLOSED) -> 
             name, state, reason = [*line.strip().split("|", 2), "", ""][:3]  # a reason may have a line break in it
             out = state.startswith(states) or state.endswith("*")
             if name in wanted and out:
-                said = state.rstrip("*") + (" and does not respond" if state.endswith("*") else "")
+                said = state.rstrip("*") + (f" {NO_RESPONSE}" if state.endswith("*") else "")
                 found[name] = said + (f" ({reason})" if reason not in ("", "none") else "")
     except (Refused, NoAnswer):
         return {}

@@ -21,6 +21,8 @@ REASONS = {
     "Assoc": "a limit of your account is reached",
     "QOS": "a limit of your quality of service is reached",
 }
+# Behind the state of a node.
+NO_RESPONSE = "and does not respond"
 NO_REASON = "no reason given yet"
 # In the place of the last line that a command of Slurm's printed.
 NOTHING_PRINTED = "it failed and printed nothing"

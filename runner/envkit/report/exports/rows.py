@@ -18,6 +18,7 @@ from envkit.bench.plan import Arm, Plan
 from envkit.bench.record import Event
 from envkit.checks.interference import interference_in
 from envkit.checks.sample_effect import checks_of
+from envkit.rendering import text
 
 Row = dict[str, Any]
 # What is exported of NCCL's log.
@@ -55,7 +56,7 @@ def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
                 "mean_step_s": basic.fmean(event["step_s"]),
                 "median_step_s": basic.median(event["step_s"]),
                 "in_effect": all(one.holds for one in checks),
-                "interference": "; ".join(interference_in(event)),
+                "interference": "; ".join(map(text, interference_in(event))),
                 "peak_memory_bytes": event["peak_memory_bytes"],
                 "padding_bytes": event["padding_bytes"],
                 "reference_kernel_s": kernel_s.get(event["block"]),

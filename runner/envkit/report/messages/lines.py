@@ -229,7 +229,7 @@ class Disturbed(Message):
 
     disturbed: int
     blocks: int
-    example: str | None = None
+    example: Message | None = None
     rest: Message | None = None
 
 
