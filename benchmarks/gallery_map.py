@@ -20,7 +20,7 @@ from envkit.cli.arguments import count
 from envkit.cli.measuring import Invocation
 from envkit.cli.measuring_options import BUDGET_S, against_baseline
 from envkit.common.errors import FAILED, MEASURED, InputError
-from envkit.common.suggestion import suggestion
+from envkit.common.suggestion import nearest
 from envkit.engines.base import PROJECT
 from envkit.rendering import text
 from envkit.report import verdict
@@ -73,7 +73,9 @@ def _chosen(names: Sequence[str], models: Mapping[str, Model]) -> list[Model]:
     for name in names:
         if name not in models:
             there = ", ".join(models)
-            raise InputError(f"--model {name}: there is no such model{suggestion(name, models)}; there are: {there}")
+            near = nearest(name, models)
+            meant = f" (did you mean '{near}'?)" if near else ""
+            raise InputError(f"--model {name}: there is no such model{meant}; there are: {there}")
     return [models[name] for name in dict.fromkeys(names)]
 
 

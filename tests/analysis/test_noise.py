@@ -3,6 +3,8 @@ from __future__ import annotations
 import pytest
 from envkit.analysis.noise import interference_by_block, reference_kernel_range
 from envkit.checks.interference import interference_in
+from envkit.checks.messages import CpusStolen, OthersUsed, Swapped, TooHot
+from envkit.common.messages import About
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,31 +35,36 @@ MANY = {"worker_cpus": 64, "user_s": 300.0, "system_s": 0.0}
 SHORT = {"seconds": 0.03, "user_s": 0.1, "system_s": 0.0}
 
 
+def near(cpus):
+    """As printed, with two digits."""
+    return pytest.approx(cpus, abs=0.005)
+
+
 @pytest.mark.parametrize(
     ("usage", "reasons"),
     [
         ({}, []),
-        (others(0.43), ["others used 0.43 CPUs"]),
+        (others(0.43), [OthersUsed(near(0.43))]),
         (others(0.11), []),
-        (stolen(0.12), ["0.12 CPUs stolen"]),
+        (stolen(0.12), [CpusStolen(near(0.12))]),
         (stolen(0.05), []),
-        ({"machine_swapped_bytes": 3 * 2**20}, ["3 MiB swapped"]),
+        ({"machine_swapped_bytes": 3 * 2**20}, [Swapped(3 * 2**20)]),
         ({"machine_swapped_bytes": 2**20}, []),
-        ({"throttle_events": 2}, ["cores too hot 2 times"]),
+        ({"throttle_events": 2}, [TooHot(2)]),
         ({**others(1), **stolen(1), "machine_swapped_bytes": 2**30, "throttle_events": 1},
-         ["others used 1.00 CPUs", "1.00 CPUs stolen", "1024 MiB swapped", "cores too hot 1 times"]),
+         [OthersUsed(near(1.00)), CpusStolen(near(1.00)), Swapped(2**30), TooHot(1)]),
         # what an engine runs for the worker is no other program
         ({**others(0.43), "engine_s": 0.33 * SECONDS}, []),
-        ({**others(0.43), "engine_s": 0.2 * SECONDS}, ["others used 0.23 CPUs"]),
-        ({**others(0.43), "engine_s": None}, ["others used 0.43 CPUs"]),
+        ({**others(0.43), "engine_s": 0.2 * SECONDS}, [OthersUsed(near(0.23))]),
+        ({**others(0.43), "engine_s": None}, [OthersUsed(near(0.43))]),
         # of few CPUs a twentieth of one counts, of many the share
-        ({**ALONE, "worker_cpus_busy_s": 5.0 + 0.06 * SECONDS}, ["others used 0.06 CPUs"]),
+        ({**ALONE, "worker_cpus_busy_s": 5.0 + 0.06 * SECONDS}, [OthersUsed(near(0.06))]),
         ({**ALONE, "worker_cpus_busy_s": 5.0 + 0.05 * SECONDS}, []),
-        ({**MANY, "worker_cpus_busy_s": 300.0 + 2.0 * SECONDS}, ["others used 2.00 CPUs"]),
+        ({**MANY, "worker_cpus_busy_s": 300.0 + 2.0 * SECONDS}, [OthersUsed(near(2.00))]),
         ({**MANY, "worker_cpus_busy_s": 300.0 + 1.5 * SECONDS}, []),
         # the ticks of the clock disturb no short sample, and more own time than the CPUs were busy is their error too
         ({**SHORT, "worker_cpus_busy_s": 0.1 + 0.08, "worker_cpus_steal_s": 0.08}, []),
-        ({**SHORT, "worker_cpus_busy_s": 0.1 + 8.0, "seconds": 3.0}, ["others used 2.67 CPUs"]),
+        ({**SHORT, "worker_cpus_busy_s": 0.1 + 8.0, "seconds": 3.0}, [OthersUsed(near(2.67))]),
         ({"worker_cpus_busy_s": 14.9}, []),
     ],
 )  # fmt: skip
@@ -117,7 +124,8 @@ def test_a_pace_that_nothing_else_shows():
     assert reference_kernel_range(kernels(0.16, 0.15, 0.2, 0.17), {}) == (0.15, 0.2)
     assert reference_kernel_range(kernels(0.16, 0.15, 0.18, 0.17), {}) is None
     assert reference_kernel_range(kernels(0.16, 0.15, 0.2), {}) is None
-    assert reference_kernel_range(kernels(0.16, 0.15, 0.2, 0.17, 0.16), {2: ["baseline: 0.20 CPUs stolen"]}) is None
+    disturbed = {2: [About("baseline", CpusStolen(0.2))]}
+    assert reference_kernel_range(kernels(0.16, 0.15, 0.2, 0.17, 0.16), disturbed) is None
     assert reference_kernel_range([], {}) is None
     assert reference_kernel_range(kernels(*[0.16] * 8, 0.15, 0.2), {}) is None
     assert reference_kernel_range(kernels(*[0.16] * 7, 0.15, 0.2, 0.21), {}) == (0.16, 0.2)
@@ -141,6 +149,10 @@ def test_blocks_with_interference_say_which_arm_it_hit():
         {"event": "end", "reason": "complete"},
     ]
     assert interference_by_block(events) == {
-        1: ["mine: others used 0.50 CPUs", "baseline: others used 0.40 CPUs", "baseline: 0.20 CPUs stolen"],
-        2: ["baseline: cores too hot 1 times"],
+        1: [
+            About("mine", OthersUsed(near(0.50))),
+            About("baseline", OthersUsed(near(0.40))),
+            About("baseline", CpusStolen(near(0.20))),
+        ],
+        2: [About("baseline", TooHot(1))],
     }

@@ -21,7 +21,6 @@ from envkit.worker.messages import ProcessKilled
         FewSteps(2, 3),
         WarmingUp(WorkerEnded(Killed("SIGKILL", "4g"), ProcessLimitElsewhere())),
         WorkerReported(ProcessKilled("rank 1", "SIGSEGV"), TimedOut(4)),  # a float that was written as a whole number
-        WorkerReported("found no step"),
     ],
 )
 def test_a_problem_is_read_as_it_was_recorded(problem):

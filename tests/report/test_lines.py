@@ -10,6 +10,8 @@ import pytest
 from envkit.analysis.losses import Losses
 from envkit.analysis.summary import summarise
 from envkit.bench.plan import UserCommand
+from envkit.checks.messages import CpusStolen
+from envkit.common.messages import About
 from envkit.report import cautions, certainty, lines, terminal
 from envkit.report.judgement import noise_floor
 from envkit.report.messages import cautions as warned
@@ -129,7 +131,7 @@ def test_losses_of_a_user_s_command(losses, metric, expected):
 def test_blocks_that_were_disturbed_are_counted_and_the_result_without_them_is_given():
     assert line(events_of(), "Noise") == said.Undisturbed(7)
     found = line(disturbed(events_of(10), 3, 5), "Noise")
-    assert (found.disturbed, found.blocks, found.example) == (2, 10, "mine: 2.00 CPUs stolen")
+    assert (found.disturbed, found.blocks, found.example) == (2, 10, About("mine", CpusStolen(2.0)))
     assert (round(found.rest.ratio, 2), found.rest.verdict) == (2.01, None)
     assert line(disturbed(events_of(7), 3, 5), "Noise").rest == said.TooFewWithout()
 

@@ -33,11 +33,11 @@ from envkit.bench.problem_messages import (
     WorkersReplaced,
     WorkersStayed,
 )
+from envkit.bench.problems import restored
 from envkit.checks import process_limit
 from envkit.engines.base import Outcome
 from envkit.engines.messages import ExitStatus, Killed
-from envkit.messages import Message, from_json
-from envkit.worker import messages as _of_workers  # noqa: F401  from_json knows those that were imported
+from envkit.messages import Message
 from envkit.worker.modes import Options
 from envkit.worker.workloads import loader_epochs
 
@@ -80,7 +80,7 @@ def worker_problem(outcome: Outcome) -> Message | None:
     for line in outcome.stdout.splitlines():  # of several nodes each may have one
         with contextlib.suppress(ValueError, KeyError, TypeError):
             told = json.loads(line)["problem"]
-            problem = from_json(told)
+            problem = restored(told)
             of_status = isinstance(failure, ExitStatus) or (isinstance(failure, Killed) and failure.limit is None)
             return WorkerReported(problem, None if of_status else failure)
     return WorkerEnded(failure, process_limit.cause_of(outcome.stderr_tail))

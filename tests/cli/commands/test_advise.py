@@ -8,6 +8,8 @@ import pytest
 from envkit.advice import expected
 from envkit.advice.expected import Fit, Fitted
 from envkit.cli.commands import advise as advise_command
+from envkit.rendering import text
+from envkit.worker.messages.user_command import CommandEnded, LastLine, NoSteps, TooShort
 
 from tests.advice.trainings import observed
 from tests.cli.commands.conftest import words
@@ -237,12 +239,8 @@ def test_what_is_no_training_to_watch(refused, given, said):
     assert refused("advise", *given) == said
 
 
-@pytest.mark.parametrize(
-    "problem",
-    ["took no step of a torch optimizer within 45 s", "ended after 2.1 s with 3 steps: too short to be watched",
-     "saw the command end with exit status 3; the last it printed is 'no such file'"],
-)  # fmt: skip
+@pytest.mark.parametrize("problem", [NoSteps(45.0), TooShort(2.1, 3), CommandEnded(3, LastLine("no such file"))])
 def test_a_command_that_can_not_be_watched_is_one_line(refused, simulation, problem):
-    simulation.worker("baseline", does="print", status=1, text=json.dumps({"problem": problem}))
+    simulation.worker("baseline", does="print", status=1, text=json.dumps({"problem": problem.to_json()}))
     line = refused("advise", "--python", simulation.python, "--", "python", "train.py")
-    assert line == f"envkit: advise -- python: the worker {problem}"
+    assert line == f"envkit: advise -- python: the worker {text(problem)}"

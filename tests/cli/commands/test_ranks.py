@@ -200,9 +200,9 @@ def test_a_rank_that_died_is_named_and_its_last_lines_are_shown(bench, workers, 
     ],
 )
 def test_what_an_engine_knows_of_a_failure_is_said_beside_the_rank(bench, workers, failure, more):
-    problem = "lost rank 1, which was killed by signal SIGKILL"
-    workers(does="problem", text=json.dumps({"problem": problem}), failure=failure.to_json())
-    said = f"mine: the worker {problem}{f'; it {text(failure)}' if more else ''} "
+    problem = ProcessKilled("rank 1", "SIGKILL")
+    workers(does="problem", text=json.dumps({"problem": problem.to_json()}), failure=failure.to_json())
+    said = f"mine: the worker {text(problem)}{f'; it {text(failure)}' if more else ''} "
     assert said in f"{words(bench('mine', '--nproc', 2).stdout)} "
 
 

@@ -85,7 +85,7 @@ def test_nor_by_the_command_given_again(refused, submitted, command, edit):
 def test_an_id_that_is_no_number_is_refused(refused, submitted, command):
     folder, jobs, _ = submitted
     rewrite(folder, change("id", "x; touch y"))
-    assert "its id is 'x; touch y'" in refused(*command, "--resume", folder)
+    assert "(id='x; touch y')" in refused(*command, "--resume", folder)
     assert jobs == []
 
 

@@ -7,6 +7,8 @@ import math
 
 import pytest
 from envkit.bench import record
+from envkit.rendering import text
+from envkit.worker.messages.metrics import LossesUnlikeSteps
 
 from tests.cli.commands.conftest import words
 from tests.simulation import times
@@ -179,8 +181,8 @@ def test_another_number_of_losses_than_before(own, losses):
 
 
 def test_what_the_worker_says_of_its_losses_is_shown(own, simulation):
-    problem = "saw 120 losses and 100 steps: both patterns must match the same steps"
-    simulation.worker("baseline", does="problem", text=json.dumps({"problem": problem}))
+    problem = LossesUnlikeSteps(120, 100)
+    simulation.worker("baseline", does="problem", text=json.dumps({"problem": problem.to_json()}))
     result = own(*TIMES, *LOSS)
     assert result.returncode == 1
-    assert f"baseline: the worker {problem} (warming up)" in words(result.stdout)
+    assert f"baseline: the worker {text(problem)} (warming up)" in words(result.stdout)

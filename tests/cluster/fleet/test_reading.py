@@ -122,11 +122,11 @@ def test_a_damaged_line_is_named(tmp_path):
 
 def test_a_worker_that_failed(tmp_path):
     events = node_events("n1", samples=2, ended="a worker failed")
-    problem = WorkerEnded(ExitStatus(3)).to_json()
-    failure = {"block": 2, "arm": "mine", "worker_seconds": 1.0, "problem": problem}
+    problem = WorkerEnded(ExitStatus(3))
+    failure = {"block": 2, "arm": "mine", "worker_seconds": 1.0, "problem": problem.to_json()}
     events.insert(-1, {"event": "failure", "time": 1.0, **failure, "stderr": "one\nout of luck\n"})
     found = reason(records.write(tmp_path / "n1", events))
-    assert found == messages.NodeFailed("ended with exit status 3", "out of luck")
+    assert found == messages.NodeFailed(problem, "out of luck")
 
 
 def test_a_profile_that_was_not_in_effect(tmp_path):

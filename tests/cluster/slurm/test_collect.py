@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from envkit.bench.messages import WorkerEnded
 from envkit.bench.record_messages import UnusableRecord
 from envkit.cluster.messages import OnNodes
 from envkit.cluster.slurm import messages, table
 from envkit.cluster.slurm.collect import collect, in_doubt, may_come, status
 from envkit.cluster.slurm.follow import LATE, Followed
 from envkit.cluster.slurm.node_status import Outcome
+from envkit.engines.messages import ExitStatus
 from envkit.engines.slurm.client import Job
 from envkit.rendering import text
 
@@ -202,12 +204,13 @@ def test_the_same_trouble_on_many_nodes_is_one_line(folder, left):
 
 def test_a_worker_that_failed_is_told_with_what_it_printed_last(folder, left):
     left("node1", 1, "none")
-    failure = {"block": 2, "arm": "mine", "worker_seconds": 1.0, "problem": "ended with exit status 3"}
+    ended = WorkerEnded(ExitStatus(3))
+    failure = {"block": 2, "arm": "mine", "worker_seconds": 1.0, "problem": ended.to_json()}
     events = run_events(ended="a worker failed")
     events.insert(-1, {"event": "failure", "time": 1.0, **failure, "stderr": "one\nout of luck\n"})
     write(folder / "node1", events)
     (found,) = collect(folder, settings(), None)
-    problem = messages.WorkerFailed(3, "mine", "ended with exit status 3", "out of luck")
+    problem = messages.WorkerFailed(3, "mine", ended, "out of luck")
     assert (found.state, found.problem) == ("failed", problem)
     assert found.to_json()["problem"] == problem.to_json()
 

@@ -63,7 +63,7 @@ def test_what_disturbed_a_sample_is_in_its_row_and_no_other():
     events = run_events(blocks=2)
     events[3]["usage"] |= {"machine_swapped_bytes": 2**30, "throttle_events": 3}
     assert [row["interference"] for row in samples(FOLDER, events)] == [
-        "", "", "1024 MiB swapped; cores too hot 3 times", ""
+        "", "", "1.0 GiB swapped; cores too hot 3 times", ""
     ]  # fmt: skip
 
 
