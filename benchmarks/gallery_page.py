@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
-from envkit.analysis import noise
+from envkit.analysis import messages, noise
 from envkit.analysis.summary import Comparison
 from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.rendering import ratio as form_ratio
@@ -205,7 +205,7 @@ def _quiet(runs: Sequence[Run]) -> list[str]:
     for number, sample in disturbed:
         hit.setdefault((number, sample.block), set()).update(sample.interference)
     if hit:
-        often = noise.KINDS[noise.commonest(hit)]
+        often = messages.KINDS[noise.commonest(hit)]
         found = f"{len(hit)} of {total} blocks were disturbed from outside (most often: {often})."
     else:
         found = f"none of {total} blocks was disturbed from outside, as far as can be seen."

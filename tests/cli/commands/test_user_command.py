@@ -252,9 +252,8 @@ def test_another_python_on_the_path_is_not_resumed_with(own, cli, simulation, ru
 
 
 def test_what_the_worker_says_of_its_failure_is_shown(own, simulation, run_folder, cli):
-    simulation.worker(
-        "baseline", does="problem", text=json.dumps({"problem": ProcessKilled("rank 1", "SIGKILL").to_json()})
-    )
+    killed = ProcessKilled("rank 1", "SIGKILL")
+    simulation.worker("baseline", does="problem", text=json.dumps({"problem": killed.to_json()}))
     result = own(*METRIC)
     assert result.returncode == 1
     problem = f"{text(killed)} (warming up)"
