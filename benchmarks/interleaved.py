@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from envkit import engines
-from envkit.analysis import losses, noise
+from envkit.analysis import losses, messages, noise
 from envkit.bench import dataset
 from envkit.bench.job import PADDING
 from envkit.bench.plan import MARGIN, MOST_PADDING

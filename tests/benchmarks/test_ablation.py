@@ -64,5 +64,5 @@ def test_what_makes_no_page(ablate, benchmark_script, page_file, tmp_path):
     assert "takes no profile apart; runs of make ablate do" in said
     few = records.write(tmp_path / "few", events_of(blocks=2))
     said = refusal(benchmark_script(ablation, few, "--page", page_file))
-    assert said.endswith("few: makes no page: no profile has an interval (see what was found); measure more blocks")
+    assert said.endswith("few: makes no page: no profile has a confidence interval; measure more blocks")
     assert not page_file.exists()

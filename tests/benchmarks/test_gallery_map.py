@@ -139,7 +139,7 @@ def test_what_disturbed_it_is_told(gallery, write, page_file):
     assert gallery("--page-only").returncode == 0
     quiet = section(page_file.read_text(), "How quiet the host was")
     assert "8 of 24 blocks were disturbed from outside (most often: other programs used its CPUs)" in quiet
-    assert "- LSTM language model: 8 of 8 blocks disturbed, for example mine: others used " in quiet
+    assert "- LSTM language model: 8 of 8 blocks disturbed (e.g. mine: others used " in quiet
     assert "Most blocks were disturbed" not in quiet
 
 

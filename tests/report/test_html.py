@@ -164,7 +164,7 @@ def test_every_arm_is_in_the_table(page):
          {None: "FASTER 1 of 2 profiles, best mine: 2.00x baseline speed", "speedups": "same 7 333.33",
           "certainty": "7 (complete)", "summary": "envkit exec mine.yaml -- python train.py"}),
         (events_of(plan={"data": "synthetic"}), {"cautions": "SYNTHETIC DATA: "}),
-        (disturbed(events_of(), 2, machine_swapped_bytes=2**23), {"course": "3 mine: 8 MiB swapped"}),
+        (disturbed(events_of(), 2, machine_swapped_bytes=2**23), {"course": "3 mine: 8.0 MiB swapped"}),
         (failed(events_of(), problem=ExitStatus(3), stderr="Oh <no> & so on\n"),
          {"speedups": "Failed: block 7, mine: the worker ended with exit status 3 Oh <no> & so on",
           "summary": "envkit bench --resume"}),

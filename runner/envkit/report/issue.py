@@ -1,7 +1,7 @@
 """What a bug report needs to know of a machine, as Markdown that is safe to paste.
 
-Only fields that ``templates/issue.txt.j2`` names are printed, libraries by their file names alone. Names of this user,
-this host and the home folder are replaced wherever they occur all the same.
+Only fields that the messages here have are printed, libraries by their file names alone. Names of this user, this host
+and the home folder are replaced wherever they occur all the same.
 """
 
 from __future__ import annotations
@@ -11,8 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from envkit.messages import Message
+from envkit.rendering import text
+from envkit.report.messages import issue as messages
 
+GIB = 2**30
+OF_SYSTEM = ("distribution", "kernel", "libc", "architecture")
 # What a value must look like to be printed: a number, a word, a list of CPUs.
 PLAIN = re.compile(r"[\w.,:;=+%-]{1,80}")
 
@@ -28,31 +32,59 @@ def markdown(
     ``evidence`` is of a process that trained. ``variables`` are those that can change how fast training runs, with None
     for a value that must not be shown. ``secrets`` are texts to replace, with their replacements.
     """
-    environment = Environment(
-        loader=PackageLoader("envkit.report"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters.update(names=_names, gib=_gib)
-    accelerator = inspection.get("accelerator") or {}
-    block = environment.get_template("issue.txt.j2").render(
-        **evidence,
-        **{name: inspection[name] for name in ("facts", "packages", "python")},
-        seen=inspection["fingerprint"],
-        memory_limit=inspection.get("memory_limit"),
-        accelerator=accelerator,
-        gpus=accelerator.get("devices"),
-        chosen=[(name, _shown(name, value)) for name, value in sorted(variables.items())],
-    )
+    rows = [*_machine(inspection), *_process(evidence)]
+    lines = [f"{label:<14}{text(said) if isinstance(said, Message) else said}" for label, said in rows]
+    shown = [(name, _shown(name, value)) for name, value in sorted(variables.items())]
+    lines += [f"{name}={messages.HIDDEN if value is None else value}" for name, value in shown]
+    block = "".join(f"{line}\n" for line in lines)
     for secret in sorted(secrets, key=len, reverse=True):  # a home folder has the user's name in it
         block = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", secrets[secret], block)
     return f"```text\n{block}```\n"
 
 
+def _machine(inspection: Mapping[str, Any]) -> list[tuple[str, Message | str]]:
+    facts, seen, packages = inspection["facts"], inspection["fingerprint"], inspection["packages"]
+    accelerator, limit = inspection.get("accelerator") or {}, inspection.get("memory_limit")
+    quota = messages.NoQuota() if facts["cpu_quota"] is None else messages.Quota(facts["cpu_quota"])
+    cpus = (facts["usable_cpus"], facts["online_cpus"], quota, facts["physical_cores"])
+    gpus = tuple(one.get("name", messages.NOT_SEEN) for one in accelerator.get("devices") or ())
+    pages = (seen["thp_enabled"], seen["thp_defrag"])
+    found: list[tuple[str, Message | str]] = [
+        ("torch", messages.Versions(packages["torch"], inspection["python"]["version"], packages["numpy"])),
+        ("CPU", messages.Processor(seen["cpu_model"], seen["cpu_numbers"], tuple(seen["isa"]))),
+        ("CPUs", messages.Cpus(*cpus, messages.SMT[bool(facts["smt"])], facts["numa_nodes"])),
+        ("memory", messages.Memory(seen["memory_bytes"] / GIB, *pages, limit / GIB if limit else None)),
+        (
+            "system",
+            messages.OperatingSystem(*(seen[name] for name in ("distribution", "kernel", "libc", "architecture"))),
+        ),
+        ("frequency", messages.Frequency(seen["governor"] or messages.NOT_SEEN, seen["hypervisor"] or "none")),
+    ]
+    return [*found, ("GPUs", messages.Gpus(gpus, accelerator["driver"], accelerator["torch_cuda"]))] if gpus else found
+
+
+def _process(evidence: Mapping[str, Any]) -> list[tuple[str, Message | str]]:
+    torch, threads, openmp, malloc = (evidence[name] for name in ("torch", "threads", "openmp", "malloc"))
+    mkl, onednn, limits = evidence["mkl"], evidence["onednn"], evidence["limits"]
+    masks = tuple(messages.Mask(number, cpus) for cpus, number in threads["masks"].items())
+    runtime = (openmp["runtime"], _names(openmp["mapped"]), openmp["max_threads"])
+    found: list[tuple[str, Message | str]] = [
+        ("threads", messages.Threads(torch["num_threads"], torch["interop_threads"], threads["count"])),
+        ("masks", messages.Masks(masks or (messages.NOT_SEEN,), threads["started_on"])),
+        ("limits", messages.Limits(limits["throttled_s"], limits["seccomp"])),
+        ("OpenMP", messages.OpenMP(*runtime, openmp["proc_bind"], openmp["places"], openmp["wait_policy"])),
+        ("allocator", messages.Allocator(malloc["allocator"], _names([malloc["library"]]))),
+        ("preloads", _names(evidence["variables"]["preloaded"]) or "none"),
+    ]
+    if mkl.get("available"):
+        found.append(("MKL", messages.Mkl(mkl["version"], mkl["max_threads"], mkl["code"], mkl["dispatch"])))
+    if onednn.get("available"):
+        found.append(("oneDNN", messages.OneDnn(onednn["isa"], onednn["fpmath"])))
+    return [*found, ("capability", str(torch["cpu_capability"]))]
+
+
 def _names(paths: Sequence[str] | Mapping[str, Any]) -> str:
     return ", ".join(PurePath(path).name for path in paths if path)
-
-
-def _gib(size: float) -> str:
-    return f"{size / 2**30:.1f}"
 
 
 def _shown(name: str, value: str | None) -> str | None:

@@ -155,7 +155,7 @@ def _judge(
     else:
         in_effect, lines = process_scan.verdict(environment, seen)
     for line in [*lines, *process_scan.lost(seen)]:
-        _say(f"  {text(line)}" if isinstance(line, OfProcess) else text(line))
+        _say(line)
     if arguments.evidence is not None:
         _write(arguments.evidence, {
             "environment": environment, "command": start.argv, "status": status, "in_effect": in_effect,
@@ -218,5 +218,5 @@ def _unusable(command: str, why: str, status: int) -> int:
 def _say(line: Message | str) -> None:
     if sys.stderr:  # None where it was closed
         with contextlib.suppress(OSError):  # nobody reads it any more
-            indent = "  " if isinstance(line, process_checks.DETAILS) else ""
+            indent = "  " if isinstance(line, (*process_checks.DETAILS, OfProcess)) else ""
             print(f"envkit: {indent}{text(line)}", file=sys.stderr)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from envkit.bench import record
 from envkit.bench.plan import Plan
+from envkit.bench.requirement_messages import HasRanks, StartsRanksItself
+from envkit.messages import from_json
 
 from tests.cli.commands.conftest import words
 from tests.cli.commands.tune.conftest import events, written
@@ -58,14 +60,14 @@ def test_a_profile_that_says_how_many_ranks_is_confirmed_on_them(
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (("--nproc", 2), "has 2 ranks of its own, and --nproc 2 is given"),
-        (("--", "python", "train.py"), "a command of your own starts its ranks itself"),
+        (("--nproc", 2), HasRanks(2, 2)),
+        (("--", "python", "train.py"), StartsRanksItself()),
     ],
 )
 def test_a_profile_that_says_how_many_ranks_is_left_out(cli, arguments, shipped, write_profile, tmp_path, options, why):
     write_profile("pair", "preload: [jemalloc]\nranks: 2\n", folder=shipped)
     cli(*(word for word in arguments(*options) if word not in ("--steps", 3, "--data", "synthetic")))
-    left_out = {one["what"]: one["why"] for one in events(tmp_path)[0]["left_out_profiles"]}
+    left_out = {one["what"]: from_json(one["why"]) for one in events(tmp_path)[0]["left_out_profiles"]}
     assert left_out["profile pair"] == why
 
 

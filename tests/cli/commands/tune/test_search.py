@@ -205,7 +205,7 @@ def test_a_command_that_writes_past_its_copy_ends_the_search_at_once(cli, argume
     result = cli("tune", *how, "--", "python", "train.py")
     assert result.returncode == 1
     assert len(events(tmp_path, "failure")) == 1
-    assert "ran in a copy of it: 1 file (0.0 MiB), such as last.pt" in result.stderr.splitlines()[-1]
+    assert "ran in a copy of it: 1 file (9 bytes), such as last.pt" in result.stderr.splitlines()[-1]
 
 
 def test_where_every_candidate_fails_one_line_says_why_and_nothing_is_written(tuned, engine, local, tmp_path):

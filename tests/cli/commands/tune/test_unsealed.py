@@ -7,6 +7,7 @@ import stat
 
 import pytest
 from envkit.bench import dataset, record
+from envkit.bench.dataset_messages import OfCommand
 from envkit.common import user_key
 from envkit.tuning.session import SPACE_FILE
 
@@ -67,7 +68,7 @@ def test_nothing_that_an_edited_record_names_is_run(
     interrupted, refused, arguments, engine, pythons, monkeypatch, change, given
 ):
     """Alone it is the command without options, which is not what the record says, either."""
-    monkeypatch.setattr(dataset, "find", lambda named, say: dataset.DataSet("synthetic", "of this test"))
+    monkeypatch.setattr(dataset, "find", lambda named, say: dataset.DataSet("synthetic", OfCommand()))
     rewrite(interrupted, change(PROGRAM))
     before = engine.trained
     line = refused(*(arguments("--resume", interrupted) if given else ["tune", "--resume", interrupted]))
