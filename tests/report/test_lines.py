@@ -12,7 +12,7 @@ from envkit.analysis.summary import summarise
 from envkit.bench.plan import UserCommand
 from envkit.checks.messages import CpusStolen
 from envkit.common.messages import About
-from envkit.report import cautions, certainty, lines, terminal
+from envkit.report import cautions, certainty, lines, tables, terminal
 from envkit.report.judgement import noise_floor
 from envkit.report.messages import cautions as warned
 from envkit.report.messages import certainty as sure
@@ -167,6 +167,15 @@ def test_a_pace_that_changes_without_a_cause_is_told_and_is_in_the_json():
 def test_the_counter_that_moved_with_the_speed_is_named(factor, usage, kind, moved):
     found = line(events_of(12, mine={"seconds": times(factor), "usage": usage}), "Why")
     assert (type(found), found.moved) == (kind, moved)
+
+
+def test_page_faults_of_a_users_command_are_those_of_its_run():
+    """Only a workload of the kit counts them in its steps."""
+    summary = summarise(events_of(12, mine={"seconds": times(0.6), "usage": {"minor_faults": 3}}))
+    own = UserCommand(("python", "train.py"), "/a", None, "s", 0)
+    of_command = replace(summary, plan=replace(summary.plan, user_command=own))
+    assert [lines.why(one).unit for one in (summary, of_command)] == ["step", "run"]
+    assert [tables.header(one)[4] for one in (summary, of_command)] == ["faults/step", "faults/run"]
 
 
 def test_no_cause_is_given_where_no_counter_moved_with_the_speed():

@@ -219,7 +219,7 @@ def _counters(summary: Summary, before: Measured, after: Measured, faster: bool)
         return messages.SystemTimeChanged(moved, before.system_share, after.system_share, cause)
     least, most = sorted((before.faults_per_step, after.faults_per_step))
     if most >= FEWEST_FAULTS and most >= NOTABLE_FAULTS * least and (after.faults_per_step == least) == faster:
-        unit = summary.plan.step_name
+        unit = tables.faults_unit(summary)
         return messages.FaultsChanged(moved, before.faults_per_step, after.faults_per_step, unit, cause)
     return None
 

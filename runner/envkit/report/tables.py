@@ -32,15 +32,20 @@ def _first(summary: Summary) -> str:
     return "image" if summary.plan.compares_images else "profile" if len(summary.engines) == 1 else "engine"
 
 
+def faults_unit(summary: Summary) -> str:
+    """Return what page faults are counted per: a user's command tells those of its whole run alone."""
+    return "step" if summary.plan.user_command is None else "run"
+
+
 def header(summary: Summary, wide: bool = False) -> list[str]:
     """Return the columns: the first holds names, the others numbers. Rates stand where they are needed, or ``wide``."""
     first = _first(summary)
     if summary.plan.user_command is not None:
-        return [first, "samples", f"ms/{summary.plan.step_name}", "system time", "faults/run", "memory"]
+        return [first, "samples", f"ms/{summary.plan.step_name}", "system time", f"faults/{faults_unit(summary)}", "memory"]
     if summary.plan.epochs:
         return [first, "samples", "training", _tested(summary), "ms/step", *([_speed(summary)] if wide else [])]
     rate = [_speed(summary)] if wide or _has_rates(summary) else []
-    return [first, "samples", "ms/step", *rate, "system time", "faults/step", "memory"]
+    return [first, "samples", "ms/step", *rate, "system time", f"faults/{faults_unit(summary)}", "memory"]
 
 
 def _has_rates(summary: Summary) -> bool:
