@@ -41,7 +41,14 @@ def header(summary: Summary, wide: bool = False) -> list[str]:
     """Return the columns: the first holds names, the others numbers. Rates stand where they are needed, or ``wide``."""
     first = _first(summary)
     if summary.plan.user_command is not None:
-        return [first, "samples", f"ms/{summary.plan.step_name}", "system time", f"faults/{faults_unit(summary)}", "memory"]
+        return [
+            first,
+            "samples",
+            f"ms/{summary.plan.step_name}",
+            "system time",
+            f"faults/{faults_unit(summary)}",
+            "memory",
+        ]
     if summary.plan.epochs:
         return [first, "samples", "training", _tested(summary), "ms/step", *([_speed(summary)] if wide else [])]
     rate = [_speed(summary)] if wide or _has_rates(summary) else []
