@@ -6,7 +6,7 @@ import json
 
 import pytest
 from envkit.bench.messages import WorkerEnded, WorkerReported
-from envkit.bench.problem_messages import FewSteps, NoDocument, UnknownProblem, WarmingUp, WorkerProblem
+from envkit.bench.problem_messages import FewSteps, NoDocument, UnknownProblem, WarmingUp
 from envkit.bench.problems import problem_of
 from envkit.checks.messages import ProcessLimitElsewhere
 from envkit.engines.messages import ExitStatus, Killed, TimedOut
@@ -50,7 +50,7 @@ def test_a_problem_is_read_as_it_was_recorded(problem):
 def test_one_that_this_version_does_not_know(recorded, code):
     found = problem_of({"problem": recorded})
     assert found == UnknownProblem(code)
-    assert "does not know" in text(WorkerProblem(found))
+    assert "does not know" in text(found)
 
 
 def test_a_report_of_a_record_with_one_is_printed(bench, simulation, instant, cli, run_folder):

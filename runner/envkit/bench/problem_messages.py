@@ -7,16 +7,6 @@ from typing import Any
 from envkit.messages import Message, Severity
 
 
-class WorkerProblem(Message):
-    """A worker failed, as a sentence. ``printed`` is the last line on its stderr."""
-
-    code = "bench.worker-problem"
-    template = "the worker {problem}[: {printed}]"
-
-    problem: Message
-    printed: str | None = None
-
-
 class UnknownProblem(Message):
     """A record has a problem that this version does not know, or whose fields it does not know."""
 

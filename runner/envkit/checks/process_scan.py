@@ -128,10 +128,6 @@ def lost(seen: Mapping[int, Seen]) -> list[Message]:
     return [one.lost for one in seen.values() if one.lost is not None]
 
 
-def processes(count: int) -> str:
-    return f"{count} process{'es' * (count != 1)}"
-
-
 def shorter(argv: Sequence[str]) -> str:
     """Return a command line, cut if it is long."""
     text = " ".join(" ".join(argv).split())

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from envkit.messages import Message, Severity
 
-# The fix for a node of another kind than a profile needs.
-OTHER_NODES = "name other nodes"
-
 
 class NoProfileGiven(Message):
     """A command was given no PROFILE."""

@@ -10,15 +10,6 @@ NOTE = Severity.NOTE
 # --- reasons for a missing picture ---
 
 
-class NoPicture(Message):
-    code = "report.no-picture"
-    severity = NOTE
-    template = "{picture} is left out: {reason}"
-
-    picture: str
-    reason: Message
-
-
 class NoComparison(Message):
     code = "report.no-comparison"
     severity = NOTE

@@ -173,14 +173,3 @@ class TargetOutOfRange(Message):
     template = "is out of range: {metric} must be a number above 0; write for example accuracy=0.85 or loss=0.4"
 
     metric: str
-
-
-class RefusedText(Message):
-    """A user's text is no metric, or no quality target. ``place`` is the option or the key."""
-
-    code = "worker.refused-text"
-    template = "[{place} ]'{text}' {problem}"
-
-    text: str
-    problem: Message
-    place: str | None = None
