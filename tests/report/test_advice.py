@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from envkit.analysis import ranking
 from envkit.analysis.summary import summarise
+from envkit.bench.messages import WorkerEnded
+from envkit.bench.problem_messages import WarmingUp
+from envkit.engines.messages import ExitStatus, Killed
 from envkit.report import advice
 from envkit.report.messages import advice as messages
 from envkit.stats.verdict import Verdict
@@ -163,7 +166,9 @@ ON = "envkit bench --resume some/folder"
         (events_of(5), [messages.RaiseLimit("--budget", 6)]),
         (events_of(5, plan={"blocks": 5}), [messages.RaiseLimit("--blocks", 6)]),
         (events_of(1, plan={"epochs": 10}), [messages.AddBlocks("--blocks 8")]),
-        (failed(events_of()), [messages.MendWorker(ON)]),
+        (failed(events_of()), [messages.FindMemory(ON)]),  # by SIGKILL
+        (failed(events_of(), problem=WarmingUp(WorkerEnded(Killed("SIGKILL")))), [messages.FindMemory(ON)]),
+        (failed(events_of(), problem=WorkerEnded(ExitStatus(3))), [messages.MendWorker(ON)]),
         (failed(events_of(others={"other": {}}), "other"), [messages.ResumeWithout("other", ON)]),
         (events_of(12, ended="interrupted"), [messages.Resume(ON)]),
         (events_of(16, mine={"seconds": times(1)}, profile="baseline"), [messages.MeasureProfile()]),
@@ -186,3 +191,11 @@ def test_where_nearly_all_blocks_were_disturbed_nothing_is_advised_from_the_resu
     # with as many left as it takes for a result without them
     fewer = (disturbed(events_of(10, mine=mine), *range(7)), disturbed(events_of(40, mine=mine), *range(32)))
     assert not any(isinstance(one, messages.QuieterMachine) for events in fewer for one in advised(events))
+
+
+def test_beside_a_winner_with_cautions_stands_the_best_without():
+    use, supported = advised(KINDS["eight"]())
+    assert use == messages.Use("quick", "envkit exec quick.yaml -- python train.py")
+    assert supported == messages.UseSupported(pytest.approx(2.0, rel=1e-3), "envkit exec mine.yaml -- python train.py")
+    plain = advised(events_of(12, others={"quick": {"seconds": times(0.4)}}))
+    assert [type(one) for one in plain] == [messages.Use]

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from envkit.analysis import ranking
 from envkit.analysis.course import CUT_SHORT
 from envkit.analysis.load import Load
 from envkit.analysis.summary import Comparison, Summary
-from envkit.bench import user_command
 from envkit.bench.calibration import is_calibration
-from envkit.bench.plan import Arm, Plan
-from envkit.engines import ENGINES
-from envkit.engines.container import LIMITS
+from envkit.bench.plan import Arm
 from envkit.messages import Message
-from envkit.profiles import catalogue, profile
-from envkit.report import grid, judgement, multi_workload
+from envkit.profiles import catalogue
+from envkit.report import commands, grid, judgement, multi_workload
 from envkit.report.ablation import costs_in_profile
 from envkit.report.judgement import learns_otherwise, other_workload
 from envkit.report.messages import advice as messages
@@ -27,10 +24,16 @@ from envkit.stats.contribution import NO_DIFFERENCE, Contribution
 from envkit.stats.interval import ERROR_RATE, Speedup
 from envkit.stats.power import blocks_needed
 from envkit.stats.verdict import Verdict
-from envkit.worker.gpus import CHOOSING
-from envkit.worker.modes import CUDA
 
-USED = (messages.Use, messages.UseCopy, messages.UseInstances, messages.UseFound, messages.UseEverywhere)
+USED = (
+    messages.Use,
+    messages.UseSupported,
+    messages.UseCopy,
+    messages.UseInstances,
+    messages.UseFound,
+    messages.UseEverywhere,
+)
+MENDS = messages.MendWorker | messages.FindMemory
 # A shipped profile for each library that can be preloaded.
 PRELOADED_BY = {
     "intel-openmp": "intel-omp", "llvm-openmp": "llvm-omp", "jemalloc": "jemalloc", "tcmalloc": "tcmalloc",
@@ -63,7 +66,7 @@ def rows(summary: Summary, folder: str = "DIR") -> list[Row]:
 def _label(one: Message) -> str:
     if isinstance(one, USED):
         return "Use"
-    return "Fix" if isinstance(one, messages.FindOutWhy | messages.Preload | messages.MendWorker) else "Next"
+    return "Fix" if isinstance(one, messages.FindOutWhy | messages.Preload | MENDS) else "Next"
 
 
 def _to_go_on(summary: Summary, folder: str) -> list[Message]:
@@ -73,7 +76,8 @@ def _to_go_on(summary: Summary, folder: str) -> list[Message]:
     if summary.failures and not any(one.speedup for one in summary.comparisons):
         arm = str(summary.failures[-1]["arm"])
         others = len(summary.plan.compared) > 1 and arm in [one.name for one in summary.plan.compared]
-        return [messages.ResumeWithout(arm, resume) if others else messages.MendWorker(resume)]
+        mend = messages.FindMemory if judgement.was_killed(summary) else messages.MendWorker
+        return [messages.ResumeWithout(arm, resume) if others else mend(resume)]
     if unfinished is not None and not summary.not_in_effect:
         return [messages.GoOn(unfinished.fewest, unfinished.blocks, unfinished.more_s, resume)]
     if summary.ended in CUT_SHORT:
@@ -114,10 +118,20 @@ def _per_profile(summary: Summary) -> list[Message]:
         else:
             told = too_much_interference(one) or _at_once(summary, arm) or _next(summary, one, arm)
         if told:
-            found.append(told)
+            found += [told, *(_supported(summary, ranked) if isinstance(told, messages.Use) and not best_told else ())]
             best_told = best_told or not wrong
     unknown = isinstance(found[0], messages.MeasureLonger | messages.KeepReference) if found else False
     return [*found, messages.TryAdvise(_advise(summary))] if unknown and _is_local(summary) else found
+
+
+def _supported(summary: Summary, ranked: Sequence[Comparison]) -> list[Message]:
+    """Return which profile to use instead, if the best may change results or overrides a vendor's check."""
+    worth = [one for one in ranked if is_worth_it(one) and not judgement.losses_differ(one)]
+    first = next((one for one in worth if judgement.is_supported(summary, one.arm)), None)
+    if first is None or first is worth[0] or first.speedup is None:
+        return []
+    arm = summary.plan.arm(first.arm)
+    return [messages.UseSupported(first.speedup.ratio, commands.execute(summary, arm, commands.torchrun(summary, arm)))]
 
 
 def _by_worth(one: Comparison) -> tuple[bool, bool]:
@@ -133,7 +147,7 @@ def _is_local(summary: Summary) -> bool:
 def _advise(summary: Summary) -> str:
     own = summary.plan.user_command
     command = shlex.join(own.argv) if own else "python train.py"
-    return f"{from_folder(summary.plan)}envkit advise -- {command}"
+    return f"{commands.from_folder(summary.plan)}envkit advise -- {command}"
 
 
 def _of_a_search(summary: Summary) -> Message | None:
@@ -147,7 +161,9 @@ def _of_a_search(summary: Summary) -> Message | None:
     ):
         return None
     shipped, tuned = summary.plan.compared
-    return messages.UseFound(shipped.name, tuned.name, _exec(summary, tuned, _torchrun(summary, tuned)))
+    return messages.UseFound(
+        shipped.name, tuned.name, commands.execute(summary, tuned, commands.torchrun(summary, tuned))
+    )
 
 
 def _of_settings(summary: Summary) -> list[Message]:
@@ -167,7 +183,7 @@ def _of_settings(summary: Summary) -> list[Message]:
     enough = [one.setting.alone for one in matter if one.contribution == Contribution.ALONE]
     chosen = [one.without for one in costly] if len(costly) == 1 else enough if len(matter) == 1 else []
     arm = plan.arm(next((name for name in chosen if name is not None and name not in wrong), whole.arm))
-    found.append(messages.Use(arm.profile, _exec(summary, arm)))
+    found.append(messages.Use(arm.profile, commands.execute(summary, arm)))
     if len(costly) > 1:
         found.append(messages.WithoutSettings(whole.arm, tuple(one.setting for one in costly)))
     return found
@@ -183,13 +199,13 @@ def _of_image(summary: Summary, one: Comparison) -> Message | None:
     arm = summary.plan.arm(one.arm)
     reference = summary.plan.reference_of(arm)
     if one.verdict == Verdict.NOT_IN_EFFECT:
-        return messages.FindOutWhy(_doctor(summary, arm))
+        return messages.FindOutWhy(commands.doctor(summary, arm))
     if learns_otherwise(summary, one):
         return messages.ExplainLosses(arm.name)
     if calmer := too_much_interference(one):
         return calmer
     if is_worth_it(one):
-        return messages.Use(arm.name, _exec(summary, arm))
+        return messages.Use(arm.name, commands.execute(summary, arm))
     if one.verdict == Verdict.SLOWER and one.speedup is not None and not one.speedup.within_margin:
         return messages.KeepReference(reference.name)
     return _next(summary, one, arm)
@@ -202,7 +218,7 @@ def _on_several_workloads(summary: Summary) -> list[Message]:
     for one in summary.comparisons:
         arm = summary.plan.arm(one.arm)
         if one.verdict == Verdict.NOT_IN_EFFECT:
-            found.append(messages.FindOutWhy(_doctor(summary, arm)))
+            found.append(messages.FindOutWhy(commands.doctor(summary, arm)))
         elif learns_otherwise(summary, one):
             wrong.add(arm.profile)
             found.append(messages.ExplainLosses(arm.name))
@@ -216,11 +232,10 @@ def _on_several_workloads(summary: Summary) -> list[Message]:
         for names in (everywhere, winners)
     )
     if best:
-        found.append(messages.UseEverywhere(best[0], _exec(summary, of_profile[best[0]])))
+        found.append(messages.UseEverywhere(best[0], commands.execute(summary, of_profile[best[0]])))
     elif fast:
         arm = of_profile[fast[0]]
-        device = f"--device {CUDA}" if gpus(summary.plan, arm.engine) else ""
-        found.append(messages.MeasureOwn(_envkit("bench", _there(summary, arm), device, "--", "python train.py")))
+        found.append(messages.MeasureOwn(commands.bench(summary, arm)))
     unknown = [
         (one.arm, one.speedup, one.deviation)
         for one in summary.comparisons
@@ -243,7 +258,7 @@ def _at_once(summary: Summary, arm: Arm) -> Message | None:
         return None
     if beside.verdict == Verdict.SLOWER:
         return messages.OneAfterTheOther(arm.profile, arm.instances or 1)
-    return messages.UseInstances(arm.instances or 1, f"taskset -c CPUS {_exec(summary, arm)}")
+    return messages.UseInstances(arm.instances or 1, f"taskset -c CPUS {commands.execute(summary, arm)}")
 
 
 def _next(summary: Summary, comparison: Comparison, arm: Arm) -> Message | None:
@@ -264,13 +279,13 @@ def _use(summary: Summary, arm: Arm) -> Message:
     if summary.plan.ranks_of(arm) > 1 and arm.ranks is None:
         each = summary.plan.parts_of(arm)
         name = f"{arm.profile}-{each}"
-        command = _exec(summary, replace(arm, profile=name), _torchrun(summary, arm))
+        command = commands.execute(summary, replace(arm, profile=name), commands.torchrun(summary, arm))
         return messages.UseCopy(arm.profile, name, each, command)
-    return messages.Use(arm.profile, _exec(summary, arm, _torchrun(summary, arm)))
+    return messages.Use(arm.profile, commands.execute(summary, arm, commands.torchrun(summary, arm)))
 
 
 def _without_speedup(summary: Summary, comparison: Comparison, arm: Arm) -> Message | None:
-    doctor = _doctor(summary, arm)
+    doctor = commands.doctor(summary, arm)
     if comparison.verdict == Verdict.NOT_IN_EFFECT:
         return _preload(summary) or messages.FindOutWhy(doctor)
     if comparison.verdict == Verdict.NOT_ENDED and summary.not_in_effect:
@@ -297,71 +312,6 @@ def _preload(summary: Summary) -> Message | None:
         return None
     (library, names), *_ = readers.items()
     return messages.Preload(library, PRELOADED_BY[library], tuple(names))
-
-
-def _torchrun(summary: Summary, arm: Arm) -> str | None:
-    """What starts an arm's ranks in one's own training, where there are several."""
-    ranks, each = summary.plan.ranks_of(arm), summary.plan.parts_of(arm)  # of these on a node
-    if ranks == 1:
-        return None
-    return f"torchrun {f'--nnodes {ranks // each} ' if ranks > each else ''}--nproc-per-node {each} train.py"
-
-
-def _named(summary: Summary, name: str) -> str:
-    """How to name the profile ``name`` in a command: a file of one's own as it was given, if that still names it."""
-    typed, _ = user_command.split(summary.command)
-    words = [word.partition("=")[2] if word.startswith("--") else word for word in typed]
-    words += [arm["profile"] for arm in (summary.specification or {}).get("arms", ())]
-    given = [word for word in words if word.endswith((".yaml", ".yml")) and Path(word).stem == name]
-    if not given and profile.known(name):  # a file may be called like one of these
-        return name
-    file, here = next(iter(given), f"{name}.yaml"), str(Path.cwd())
-    return str(Path(summary.cwd) / file) if from_folder(summary.plan) or summary.cwd != here else file
-
-
-def _there(summary: Summary, arm: Arm) -> str:
-    """The profile and where it was measured, as ``envkit exec`` and ``envkit doctor`` are given them."""
-    image = ENGINES[arm.engine].image_option
-    given = {**summary.plan.engine_options, **({image: arm.image} if arm.image else {})}
-    local = arm.engine == "local"
-    means = {image, *(() if local else LIMITS)}
-    pairs = [*([] if local else [("engine", arm.engine)]), *(pair for pair in given.items() if pair[0] in means)]
-    options = [word for name, value in pairs for word in (f"--{name.replace('_', '-')}", value)]
-    return shlex.join([_named(summary, arm.profile), *options])
-
-
-def _exec(summary: Summary, arm: Arm, command: str | None = None) -> str:
-    """What runs the training that was measured, or another ``command``, under the arm's profile."""
-    plan = summary.plan
-    options = [word for name in summary.allowed_variables if name not in CHOOSING for word in ("--keep-env", name)]
-    typed, _ = user_command.split(summary.command)
-    allowed = "--allow-unknown" in typed or (summary.specification or {}).get("allow_unknown")
-    options += ["--allow-unknown"] if allowed else []
-    given = "".join(f" {word}" for word in map(shlex.quote, options))
-    own = shlex.join(plan.user_command.argv) if plan.user_command else "python train.py"
-    there = f"{_there(summary, arm)}{given}{gpus(plan, arm.engine)}"
-    return f"{from_folder(plan)}{_envkit('exec', there, '--', command or own)}"
-
-
-def _doctor(summary: Summary, arm: Arm) -> str:
-    return _envkit("doctor", _there(summary, arm))
-
-
-def _envkit(*words: str) -> str:
-    """Return a command line of the kit; empty words are left out."""
-    return " ".join(("envkit", *filter(None, words)))
-
-
-def from_folder(plan: Plan) -> str:
-    """What comes before a command of the user's own that starts in another folder than the current one."""
-    if plan.user_command is None or Path(plan.user_command.folder).resolve() == Path.cwd():
-        return ""
-    return f"cd {shlex.quote(plan.user_command.folder)} && "
-
-
-def gpus(plan: Plan, engine: str) -> str:
-    """The option by which ``envkit exec`` gives a container the GPUs that were trained on."""
-    return " --gpus" if engine != "local" and plan.options.device == CUDA else ""
 
 
 def too_much_interference(comparison: Comparison) -> Message | None:

@@ -15,8 +15,6 @@ from envkit.report import judgement
 from envkit.report.messages import cautions as messages
 from envkit.report.parts import Row
 
-# MKL's check of the vendor is overridden by this library.
-OVERRIDES = "mkl-dispatch"
 # Memory is worth a word from so many times the reference's, and so many bytes more.
 NOTABLE_RATIO, NOTABLE_BYTES = 1.1, 32 * 2**20
 # How long a quota may hold an arm back (seconds, over all samples) without a word.
@@ -33,7 +31,7 @@ def of(summary: Summary, one: Comparison) -> list[Message]:
         found += [messages.LossesDiffer(finite(one.losses.largest_difference))] if tabled(summary) else []
     elif judgement.may_change_results(summary, one.arm):
         found.append(messages.MayChangeResults())
-    if OVERRIDES in summary.environments[one.arm].preload:
+    if judgement.OVERRIDES in summary.environments[one.arm].preload:
         found.append(messages.VendorCheckOverridden())
     ratio = memory_ratio(summary, one)
     if ratio is not None:
@@ -44,7 +42,7 @@ def of(summary: Summary, one: Comparison) -> list[Message]:
 def of_profile(chosen: Profile) -> list[Message]:
     """Return the cautions on using a profile that was not measured yet."""
     found: list[Message] = [messages.MayChangeResults()] if chosen.numerics != "same" else []
-    return [*found, *([messages.VendorCheckOverridden()] if OVERRIDES in chosen.preload else [])]
+    return [*found, *([messages.VendorCheckOverridden()] if judgement.OVERRIDES in chosen.preload else [])]
 
 
 def finite(number: float) -> float | None:

@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 import math
+import signal
 from collections import Counter
+from typing import Any
 
 from envkit.analysis.summary import Comparison, Summary
 from envkit.bench.calibration import is_calibration
+from envkit.bench.messages import WorkerEnded
 from envkit.bench.plan import Arm
+from envkit.bench.problem_messages import WarmingUp
+from envkit.bench.problems import problem_of
+from envkit.engines.messages import Killed
 from envkit.stats.interval import ERROR_RATE
+
+# MKL's check of the vendor is overridden by this library.
+OVERRIDES = "mkl-dispatch"
 
 
 def may_change_results(summary: Summary, arm: str) -> bool:
     """Return whether the profile of an arm may change numerics."""
     return summary.environments[arm].numerics != "same"
+
+
+def is_supported(summary: Summary, arm: str) -> bool:
+    """Return whether the profile of an arm leaves numerics alone and overrides no vendor's check."""
+    return not may_change_results(summary, arm) and OVERRIDES not in summary.environments[arm].preload
+
+
+def was_killed(summary: Summary) -> bool:
+    """Return whether SIGKILL ended the last worker that failed: the kernel does that if memory runs out."""
+    problem: Any = problem_of(summary.failures[-1]) if summary.failures else None
+    while isinstance(problem, WarmingUp | WorkerEnded):
+        problem = problem.problem if isinstance(problem, WarmingUp) else problem.failure
+    return isinstance(problem, Killed) and problem.signal == signal.SIGKILL.name
 
 
 def learns_otherwise(summary: Summary, comparison: Comparison) -> bool:

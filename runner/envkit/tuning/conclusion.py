@@ -22,7 +22,8 @@ from envkit.common.plain_table import plain_table
 from envkit.messages import Message
 from envkit.rendering import ratio, text
 from envkit.report import cautions, lines, model, scaling, tables, terminal, verdict
-from envkit.report.advice import from_folder, gpus, quieter
+from envkit.report.advice import quieter
+from envkit.report.commands import from_folder, gpus
 from envkit.report.parts import Row, Rows
 from envkit.stats.interval import ERROR_RATE, MIN_BLOCKS, Speedup, speedup
 from envkit.stats.verdict import Verdict

@@ -24,6 +24,16 @@ class Use(Advice):
     command: str
 
 
+class UseSupported(Advice):
+    """The fastest profile without a caution on results or a vendor's support, if another was faster."""
+
+    code = "report.use-supported"
+    template = "or, without cautions ({speedup:ratio}x): {command}"
+
+    speedup: float
+    command: str
+
+
 class UseCopy(Advice):
     """The same of a profile that was measured on ranks it does not ask for."""
 
@@ -216,6 +226,15 @@ class MeasureWithout(Advice):
 class MendWorker(Advice):
     code = "report.mend-worker"
     template = "mend what the worker printed, then: {command}"
+
+    command: str
+
+
+class FindMemory(Advice):
+    """SIGKILL ended a worker, which most often means too little memory."""
+
+    code = "report.find-memory"
+    template = "look whether memory ran out (dmesg), then: {command}"
 
     command: str
 

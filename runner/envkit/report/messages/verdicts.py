@@ -185,10 +185,7 @@ class SomeFaster(Message):
 
     code = "report.some-faster"
     severity = NOTE
-    template = (
-        "FASTER  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI
-        + "[; {losses_differ} faster, but losses differ]"
-    )  # fmt: skip
+    template = "FASTER  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI
 
     number: int
     of: int
@@ -199,7 +196,7 @@ class SomeFaster(Message):
     low: float
     high: float
     counts: tuple[Counted, ...] = ()
-    losses_differ: int | None = None
+    losses_differ: int | None = None  # of them the table tells
 
 
 class SomeFasterUnderLoad(Message):
@@ -207,7 +204,7 @@ class SomeFasterUnderLoad(Message):
     severity = WARNING
     template = (
         "FASTER UNDER LOAD  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI
-        + ", {load}[; {losses_differ} faster, but losses differ]"
+        + ", {load}"
     )  # fmt: skip
 
     number: int
@@ -220,7 +217,7 @@ class SomeFasterUnderLoad(Message):
     high: float
     load: Message
     counts: tuple[Counted, ...] = ()
-    losses_differ: int | None = None
+    losses_differ: int | None = None  # of them the table tells
 
 
 class SomeFasterOtherLosses(Message):

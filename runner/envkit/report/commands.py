@@ -1,0 +1,87 @@
+"""Command lines that reports name: to run a training under a profile as it was measured, to measure, to diagnose."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from envkit.analysis.summary import Summary
+from envkit.bench import user_command
+from envkit.bench.plan import Arm, Plan
+from envkit.engines import ENGINES
+from envkit.engines.container import LIMITS
+from envkit.profiles import profile
+from envkit.worker.gpus import CHOOSING
+from envkit.worker.modes import CUDA
+
+
+def torchrun(summary: Summary, arm: Arm) -> str | None:
+    """Return the start of an arm's ranks in a training of the user's, or None for one process."""
+    ranks, each = summary.plan.ranks_of(arm), summary.plan.parts_of(arm)  # of these on a node
+    if ranks == 1:
+        return None
+    return f"torchrun {f'--nnodes {ranks // each} ' if ranks > each else ''}--nproc-per-node {each} train.py"
+
+
+def _named(summary: Summary, name: str) -> str:
+    """Return the profile ``name`` as a command takes it: the user's file as it was given, if that still names it."""
+    typed, _ = user_command.split(summary.command)
+    words = [word.partition("=")[2] if word.startswith("--") else word for word in typed]
+    words += [arm["profile"] for arm in (summary.specification or {}).get("arms", ())]
+    given = [word for word in words if word.endswith((".yaml", ".yml")) and Path(word).stem == name]
+    if not given and profile.known(name):  # a file may be called like one of these
+        return name
+    file, here = next(iter(given), f"{name}.yaml"), str(Path.cwd())
+    return str(Path(summary.cwd) / file) if from_folder(summary.plan) or summary.cwd != here else file
+
+
+def _there(summary: Summary, arm: Arm) -> str:
+    """Return the profile and where it was measured, as ``envkit exec`` and ``envkit doctor`` take them."""
+    image = ENGINES[arm.engine].image_option
+    given = {**summary.plan.engine_options, **({image: arm.image} if arm.image else {})}
+    local = arm.engine == "local"
+    means = {image, *(() if local else LIMITS)}
+    pairs = [*([] if local else [("engine", arm.engine)]), *(pair for pair in given.items() if pair[0] in means)]
+    options = [word for name, value in pairs for word in (f"--{name.replace('_', '-')}", value)]
+    return shlex.join([_named(summary, arm.profile), *options])
+
+
+def execute(summary: Summary, arm: Arm, command: str | None = None) -> str:
+    """Return the command that runs the training that was measured, or another ``command``, under the arm's profile."""
+    plan = summary.plan
+    options = [word for name in summary.allowed_variables if name not in CHOOSING for word in ("--keep-env", name)]
+    typed, _ = user_command.split(summary.command)
+    allowed = "--allow-unknown" in typed or (summary.specification or {}).get("allow_unknown")
+    options += ["--allow-unknown"] if allowed else []
+    given = "".join(f" {word}" for word in map(shlex.quote, options))
+    own = shlex.join(plan.user_command.argv) if plan.user_command else "python train.py"
+    under = f"{_there(summary, arm)}{given}{gpus(plan, arm.engine)}"
+    return f"{from_folder(plan)}{_envkit('exec', under, '--', command or own)}"
+
+
+def doctor(summary: Summary, arm: Arm) -> str:
+    """Return the command that diagnoses the arm's profile."""
+    return _envkit("doctor", _there(summary, arm))
+
+
+def bench(summary: Summary, arm: Arm) -> str:
+    """Return the command that measures the arm's profile with a training of the user's."""
+    device = f"--device {CUDA}" if gpus(summary.plan, arm.engine) else ""
+    return _envkit("bench", _there(summary, arm), device, "--", "python train.py")
+
+
+def _envkit(*words: str) -> str:
+    """Return a command line of the kit; empty words are left out."""
+    return " ".join(("envkit", *filter(None, words)))
+
+
+def from_folder(plan: Plan) -> str:
+    """What comes before a command of the user's own that starts in another folder than the current one."""
+    if plan.user_command is None or Path(plan.user_command.folder).resolve() == Path.cwd():
+        return ""
+    return f"cd {shlex.quote(plan.user_command.folder)} && "
+
+
+def gpus(plan: Plan, engine: str) -> str:
+    """The option by which ``envkit exec`` gives a container the GPUs that were trained on."""
+    return " --gpus" if engine != "local" and plan.options.device == CUDA else ""
