@@ -194,7 +194,7 @@ class WithoutDisturbed(Message):
 class TooFewWithout(Message):
     code = "report.too-few-without"
     severity = WARNING
-    template = "without them too few are left[ for {arms}]"
+    template = "too few undisturbed blocks are left[ for {arms}]"
 
     arms: tuple[str, ...] = ()
 
