@@ -76,12 +76,12 @@ def _envkit(*words: str) -> str:
 
 
 def from_folder(plan: Plan) -> str:
-    """What comes before a command of the user's own that starts in another folder than the current one."""
+    """Return the ``cd`` before a user's command that starts in another folder than the current one, or nothing."""
     if plan.user_command is None or Path(plan.user_command.folder).resolve() == Path.cwd():
         return ""
     return f"cd {shlex.quote(plan.user_command.folder)} && "
 
 
 def gpus(plan: Plan, engine: str) -> str:
-    """The option by which ``envkit exec`` gives a container the GPUs that were trained on."""
+    """Return the option of ``envkit exec`` that gives a container the GPUs that were trained on, or nothing."""
     return " --gpus" if engine != "local" and plan.options.device == CUDA else ""
