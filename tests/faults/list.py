@@ -160,7 +160,7 @@ PRELOADS = (
     ),
     Fault(
         "two-openmp-runtimes", "Another module loads Intel's OpenMP beside GNU's",
-        ("two-openmp-runtimes: 2 OpenMP runtimes are loaded", "libiomp5.so"), 0,
+        ("two-openmp-runtimes: several OpenMP runtimes are loaded", "libiomp5.so"), 0,
         command="doctor", plant=planting.second_runtime,
     ),
 )  # fmt: skip
@@ -197,22 +197,22 @@ MACHINE = (
     ),
     Fault(
         "threads-above-quota", "OMP_NUM_THREADS=2 in a container with --cpus 1",
-        ("OMP_NUM_THREADS=2 for 1 usable CPUs",), 2,
+        ("OMP_NUM_THREADS=2 for 1 usable CPU",), 2,
         TWO_THREADS, engine="docker", options=("--cpus", "1"),
     ),
     Fault(
         "half-a-cpu", "A container with --cpus 0.5 on more CPUs",
-        ("OpenMP threads for 1 usable CPUs (a mask of ", "and a quota of 0.5)"), 0,
+        ("OpenMP threads for 1 usable CPU (a mask of ", "and a quota of 0.5)"), 0,
         engine="docker", options=("--cpus", "0.5"), plant=planting.needs(cpus=2),
     ),
     Fault(
         "cpuset-of-one", "OMP_NUM_THREADS=2 in a container with --cpuset-cpus of one CPU",
-        ("OMP_NUM_THREADS=2 for 1 usable CPUs",), 2,
+        ("OMP_NUM_THREADS=2 for 1 usable CPU",), 2,
         TWO_THREADS, engine="docker", options=("--cpuset-cpus", CPU),
     ),
     Fault(
         "taskset-narrower", "The caller is bound to one CPU, and the profile wants 2 threads",
-        ("OMP_NUM_THREADS=2 for 1 usable CPUs",), 2,
+        ("OMP_NUM_THREADS=2 for 1 usable CPU",), 2,
         TWO_THREADS, plant=planting.under("taskset", "--cpu-list", CPU),
     ),
     Fault(
