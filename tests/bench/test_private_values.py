@@ -7,7 +7,7 @@ from envkit.bench.messages import WorkerReported
 from envkit.bench.private_values import hidden
 from envkit.bench.problem_messages import NoDocument, WarmingUp, Written, WroteOutside
 from envkit.bench.problems import restored
-from envkit.bench.value_messages import CALLERS
+from envkit.bench.record_messages import CALLERS
 from envkit.engines.messages import NotStarted
 from envkit.worker.messages import TorchrunFailed
 

@@ -6,7 +6,7 @@ from envkit.messages import Message, Severity
 
 NOTE, WARNING, ADVICE = Severity.NOTE, Severity.WARNING, Severity.ADVICE
 
-# What stands among operators and is none: the rest of them, and the time in which none ran.
+# Rows among the operators: the rest of them, and the time in which no operator ran.
 OTHERS, OUTSIDE = "other operators", "outside of operators"
 
 

@@ -17,8 +17,6 @@ from typing import Any
 from envkit.bench import pace, private_values, quality, room, writes
 from envkit.bench.blocks import block_ratios, recorded_design, recorded_lengths, samples, skipped_steps
 from envkit.bench.costs import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
-from envkit.bench.ending_messages import BLOCKS_MEASURED, BUDGET_TOO_SHORT, BUDGET_USED_UP, WORKER_FAILED
-from envkit.bench.ending_messages import NOT_IN_EFFECT as WAS_NOT_IN_EFFECT
 from envkit.bench.interim import standing
 from envkit.bench.job import Job
 from envkit.bench.messages import BlocksFit
@@ -36,6 +34,8 @@ from envkit.bench.parse_sample import (
 from envkit.bench.plan import Arm, Plan
 from envkit.bench.problem_messages import FewSteps, WarmingUp
 from envkit.bench.record import Event, Record
+from envkit.bench.record_messages import BLOCKS_MEASURED, BUDGET_TOO_SHORT, BUDGET_USED_UP, WORKER_FAILED
+from envkit.bench.record_messages import NOT_IN_EFFECT as WAS_NOT_IN_EFFECT
 from envkit.checks.effect import Check
 from envkit.checks.sample_effect import check_sample
 from envkit.common.progress import Progress

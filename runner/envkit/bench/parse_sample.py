@@ -175,7 +175,7 @@ def _is_of_a_command(document: Mapping[str, Any]) -> bool:
 def parse_sample(
     outcome: Outcome, earlier: Sequence[Mapping[str, Any]], options: Options, keys: set[str] = SAMPLE_KEYS
 ) -> tuple[dict[str, Any] | None, Message | None]:
-    """Return a sample, or what is wrong: there is none, or it has other code, data, weights or modes than it must have.
+    """Return a sample, or what is wrong: it is missing, or it has other code, data, weights or modes than it must have.
 
     ``earlier`` are the samples of the same workload, whose digests it must have. ``options`` give its modes, and
     ``keys`` are what it must have. Its usage then has ``engine_s`` too: the CPU time in seconds of what the engine ran

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from envkit.bench.value_messages import CALLERS
+from envkit.bench.record_messages import CALLERS
 from envkit.worker.performance_variables import PRELOAD, preloaded
 
 # Shorter values also occur in unrelated text, so text keeps them.

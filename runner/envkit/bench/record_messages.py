@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from envkit.messages import Message, Severity
 
+# Why a run ended. Its record, JSON documents and reports have these words.
+BUDGET_USED_UP = "budget used up"
+BLOCKS_MEASURED = "planned blocks measured"
+WORKER_FAILED = "a worker failed"
+NOT_IN_EFFECT = "not in effect"
+BUDGET_TOO_SHORT = "the budget is too short"
+# Stands for the value of a variable of the caller's.
+CALLERS = "the caller's value"
+
 # How a message names the compared documents of a run that have no name of their own.
 ENVIRONMENTS, KEPT_VARIABLES = "environments", "kept variables"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envkit.messages import Message
 
-# What stands in the place of an option's name where there is none.
+# Stands for the name of an option that has no name.
 COMMAND = "the command after --"
 
 

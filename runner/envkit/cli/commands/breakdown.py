@@ -85,7 +85,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def _workload(text: str) -> str:
-    """Return the name of a workload, for argparse. Raise BadValue if there is none of that name."""
+    """Return the name of a workload, for argparse. Raise BadValue for an unknown one."""
     if find(text) is None:
         raise BadValue(messages.NoSuchWorkload(text, tuple(WORKLOADS), nearest(text, WORKLOADS)))
     return text

@@ -92,7 +92,7 @@ class UnusableReport(Message):
 
 
 class UnusableReportAlone(Message):
-    """The same of a report whose records are not beside it."""
+    """The records of a report are not in its folder."""
 
     code = "cluster.unusable-report-alone"
     template = "{file}: {problem}; give another report, or a fleet's folder with its records"
