@@ -110,14 +110,29 @@ def test_what_ended_before_its_first_block_tells_what_the_first_workers_showed(
     bench, instant, simulation, samples, cli, run_folder
 ):
     instant.takes_s = 20.0
-    simulation.worker("mine warming", seconds=times(0.5), evidence={"openmp": {"runtime": "intel"}})
+    simulation.worker("mine warming", seconds=times(0.5))
     options = ("--budget", "30s", "--warmup-steps", 4)
     result = bench("mine", *options, text="expect: {openmp.runtime: gnu}\n")
     assert (result.returncode, samples()) == (2, [])
     assert result.stdout.startswith("UNFINISHED  mine: 0 complete blocks, and a verdict needs 6")
     shown = " ".join(cli("report", run_folder, "--details").stdout.split())
     assert "first baseline 142.86 ms per step, mine 71.07 ms per step, in one process each" in shown
+    assert "settings mine: 1 verified in its first process" in shown
+
+
+def test_what_is_not_in_effect_in_its_first_process_ends_the_run(bench, instant, simulation, cli, run_folder, events):
+    """Nothing is measured then, however long the budget is."""
+    simulation.worker("mine warming", seconds=times(0.5), evidence={"openmp": {"runtime": "intel"}})
+    result = bench("mine", text="expect: {openmp.runtime: gnu}\n")
+    assert result.returncode == 1
+    assert result.stdout.startswith("NOT IN EFFECT  mine: no speedup is reported")
+    (sample,) = events("sample")
+    assert (sample["arm"], sample["block"], sample["padding_bytes"]) == ("mine", 0, 0)
+    assert [start["name"] for start in simulation.starts(all=True)] == ["inspect", "baseline warming", "mine warming"]
+    shown = " ".join(cli("report", run_folder, "--details").stdout.split())
     assert "settings mine is NOT IN EFFECT: openmp.runtime: expected gnu, seen intel" in shown
+    assert cli("bench", "--resume", run_folder).returncode == 1
+    assert [sample["block"] for sample in events("sample")] == [0, 1]
 
 
 def test_an_interrupted_run_says_what_a_verdict_takes(bench, instant, simulation, run_folder):

@@ -110,10 +110,11 @@ class _Run:
             one["event"] == event and all(one[name] == value for name, value in fields.items()) for one in self.events
         )
 
-    def first(self, arm: Arm) -> None:
+    def first(self, arm: Arm) -> bool:
         """Start ``arm`` once, unmeasured, and record its pace; all its files are in the page cache from then on.
 
-        What it shows of its settings is recorded too: a run that ends before its first block tells these.
+        Returns whether the profile was in effect: a run without a chance of a speedup goes no further, and what the
+        worker showed is recorded as a sample.
         """
         self._progress.start("warming up", arm.name, self.left_s())
         how_long = (pace.first_steps(self.plan, arm), pace.first_s(self.plan, arm))
@@ -130,10 +131,13 @@ class _Run:
         }
         if "evidence" in document:
             checks = self._checked(arm, {**document, "stderr": outcome.stderr_tail})
+            if not all(one.holds for one in checks):
+                return self._sample(len(samples(self.events, arm)), arm, outcome, padding=0)
             told["checks"] = [*map(asdict, checks)]
         if arm == self.plan.reference and (written := writes.told(self.plan, document)):
             self.say(written)
         self.append("warm-up", arm=arm.name, worker_seconds=round(outcome.seconds, 3), **told)
+        return True
 
     def _checked(self, arm: Arm, document: dict[str, Any]) -> list[Check]:
         return check_sample(self.job.environments[arm.name], document, self.job.kept)
@@ -160,7 +164,7 @@ class _Run:
             self._progress.start(f"block {block + 1}", some[0].name, self.goes_on_s(block))
             with contextlib.closing(self._outcomes(block, some)) as outcomes:
                 for arm, outcome in zip(some, outcomes, strict=True):
-                    if not self._sample(block, arm, outcome):
+                    if not self._sample(block, arm, outcome, self.plan.padding(block, arm)):
                         return False
         self._tell(block)
         return True
@@ -196,7 +200,7 @@ class _Run:
                     outcome = engine.run(task)
                 yield outcome
 
-    def _sample(self, block: int, arm: Arm, outcome: Outcome) -> bool:
+    def _sample(self, block: int, arm: Arm, outcome: Outcome, padding: int) -> bool:
         """Record a sample; returns whether the profile was in effect."""
         alike = {one.name for one in self.plan.arms if self.plan.workload_of(one) == self.plan.workload_of(arm)}
         before = [event for event in samples(self.events) if event["arm"] in alike]
@@ -214,9 +218,7 @@ class _Run:
         where = {"block": block, "arm": arm.name, "worker_seconds": round(outcome.seconds, 3)}
         document = quality.worked_out({**document, "stderr": outcome.stderr_tail})
         checks = self._checked(arm, document)
-        self.append(
-            "sample", **where, padding_bytes=self.plan.padding(block, arm), **document, checks=[*map(asdict, checks)]
-        )
+        self.append("sample", **where, padding_bytes=padding, **document, checks=[*map(asdict, checks)])
         if self.plan.user_command or self.plan.epochs:  # which may take minutes
             self._progress.finish(f"block {block + 1}", arm.name, fmean(document["step_s"]), self.plan.step_name)
         return all(one.holds for one in checks)
@@ -255,8 +257,8 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
             if reason is not None:
                 return reason
         try:
-            if not prepared and not _prepare(run):
-                return TOO_SHORT
+            if not prepared and (reason := _prepare(run)) is not None:
+                return reason
             prepared = True
             if wants_reading(run.events, run.plan, block):
                 run.reference_kernel(block)
@@ -268,20 +270,21 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
     raise AssertionError("blocks are endless")
 
 
-def _prepare(run: _Run) -> bool:
+def _prepare(run: _Run) -> str | None:
     """Start each arm once, and fix how long samples are, or go on with what was fixed.
 
-    Returns whether to go on: False where the budget is much too short.
+    Returns why to end: a profile was not in effect, or the budget is much too short; None to go on.
     """
     unknown = recorded_lengths(run.events) is None
     for arm in run.plan.arms:
-        run.first(arm)
+        if not run.first(arm):
+            return NOT_IN_EFFECT
         if (
             unknown
             and run.spent_s > (1 + room.OVERSHOOT) * run.plan.stopping.budget_s
             and not _has_room(run, room.UNSURE)
         ):
-            return False
+            return TOO_SHORT
     if unknown:
         warm_ups = [event for event in run.events if event["event"] == "warm-up" and "step_s" in event]
         first = {event["arm"]: pace.seen(event) for event in warm_ups}
@@ -289,14 +292,14 @@ def _prepare(run: _Run) -> bool:
         run.job = replace(run.job, plan=pace.sized(run.plan, found))
         run.append("lengths", **found, commands={arm.name: run.job.typed(arm) for arm in run.plan.arms})
         if not _has_room(run, room.UNSURE):
-            return False
+            return TOO_SHORT
         first_s = pace.block_s(run.plan, first)
         fit = int(run.left_s() / first_s)
         whole = run.plan.user_command is not None and not run.plan.user_command.is_paced
         if whole and not run.plan.stopping.blocks and fit >= run.plan.fewest_blocks:
             run.say(BlocksFit(first_s, fit))
     run.job = replace(run.job, plan=pace.sized(run.job.plan, recorded_lengths(run.events)))
-    return True
+    return None
 
 
 def precise_enough(events: Sequence[Event], plan: Plan, fixed: Design) -> bool:

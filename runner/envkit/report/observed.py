@@ -20,9 +20,7 @@ def rows(summary: Summary) -> list[Row]:
     for one in summary.measured:
         found += _of_arm(one)
     for first in summary.course.first_runs or ():
-        if wrong := missed(first.checks):
-            found.append(Row("settings", messages.ArmNotInEffect(first.arm, wrong), "bad"))
-        elif first.checks:
+        if first.checks:
             found.append(Row("settings", messages.ArmVerifiedFirst(first.arm, len(first.checks))))
     return found
 

@@ -260,7 +260,8 @@ def test_they_are_measured_where_there_are_some(cli, simulation, instant, machin
 )  # fmt: skip
 def test_a_variable_that_was_given_and_came_to_nothing(cli, simulation, instant, machine, run_folder, name, seen, said):
     machine(1)
-    simulation.worker("baseline", evidence={"gpu": seen})
+    for start in ("baseline", "baseline warming"):
+        simulation.worker(start, evidence={"gpu": seen})
     fixed = ["--python", simulation.python, "--data", "synthetic", "--blocks", 6, "--steps", 3, "--output", run_folder]
     result = cli("bench", name, *ON_GPU, *fixed)
     assert result.returncode == 1
@@ -271,7 +272,8 @@ def test_a_variable_that_was_given_and_came_to_nothing(cli, simulation, instant,
 def test_what_the_worker_could_not_tell_is_not_verified(cli, simulation, instant, machine, run_folder):
     """Neither a failure nor a proof: it is measured, and the report says what is open."""
     machine(1)
-    simulation.worker("baseline", evidence={"gpu": {"not_verified": {"one_queue": "the times are not clear"}}})
+    for start in ("baseline", "baseline warming"):
+        simulation.worker(start, evidence={"gpu": {"not_verified": {"one_queue": "the times are not clear"}}})
     fixed = ["--python", simulation.python, "--data", "synthetic", "--blocks", 6, "--steps", 3, "--output", run_folder]
     result = cli("bench", "gpu-one-queue", *ON_GPU, *fixed)
     assert result.returncode == 0, result.stdout
