@@ -41,7 +41,7 @@ from envkit.bench.record_messages import (
 from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema
-from envkit.messages import Message, MessageError
+from envkit.messages import Message, MessageError, message_of
 
 FILE_NAME = "record.jsonl"
 # In the folder of a search by `envkit tune`: the folder of the run that measured what it found.
@@ -306,5 +306,4 @@ def reading(folder: Path) -> Iterator[None]:
     except KeyError as error:
         raise _unusable(folder / FILE_NAME, EventLacks(str(error))) from error
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, StopIteration) as error:
-        found = error.message if isinstance(error, MessageError) else str(error)
-        raise _unusable(folder / FILE_NAME, NotUnderstood(found)) from error
+        raise _unusable(folder / FILE_NAME, NotUnderstood(message_of(error))) from error

@@ -166,7 +166,7 @@ class NotUnderstood(Message):
     code = "bench.not-understood"
     template = "is not understood ({reason}); the record can't be used"
 
-    reason: Message | str
+    reason: Message
 
 
 class NoSeconds(Message):

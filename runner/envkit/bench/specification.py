@@ -137,7 +137,7 @@ def _require_metrics(own: UserCommand) -> None:
         raise SpecificationError(StepsBesideMetric())
 
 
-def _problem(error: MetricError | TargetError) -> Message | str:
+def _problem(error: MetricError | TargetError) -> Message:
     return error.message if isinstance(error, MessageError) else str(error)
 
 

@@ -38,7 +38,7 @@ class UnusableText(Message):
 
     key: str
     value: str
-    problem: Message | str
+    problem: Message
 
 
 class StepsBesideMetric(Message):

@@ -21,7 +21,7 @@ class NoRoom(Message):
     code = "cli.no-room"
     template = "{problem}; what was recorded is safe: make room[, then {again}]"
 
-    problem: Message | str
+    problem: Message
     again: str | None = None
 
 
@@ -31,7 +31,7 @@ class NoRoomToStart(Message):
     code = "cli.no-room-to-start"
     template = "{problem}; make room, then start it again"
 
-    problem: Message | str
+    problem: Message
 
 
 class NoVerdictOfRun(Message):
@@ -111,7 +111,7 @@ class NotATarget(Message):
     template = "'{given}' {problem}"
 
     given: str
-    problem: Message | str
+    problem: Message
 
 
 class NeedsFull(Message):

@@ -57,7 +57,7 @@ class PerhapsSubmitted(Message):
     code = "cli.perhaps-submitted"
     template = "{problem}; it may have taken the job all the same: look, and go on, with: {again}"
 
-    problem: Message | str
+    problem: Message
     again: str
 
 
@@ -134,7 +134,7 @@ class NotCancelled(Message):
     template = "job {job} could not be cancelled: {reason}; do it with: scancel {jobs:command}"
 
     job: str
-    reason: Message | str
+    reason: Message
     jobs: tuple[str, ...]
 
 

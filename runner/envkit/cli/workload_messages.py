@@ -135,7 +135,7 @@ class BadMetric(Message):
 
     option: str  # or the key of a workload file, with a colon
     metric: str
-    problem: Message | str
+    problem: Message
 
 
 class EmptyMetric(Message):

@@ -29,7 +29,7 @@ class InFile(Message):
 
     file: str
     line: int
-    problem: Message | str
+    problem: Message
 
 
 class About(Message):
@@ -39,7 +39,7 @@ class About(Message):
     template = "{subject}: {problem}"
 
     subject: str
-    problem: Message | str
+    problem: Message
 
 
 class Unreadable(Message):

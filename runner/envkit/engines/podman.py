@@ -21,7 +21,7 @@ from envkit.engines.setup_messages import (
     NothingPrinted,
     NotInstalled,
 )
-from envkit.messages import Message
+from envkit.messages import Message, Printed
 
 TIMEOUT_S = 60
 TIMED_OUT = 124  # as timeout(1) has it
@@ -101,9 +101,9 @@ def _remove(name: str) -> None:
     _podman("rm", "--force", "--ignore", "--volumes", name)
 
 
-def _last_line(printed: str) -> Message | str:
+def _last_line(printed: str) -> Message:
     lines = printed.strip().splitlines()
-    return lines[-1] if lines else NothingPrinted()
+    return Printed(lines[-1]) if lines else NothingPrinted()
 
 
 def remove_leftovers() -> None:

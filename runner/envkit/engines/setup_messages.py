@@ -263,7 +263,7 @@ class EngineUnusable(Message):
     template = "{engine} can't be used here: {reason}[; {fix}]"
 
     engine: str
-    reason: Message | str  # the last line that it printed
+    reason: Message  # the last line that it printed
     fix: str | None = None
 
 

@@ -33,7 +33,9 @@ def _of_arm(one: Measured) -> list[Row]:
         found.append(Row("settings", messages.ArmNotInEffect(one.arm, missed(one.checks)), "bad"))
     elif number:
         found.append(Row("settings", messages.ArmVerified(one.arm, number, len(one.checks))))
-    found += [Row("", messages.KeyNotVerified(one.arm, check.key, shown(check.seen))) for check in one.unverified]
+    found += [
+        Row("", messages.KeyNotVerified(one.arm, check.key, effect.shown(check.seen))) for check in one.unverified
+    ]
     return [*found, *([Row("", About(one.arm, from_json(one.not_observed)))] if one.not_observed else [])]
 
 

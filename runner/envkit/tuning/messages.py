@@ -100,7 +100,7 @@ class NothingToVary(Message):
 
     file: str
     first: str | None = None
-    why: Message | str | None = None
+    why: Message | None = None
 
 
 class SameAs(Message):
@@ -210,5 +210,5 @@ class BaselineWorkerFailed(Message):
     code = "tuning.baseline-failed"
     template = "the baseline's worker {problem}[: {printed}]"
 
-    problem: Message | str
+    problem: Message
     printed: str | None = None

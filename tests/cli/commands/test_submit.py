@@ -13,6 +13,7 @@ from envkit.bench.record import Record, RecordFull
 from envkit.cluster.slurm.node_status import Outcome
 from envkit.cluster.slurm.settings import Settings
 from envkit.engines.slurm import client
+from envkit.messages import Printed
 from envkit.worker.modes import Options
 
 from tests.cli.commands.conftest import words
@@ -257,7 +258,7 @@ def test_the_report_of_what_has_not_begun(refused, submission):
 
 def test_a_node_that_did_not_come_to_its_end_is_named_in_the_report(cli, submission):
     place = write(submission / "node2", run_events(ended="interrupted"))
-    Outcome("17", 1.0, 2.0, 130, "the time limit was near").write(place)
+    Outcome("17", 1.0, 2.0, 130, Printed("the time limit was near")).write(place)
     result = cli("report", submission)
     assert (result.returncode, result.stderr) == (0, "envkit: node2: the time limit was near\n")
 

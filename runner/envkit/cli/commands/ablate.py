@@ -24,6 +24,7 @@ from envkit.cli.measuring import Invocation
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 from envkit.common.machine_lock import machine_lock
+from envkit.messages import Message
 from envkit.profiles import ablation, catalogue, profile
 from envkit.profiles.ablation import Setting
 from envkit.profiles.environment import Environment
@@ -48,7 +49,7 @@ class Parts:
     profiles: dict[str, Profile] = field(default_factory=dict)
     # By which arm each is measured: two that come to the same here are measured once, under the name of the first.
     arms: dict[str, str] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)  # of the others why
+    left_out: dict[str, Message] = field(default_factory=dict)  # of the others why
 
     def environment(self, one: Profile) -> Environment:
         """What a profile comes to here. Raises InputError where it can't be measured."""
@@ -61,14 +62,14 @@ class Parts:
         try:
             found = self.environment(one)
         except InputError as error:
-            self.left_out[name] = text(why(error))
+            self.left_out[name] = why(error)
             return
         alike = (other for other, known in self.environments.items() if identity(known) == identity(found))
         self.arms[name] = next(alike, name)
         if self.arms[name] == name:
             self.environments[name], self.profiles[name] = found, one
 
-    def leave_out(self, problems: Mapping[str, str]) -> None:
+    def leave_out(self, problems: Mapping[str, Message]) -> None:
         self.left_out |= problems
         self.arms = {name: arm for name, arm in self.arms.items() if arm not in problems}
 
@@ -158,11 +159,11 @@ def take_apart(whole: Profile, inspection: Mapping[str, Any], asked: Specificati
     return parts
 
 
-def _problems(asked: Specification, parts: Parts, context: ExecutionContext, how: Invocation) -> dict[str, str]:
+def _problems(asked: Specification, parts: Parts, context: ExecutionContext, how: Invocation) -> dict[str, Message]:
     """Try each part once, and return why some can't be measured. Raise InputError if the whole profile can't."""
     plan = plan_of(asked, requirements.data(asked).location)
     job = Job(plan, parts.environments, context.engines, context.inherited, context.kept)
-    found = {name: text(reason) for name, reason in trying.problems(job, quiet=how.quiet).items()}
+    found = trying.problems(job, quiet=how.quiet)
     whole = asked.arms[1]
     if whole.name in found:
         raise InputError(messages.WholeFails(whole.name, found[whole.name], whole.profile))
@@ -179,7 +180,7 @@ def ablated(settings: list[Setting], parts: Parts) -> list[Ablated]:
             if library in parts.arms:
                 beside = parts.arms[library]
             else:
-                parts.left_out[setting.alone] = text(messages.LibraryLeftOut(library))
+                parts.left_out[setting.alone] = messages.LibraryLeftOut(library)
                 alone = None
         found.append(Ablated(setting.name, setting.needs, alone, beside, parts.arms.get(setting.without)))
     return found

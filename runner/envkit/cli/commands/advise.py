@@ -39,6 +39,7 @@ from envkit.common.folders import short
 from envkit.common.machine_lock import machine_lock
 from envkit.engines.inspect_image import inspect
 from envkit.engines.local import LocalEngine
+from envkit.messages import Message
 from envkit.profiles import profile
 from envkit.rendering import text
 from envkit.report import advised, terminal
@@ -128,7 +129,7 @@ def _of_command(asked: Specification, arguments: argparse.Namespace) -> tuple[Ad
     sample = watching.watch(prepared.job, argv, quiet=output_options.is_quiet(arguments))
     symptoms = of_sample(sample)
     if sample["evidence"].get("gpu"):
-        applying, instead, left_out = [], [], {**left_out, **dict.fromkeys(applying, text(messages.ComputesOnGpu()))}
+        applying, instead, left_out = [], [], {**left_out, **dict.fromkeys(applying, messages.ComputesOnGpu())}
     assert symptoms.step_s is not None, "steps were watched"
     steps = max(FEWEST_STEPS, round(SAMPLE_S / symptoms.step_s))
     again = shlex.join(["envkit", "advise", "--prove", PROOF, *words(arguments, SAME), "--", *argv])
@@ -138,15 +139,16 @@ def _of_command(asked: Specification, arguments: argparse.Namespace) -> tuple[Ad
     return _advice(symptoms, applying, left_out, inspection, instead, found, proving), steps
 
 
-def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, str]]:
+def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, Message]]:
     """Return the fitted profiles that apply here, and why the others do not."""
-    applying, left_out = [], {}
+    applying: list[str] = []
+    left_out: dict[str, Message] = {}
     for name in expected.fitted().fits:
         try:
             require(profile.load(name), inspection)
             applying.append(name)
         except InputError as error:
-            left_out[name] = text(why(error))
+            left_out[name] = why(error)
     return applying, left_out
 
 
@@ -165,7 +167,7 @@ def _instead(left_out: Iterable[str], inspection: Mapping[str, Any]) -> list[str
 def _advice(
     symptoms: Symptoms,
     applying: Iterable[str],
-    left_out: Mapping[str, str],
+    left_out: Mapping[str, Message],
     inspection: Mapping[str, Any],
     instead: Iterable[str],
     findings: Sequence[Finding] = (),

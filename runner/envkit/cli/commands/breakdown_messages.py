@@ -151,7 +151,7 @@ class Breakdown(Message):
     steps: int
     warmup: int
     workload: str
-    by: Message | str
+    by: str  # the engine and the versions of what it starts
     arms: tuple[str, ...] = ()
     profiled: int | None = None
     modes: str | None = None

@@ -68,7 +68,7 @@ class LeftOut(Message):
     severity = Severity.NOTE
     template = "left out[ {names}]: {reason}"
 
-    reason: Message | str
+    reason: Message
     names: str | None = None
 
 
@@ -133,7 +133,7 @@ class WholeFails(Message):
     template = "{profile}: {reason}; find out why: envkit doctor {file}"
 
     profile: str
-    reason: Message | str
+    reason: Message
     file: str
 
 

@@ -170,7 +170,7 @@ class ReportNotKept(Message):
     severity = Severity.WARNING
     template = "{problem}; later reports can't be compared with this one"
 
-    problem: Message | str
+    problem: Message
 
 
 class NoFleetReport(Message):
@@ -179,7 +179,7 @@ class NoFleetReport(Message):
     code = "cli.no-fleet-report"
     template = "no report: {problem}"
 
-    problem: Message | str
+    problem: Message
 
 
 # --- history ---
@@ -224,7 +224,7 @@ class UnreadRun(Message):
     template = "not read: {name}: {problem}"
 
     name: str
-    problem: Message | str
+    problem: Message
 
 
 class NothingComparedWith(Message):
@@ -260,7 +260,7 @@ class RunFacts(Message):
     engines: tuple[str, ...]
     trained: str
     blocks: int
-    ended: tuple[Message | str, ...]  # of each node, different ones
+    ended: tuple[str, ...]  # of each node, different ones
     folder: str
     nodes: int | None = None
     reference: str | None = None

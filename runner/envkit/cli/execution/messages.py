@@ -60,7 +60,7 @@ class NoEvidenceFolder(Message):
     template = "{folder}: {reason}; set TMPDIR to a folder that can be written"
 
     folder: str
-    reason: Message | str
+    reason: str
 
 
 class InEffect(Message):
@@ -117,8 +117,8 @@ class NotSeen(Message):
     template = "{key}: expected {expected}, seen {seen} (process {process:d}: {argv})"
 
     key: str
-    expected: Message | str
-    seen: Message | str
+    expected: Message
+    seen: Message
     process: int
     argv: str
 
@@ -131,7 +131,7 @@ class NotVerified(Message):
     template = "{key} was not verified: {reason}"
 
     key: str
-    reason: Message | str
+    reason: Message
 
 
 class OwnVariables(Message):

@@ -33,7 +33,7 @@ class AtNode(Message):
     template = "{node}: {reason}"
 
     node: str
-    reason: Message | str
+    reason: Message
 
 
 class NoRecords(Message):
@@ -263,8 +263,8 @@ class ProfileNotInEffect(Message):
 
     profile: str
     key: str | None = None
-    expected: Message | str = "nothing"
-    observed: Message | str = "nothing"
+    expected: Message | None = None
+    observed: Message | None = None
 
 
 class TooFewSamples(Message):
@@ -353,7 +353,7 @@ class InTheFirst(Message):
     severity = WARNING
     template = "in the first: {reason}"
 
-    reason: Message | str
+    reason: Message
 
 
 class InTheSecond(Message):
@@ -363,4 +363,4 @@ class InTheSecond(Message):
     severity = WARNING
     template = "in the second: {reason}"
 
-    reason: Message | str
+    reason: Message

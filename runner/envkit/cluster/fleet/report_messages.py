@@ -372,7 +372,7 @@ class Histogram(Message):
     severity = NOTE
     template = "Histogram of the nodes' times. {summary:lines}"
 
-    summary: tuple[Message | str, ...]
+    summary: tuple[str, ...]
 
 
 class IntervalsDrawn(Message):
@@ -382,7 +382,7 @@ class IntervalsDrawn(Message):
     severity = NOTE
     template = "{headline}; the figures are in the table below"
 
-    headline: Message | str
+    headline: str
 
 
 class BeyondTheEnds(Message):

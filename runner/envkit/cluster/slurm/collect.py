@@ -57,7 +57,7 @@ class NodeResult:
 
     name: str
     state: str
-    problem: Message | str | None = None
+    problem: Message | None = None
     summary: Summary | None = None
 
     @property
@@ -71,7 +71,7 @@ class NodeResult:
 
     def to_json(self) -> dict[str, Any]:
         summary = self.summary.to_json() if self.summary else None
-        problem = self.problem.to_json() if isinstance(self.problem, Message) else self.problem
+        problem = self.problem and self.problem.to_json()
         return {"node": self.name, "state": self.state, "problem": problem, "summary": summary}
 
 
@@ -161,7 +161,7 @@ def _measured(settings: Settings, ended: str, summary: Summary | None) -> tuple[
 
 def _ended(
     folder: Path, place: Path, found: Outcome, summary: Summary | None, job: Job | None, down: str | None
-) -> tuple[str, Message | str]:
+) -> tuple[str, Message]:
     """Return how a node's part ended that has not come to the end of its run, and why."""
     if found.status is None:
         cause = _why(folder, job, down)

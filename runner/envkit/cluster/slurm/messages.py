@@ -31,7 +31,7 @@ class InvalidSubmission(Message):
     template = "{file}: not the settings of a submission ({reason}); submit again"
 
     file: str
-    reason: Message | str
+    reason: Message
 
 
 # --- what a node reports before it measures ---
@@ -278,7 +278,7 @@ class NotCancelled(Message):
     severity = WARNING
     template = "Slurm did not cancel them, and envkit tries again: {problem}"
 
-    problem: Message | str
+    problem: Message
 
 
 # --- what a submission's table says below it ---

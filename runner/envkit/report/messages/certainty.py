@@ -310,7 +310,7 @@ class KeyNotVerified(Message):
 
     arm: str
     key: str
-    reason: Message | str
+    reason: Message
 
 
 class SettingsOfArm(Message):

@@ -58,7 +58,6 @@ BESIDE_DISTURBED = "in the same block as a disturbed one"
 
 # --- columns, and cells with words ---
 
-MEDIANS = "medians; the speedup is from paired blocks"
 LEARNT = "what was learnt"
 TRAINED = ("workload", "a step", "ms", "/s", "loss", LEARNT)
 DISTURBED = ("block", "sample and reason")
