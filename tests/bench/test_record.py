@@ -19,12 +19,11 @@ from envkit.bench.record_messages import (
     OtherKind,
     OtherRunner,
     RecordUnreadable,
-    RecordUnwritable,
     ResultsUnwritable,
     UnusableRecord,
 )
 from envkit.common.errors import InputError
-from envkit.common.messages import OtherSchema
+from envkit.common.messages import OtherSchema, Unwritable
 
 from tests.records import run_events, write
 from tests.refusals import refusal
@@ -240,7 +239,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(folder, monkeypatch):
             patch.setattr(os, "write", half_then_full)
             with pytest.raises(RecordFull) as error:
                 opened.append("sample", seconds=3.5)
-        assert error.value.message == RecordUnwritable(str(folder / FILE_NAME), "No space left on device")
+        assert error.value.message == Unwritable(str(folder / FILE_NAME), "No space left on device")
         assert len(calls) == 2
         assert (folder / FILE_NAME).read_bytes() == before
         opened.append("sample", seconds=4.5)  # there is room again

@@ -230,17 +230,6 @@ class Resume(Message):
 # --- two sessions ---
 
 
-class Unequal(Message):
-    """Something of two sessions that must be equal for a comparison, and is not."""
-
-    code = "analysis.unequal"
-    template = "{what} was {then} and is now {now}"
-
-    what: str
-    then: str
-    now: str
-
-
 class NotMeasured(Message):
     code = "analysis.not-measured"
     template = "'{arm}' was not measured"

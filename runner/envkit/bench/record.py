@@ -33,14 +33,13 @@ from envkit.bench.record_messages import (
     OtherKind,
     OtherRunner,
     RecordUnreadable,
-    RecordUnwritable,
     ResultsUnwritable,
     SampleTwice,
     UnusableRecord,
 )
 from envkit.common import atomic
 from envkit.common.errors import InputError
-from envkit.common.messages import OtherSchema
+from envkit.common.messages import OtherSchema, Unwritable
 from envkit.messages import Message, MessageError, message_of
 
 FILE_NAME = "record.jsonl"
@@ -56,7 +55,7 @@ class RecordFull(MessageError):
     """An event could not be written to the record in ``folder``. What was written before is safe."""
 
     def __init__(self, folder: Path, reason: str | None) -> None:
-        super().__init__(RecordUnwritable(str(folder / FILE_NAME), str(reason)))
+        super().__init__(Unwritable(str(folder / FILE_NAME), str(reason)))
         self.folder = folder
 
 

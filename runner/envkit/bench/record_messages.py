@@ -36,16 +36,6 @@ class RecordUnreadable(Message):
     reason: str
 
 
-class RecordUnwritable(Message):
-    """An event can't be written to a record. The events before it are safe."""
-
-    code = "bench.record-unwritable"
-    template = "{file}: can't be written: {reason}"
-
-    file: str
-    reason: str
-
-
 class ResultsUnwritable(Message):
     code = "bench.results-unwritable"
     template = "{folder}: results can't be written there: {reason}; give another folder with --output"

@@ -22,14 +22,6 @@ class InvalidValue(Message):
     problem: str
 
 
-class UnknownWorkload(Message):
-    code = "bench.unknown-workload"
-    template = "no workload '{workload}'; there are: {known:list}"
-
-    workload: str
-    known: tuple[str, ...]
-
-
 class UnusableText(Message):
     """A text is no regular expression, or no target. ``problem`` is a clause whose subject is the text."""
 

@@ -277,13 +277,6 @@ class WorkerFailed(Message):
     failure: Message
 
 
-class NothingPrinted(Message):
-    """A worker failed without a word."""
-
-    code = "checks.nothing-printed"
-    template = "it printed nothing"
-
-
 class Unmet(Message):
     """A trial observed something else than the profile expects."""
 

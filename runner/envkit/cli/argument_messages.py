@@ -70,15 +70,3 @@ class NotCounts(Message):
 
     given: str
     least: int
-
-
-class UnknownWord(Message):
-    """A list has an unknown word. ``what`` is the noun for one of them."""
-
-    code = "cli.unknown-word"
-    template = "no {what} '{word}'[ (did you mean '{suggestion}'?)]; there are: {known:list}"
-
-    what: str
-    word: str
-    known: tuple[str, ...]
-    suggestion: str | None = None

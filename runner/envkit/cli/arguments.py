@@ -17,11 +17,11 @@ from envkit.cli.argument_messages import (
     NotATime,
     NotCounts,
     NoUnit,
-    UnknownWord,
 )
 from envkit.cli.messages import OptionRefused
 from envkit.cli.parser import BadValue
 from envkit.common.errors import InputError
+from envkit.common.messages import UnknownWord
 from envkit.common.suggestion import nearest
 from envkit.messages import Message
 

@@ -13,12 +13,12 @@ from envkit.bench.specification import EVERY
 from envkit.cli import user_command
 from envkit.cli.arguments import option
 from envkit.cli.measuring_messages import (
-    AllInImages,
     NoInterpreter,
     OfOtherEngine,
     OneProfileInImages,
     PythonOfCommand,
     SameImage,
+    TrainsOne,
 )
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
@@ -63,7 +63,7 @@ def arms(arguments: argparse.Namespace, against: str) -> list[Arm]:
     if len(profiles) > 1:
         raise InputError(OneProfileInImages(asked, tuple(profiles)))
     if arguments.workload == EVERY:
-        raise InputError(AllInImages(asked, tuple(WORKLOADS)))
+        raise InputError(TrainsOne(asked, tuple(WORKLOADS)))
     if against == "against_python" and user_command.is_given(arguments):
         raise InputError(PythonOfCommand(asked))
     kind = OPTIONS[against]

@@ -170,32 +170,13 @@ class ScaleTooLarge(Message):
     most: int
 
 
-class AllWithFull(Message):
-    """--workload all was given beside --full."""
+class TrainsOne(Message):
+    """--workload all was given to a command, or beside an option, that trains one workload."""
 
-    code = "cli.all-with-full"
-    template = "--workload all means nothing to --full, which trains epochs of one; name one of: {known:list}"
+    code = "cli.trains-one"
+    template = "--workload all: {subject} trains one workload; name one of: {known:list}"
 
-    known: tuple[str, ...]
-
-
-class AllForOne(Message):
-    """--workload all was given to a command that measures one workload."""
-
-    code = "cli.all-for-one"
-    template = "--workload all means nothing to envkit {command}; name one of: {known:list}"
-
-    command: str
-    known: tuple[str, ...]
-
-
-class AllInImages(Message):
-    """--workload all was given beside an option that compares two images."""
-
-    code = "cli.all-in-images"
-    template = "--workload all means nothing with {option}; name one of: {known:list}"
-
-    option: str
+    subject: str
     known: tuple[str, ...]
 
 

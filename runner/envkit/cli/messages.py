@@ -107,3 +107,23 @@ class OptionRefused(Message):
 
     option: str
     why: Message
+
+
+class NeedsProfile(Message):
+    """A command that needs a profile was given none."""
+
+    code = "cli.needs-profile"
+    template = "{command} needs a PROFILE[, for example {example}]; envkit profiles lists them"
+
+    command: str
+    example: str | None = None
+
+
+class OptionAlone(Message):
+    """An option has no effect without another one."""
+
+    code = "cli.option-alone"
+    template = "{option} means nothing without {other}; add it, or leave this out"
+
+    option: str
+    other: str

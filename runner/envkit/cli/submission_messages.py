@@ -5,15 +5,6 @@ from __future__ import annotations
 from envkit.messages import Message, Severity
 
 
-class NoProfileGiven(Message):
-    """A command was given no PROFILE."""
-
-    code = "cli.no-profile-given"
-    template = "{command} needs a PROFILE; envkit profiles lists them"
-
-    command: str
-
-
 class NeedsNodes(Message):
     """An option of a job was given, and the command makes no job."""
 

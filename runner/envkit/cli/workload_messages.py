@@ -61,13 +61,6 @@ class NotWithOptimizerSteps(Message):
     option: str
 
 
-class UnitWithoutMetric(Message):
-    """--unit was given without --metric."""
-
-    code = "cli.unit-without-metric"
-    template = "--unit means nothing without --metric; add it, or leave this out"
-
-
 class KeyOfFile(Message):
     """A clause that follows an option: the workload file says this."""
 
@@ -112,17 +105,6 @@ class UnknownWorkload(Message):
     )
 
     workload: str
-    known: tuple[str, ...]
-    suggestion: str | None = None
-
-
-class UnknownUnit(Message):
-    """--unit names none."""
-
-    code = "cli.unknown-unit"
-    template = "--unit {unit}: no such unit[ (did you mean '{suggestion}'?)]; there are: {known:list}"
-
-    unit: str
     known: tuple[str, ...]
     suggestion: str | None = None
 

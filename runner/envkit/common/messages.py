@@ -388,3 +388,15 @@ class NotInThisPython(Message):
 
     python: str
     package: str
+
+
+class UnknownWord(Message):
+    """A list has an unknown word. ``what`` is the noun for one of them."""
+
+    code = "common.unknown-word"
+    template = "no {what} '{word}'[ (did you mean '{suggestion}'?)]; there are: {known:list}"
+
+    what: str
+    word: str
+    known: tuple[str, ...]
+    suggestion: str | None = None

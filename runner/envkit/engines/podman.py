@@ -18,10 +18,10 @@ from envkit.engines.setup_messages import (
     EngineSilent,
     EngineUnusable,
     ImageMissing,
-    NothingPrinted,
     NotInstalled,
 )
 from envkit.messages import Message, Printed
+from envkit.worker.messages.user_command import NoOutput
 
 TIMEOUT_S = 60
 TIMED_OUT = 124  # as timeout(1) has it
@@ -103,7 +103,7 @@ def _remove(name: str) -> None:
 
 def _last_line(printed: str) -> Message:
     lines = printed.strip().splitlines()
-    return Printed(lines[-1]) if lines else NothingPrinted()
+    return Printed(lines[-1]) if lines else NoOutput()
 
 
 def remove_leftovers() -> None:

@@ -28,17 +28,6 @@ ENROOT_FIX = {
 }
 
 
-class UnknownEngine(Message):
-    """No engine has the name that the user gave."""
-
-    code = "engines.unknown-engine"
-    template = "no engine '{name}'[; did you mean '{suggestion}'?]; there are: {known:list}"
-
-    name: str
-    known: tuple[str, ...]
-    suggestion: str | None = None
-
-
 class OptionWithoutEffect(Message):
     """An option has no effect on the engines that the user named."""
 
@@ -265,13 +254,6 @@ class EngineUnusable(Message):
     engine: str
     reason: Message  # the last line that it printed
     fix: str | None = None
-
-
-class NothingPrinted(Message):
-    """A clause: an engine failed without a word."""
-
-    code = "engines.nothing-printed"
-    template = "it printed nothing"
 
 
 class EngineSilent(Message):

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from envkit.analysis.summary import Measured, Summary
 from envkit.checks import effect
 from envkit.checks.effect import NOT_SEEN, Check
+from envkit.checks.effect_messages import Value
+from envkit.checks.finding_messages import Unmet
 from envkit.common.messages import About
 from envkit.messages import Message, from_json
 from envkit.rendering import text
@@ -47,7 +49,11 @@ def missed(checks: Iterable[Check]) -> tuple[Message, ...]:
 def _missed(check: Check) -> Message:
     if check.seen == NOT_SEEN:
         return messages.MissedUnseen(check.key, shown(check.expected))
-    return messages.Missed(check.key, shown(check.expected), shown(check.seen))
+    return Unmet(check.key, _value(check.expected), _value(check.seen))
+
+
+def _value(value: object) -> Message:
+    return Value("nothing") if value is None else effect.shown(value)
 
 
 def shown(value: object) -> str:

@@ -143,7 +143,7 @@ def test_the_partition_of_the_users_variable(dry):
         (("intel-omp", "--engine", "enroot", "--sif", "x.sif"), "--sif means nothing to the engine enroot; leave it"),
         (("intel-omp", "--engine", "enroot", "--cpus", "2"), "--cpus means nothing to the engine enroot; leave it out"),
         (("intel-omp", "--full", "--steps", 3), "--steps means nothing with --full"),
-        (("intel-omp", "--workload", "all"), "--workload all means nothing to envkit submit; name one of: cnn, "),
+        (("intel-omp", "--workload", "all"), "--workload all: envkit submit trains one workload; name one of: cnn, "),
         (("intel-omp", "--workload", "translation", "--channels-last"), "--channels-last means nothing to translation"),
         (("intel-omp", "--workload", "loader", "--data", "x"), "--data x: means nothing to loader, which makes its da"),
         (("intel-omp", "--output", "a\nb"), "--output '"),

@@ -9,7 +9,7 @@ from envkit.checks.effect_messages import Together, Value
 from envkit.checks.process_messages import OtherValue
 from envkit.checks.process_scan import Seen
 from envkit.checks.sample_effect import check_sample
-from envkit.cli.execution.messages import InEffectAsFarAsKnown, NotVerified
+from envkit.cli.execution.messages import InEffectAsFarAsKnown
 from envkit.cli.execution.process_checks import read, verdict
 from envkit.profiles.environment import Environment
 from envkit.worker.initial_environment import Block

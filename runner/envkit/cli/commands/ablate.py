@@ -21,6 +21,7 @@ from envkit.cli.arguments import option
 from envkit.cli.commands import messages
 from envkit.cli.commands.help_messages import AblateBudget
 from envkit.cli.measuring import Invocation
+from envkit.cli.messages import NeedsProfile
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 from envkit.common.machine_lock import machine_lock
@@ -87,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     if measuring.goes_on_alone(arguments):
         return measuring.resume(arguments.resume, how)
     if arguments.profile is None:
-        raise measuring.lacks_profile(arguments, messages.NeedsProfile("ablate"))
+        raise measuring.lacks_profile(arguments, NeedsProfile("ablate"))
     whole, engine = _load(arguments.profile), arguments.engine or "local"
     arms = [Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine), Arm(whole.name, arguments.profile, engine)]
     asked = measuring_options.specification(arguments, f"{whole.name}-ablated", arms)

@@ -31,6 +31,7 @@ from envkit.cli.arguments import duration, refuse, words
 from envkit.cli.commands import messages
 from envkit.cli.commands.help_messages import ADVISE
 from envkit.cli.measuring import Invocation
+from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import Parser
 from envkit.cli.user_command import add_folder_options, folder_options, shortened
 from envkit.cli.workload_file import WARMUP_STEPS
@@ -73,10 +74,10 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None and arguments.prove is None:
-        raise InputError(messages.OptionAlone("--output", "--prove"))
+        raise InputError(OptionAlone("--output", "--prove"))
     if arguments.pid is not None:
         if arguments.user_command is not None or arguments.without_dashes:
-            raise InputError(messages.PidAndCommand())
+            raise InputError(messages.EitherOr("advise", "--pid"))
         refuse(arguments, NOT_WITH_PID, messages.NotWithPid())
         return _show(_of_process(arguments.pid, arguments), arguments)
     if arguments.without_dashes:

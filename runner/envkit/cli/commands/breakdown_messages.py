@@ -14,17 +14,6 @@ class ComparedWithItself(Message):
     profile: str
 
 
-class NoSuchWorkload(Message):
-    """--workload names none of the kit's own."""
-
-    code = "cli.no-such-workload"
-    template = "no workload '{name}'[ (did you mean '{suggestion}'?)]; there are: {known:list}"
-
-    name: str
-    known: tuple[str, ...]
-    suggestion: str | None = None
-
-
 class NotWithPhases(Message):
     """A clause whose subject is an option for operators."""
 

@@ -24,7 +24,6 @@ from envkit.checks.doctor.running_process import watch as watch_process
 from envkit.checks.effect import check, shown
 from envkit.checks.finding_messages import (
     MeasureRanks,
-    NothingPrinted,
     RanksOnly,
     Unmet,
     Unverified,
@@ -33,6 +32,7 @@ from envkit.checks.finding_messages import (
 )
 from envkit.cli import engine_options
 from envkit.cli.arguments import duration, option
+from envkit.cli.commands.messages import EitherOr
 from envkit.cli.doctor_messages import (
     EXIT_STATUSES,
     CantStart,
@@ -42,7 +42,6 @@ from envkit.cli.doctor_messages import (
     NotForWatched,
     NothingFound,
     NothingToWatch,
-    ProfileOrCommand,
     StoppedWatching,
     TrialFailed,
     WatchedFailed,
@@ -65,6 +64,7 @@ from envkit.report import issue, terminal
 from envkit.report.finding_document import finding_document
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.measure.machine_load import watch as watch_machine
+from envkit.worker.messages.user_command import NoOutput
 from envkit.worker.modes import CUDA
 from envkit.worker.performance_variables import is_performance_variable
 
@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _for_issue(arguments)
     if arguments.user_command is not None:
         if arguments.profile is not None:
-            raise InputError(ProfileOrCommand())
+            raise InputError(EitherOr("doctor", "a PROFILE"))
         for name, given in {"engine": arguments.engine, **engine_options.given(arguments).to_json()}.items():
             if given and given != "local":
                 raise InputError(NotForWatched(option(name)))
@@ -176,7 +176,7 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     )  # fmt: skip
     if outcome.failure is not None:
         last = _last_line(outcome)
-        printed = Printed(last) if last else NothingPrinted()
+        printed = Printed(last) if last else NoOutput()
         failed = Finding("worker-failed", "stop", WorkerFailed(outcome.failure), printed, remedy("worker-failed"))
         return [failed, *diagnose(situation)]
     evidence = json.loads(outcome.stdout)["evidence"]

@@ -7,16 +7,6 @@ from envkit.messages import Message, Severity
 # --- several commands ---
 
 
-class NeedsProfile(Message):
-    """A command that needs a profile was given none."""
-
-    code = "cli.needs-profile"
-    template = "{command} needs a PROFILE[, for example {example}]; envkit profiles lists them"
-
-    command: str
-    example: str | None = None
-
-
 class NoInterval(Message):
     """An option asks for one full training of each profile, of which a command can say nothing."""
 
@@ -25,16 +15,6 @@ class NoInterval(Message):
 
     command: str
     option: str
-
-
-class OptionAlone(Message):
-    """An option has no effect without another one."""
-
-    code = "cli.option-alone"
-    template = "{option} means nothing without {other}; add it, or leave this out"
-
-    option: str
-    other: str
 
 
 class DashesMissing(Message):
@@ -150,11 +130,14 @@ class LibraryLeftOut(Message):
 # --- advise ---
 
 
-class PidAndCommand(Message):
+class EitherOr(Message):
     """A running process and a command to start were both given."""
 
-    code = "cli.pid-and-command"
-    template = "advise: give --pid, or a command after --, and not both"
+    code = "cli.either-or"
+    template = "{command}: give {subject}, or a command after --, and not both"
+
+    command: str
+    subject: str
 
 
 class NothingToAdviseOn(Message):

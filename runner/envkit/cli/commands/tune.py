@@ -25,6 +25,7 @@ from envkit.bench.record import Event, Record
 from envkit.cli import measuring, output_options, submission, tune_nodes, tune_options
 from envkit.cli.commands import tune_messages as messages
 from envkit.cli.ending import end_with, error
+from envkit.cli.measuring_messages import NoRoom
 from envkit.cli.tuning import first_event, require_early, require_same_tuning, session_of
 from envkit.common import atomic, extras
 from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
         except record.RecordFull as error:
             folder = error.folder.parent if error.folder.name == record.CONFIRMATION else error.folder
             go_on = measuring.go_on_with("tune", folder, "tune")
-            raise InputError(messages.RecordIsFull(error.message, go_on)) from None
+            raise InputError(NoRoom(error.message, go_on)) from None
 
 
 def _start(arguments: argparse.Namespace) -> int:

@@ -5,16 +5,6 @@ from __future__ import annotations
 from envkit.messages import Message, Severity
 
 
-class RecordIsFull(Message):
-    """The record of a tuning can't be written. ``command`` goes on with it."""
-
-    code = "cli.record-is-full"
-    template = "{problem}; what was recorded is safe: make room, then {command}"
-
-    problem: Message
-    command: str
-
-
 class NoProfileToName(Message):
     """--profile was given for a tuning that writes no profile."""
 

@@ -123,17 +123,6 @@ class NotSeen(Message):
     argv: str
 
 
-class NotVerified(Message):
-    """No process could tell whether a setting was in effect."""
-
-    code = "cli.not-verified"
-    severity = Severity.WARNING
-    template = "{key} was not verified: {reason}"
-
-    key: str
-    reason: Message
-
-
 class OwnVariables(Message):
     """The command set variables for processes of its own."""
 

@@ -346,21 +346,12 @@ class OtherKind(Message):
     facts: Facts | None = None
 
 
-class InTheFirst(Message):
-    """Why a node of the first of two reports can't be compared."""
+class InReport(Message):
+    """Why a node of one of two reports can't be compared. ``which`` is first or second."""
 
-    code = "cluster.in-the-first"
+    code = "cluster.in-report"
     severity = WARNING
-    template = "in the first: {reason}"
+    template = "in the {which}: {reason}"
 
-    reason: Message
-
-
-class InTheSecond(Message):
-    """Why a node of the second of two reports can't be compared."""
-
-    code = "cluster.in-the-second"
-    severity = WARNING
-    template = "in the second: {reason}"
-
+    which: str
     reason: Message
