@@ -11,6 +11,7 @@ from envkit.bench import record
 from envkit.bench.messages import HoldsRun
 from envkit.bench.record import FILE_NAME, SCHEMA, Record, RecordFull
 from envkit.bench.record_messages import (
+    GIVE_RUN,
     DamagedLine,
     NoSchema,
     NotLockable,
@@ -18,12 +19,11 @@ from envkit.bench.record_messages import (
     NoWholeLine,
     OtherKind,
     OtherRunner,
-    RecordUnreadable,
     ResultsUnwritable,
     UnusableRecord,
 )
 from envkit.common.errors import InputError
-from envkit.common.messages import OtherSchema, Unwritable
+from envkit.common.messages import OtherSchema, Unreadable, Unwritable
 
 from tests.records import run_events, write
 from tests.refusals import refusal
@@ -106,7 +106,7 @@ def test_reopening_what_is_not_there(tmp_path):
 
 def test_reading_what_is_not_there(tmp_path):
     found = refusal(record.read, tmp_path / "none")
-    assert found == RecordUnreadable(f"{tmp_path}/none/{FILE_NAME}", "No such file or directory")
+    assert found == Unreadable(f"{tmp_path}/none/{FILE_NAME}", "No such file or directory", GIVE_RUN)
 
 
 @pytest.mark.parametrize("line", [b'{"event": "sample", "sec', b"", b"[]", b'{"event": "sample", "seconds": \xff\xfe}'])

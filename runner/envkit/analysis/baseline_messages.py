@@ -107,14 +107,6 @@ class BaselineExists(Message):
     file: str
 
 
-class FolderNotMade(Message):
-    code = "analysis.folder-not-made"
-    template = "{folder}: can't be made: {reason}; give another --folder"
-
-    folder: str
-    reason: str
-
-
 # --- runs ---
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from envkit.bench import seal
 from envkit.bench.messages import HoldsRun
 from envkit.bench.record_messages import (
+    GIVE_RUN,
     AfterBlock,
     AfterEnd,
     DamagedLine,
@@ -32,14 +33,13 @@ from envkit.bench.record_messages import (
     OfSubmission,
     OtherKind,
     OtherRunner,
-    RecordUnreadable,
     ResultsUnwritable,
     SampleTwice,
     UnusableRecord,
 )
 from envkit.common import atomic
 from envkit.common.errors import InputError
-from envkit.common.messages import OtherSchema, Unwritable
+from envkit.common.messages import OtherSchema, Unreadable, Unwritable
 from envkit.messages import Message, MessageError, message_of
 
 FILE_NAME = "record.jsonl"
@@ -221,7 +221,7 @@ def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], Any]) -
         with path.open("rb") as file:
             content = file.read() if whole else file.readline()
     except OSError as error:
-        raise InputError(RecordUnreadable(str(path), str(error.strerror))) from None
+        raise InputError(Unreadable(str(path), str(error.strerror), GIVE_RUN)) from None
     lines = content.split(b"\n")[:-1]  # what follows the last newline is empty or cut short
     if not lines:
         raise _unusable(path, NoWholeLine())

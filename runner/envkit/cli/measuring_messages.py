@@ -247,17 +247,6 @@ class RanksAreSearched(Message):
     space: str
 
 
-class OfOtherEngine(Message):
-    """An image's option was given to another engine. ``fitting`` are the engines that take it."""
-
-    code = "cli.of-other-engine"
-    template = "{option} means nothing to the engine {engine}; give --engine {fitting:or}, or leave it out"
-
-    option: str
-    engine: str
-    fitting: tuple[str, ...]
-
-
 class OneProfileInImages(Message):
     """Two images were to be compared under several profiles."""
 
@@ -290,15 +279,6 @@ class SameImage(Message):
     image: str
     own: str
     instead: tuple[str, ...]
-
-
-class NoInterpreter(Message):
-    """A Python was named that is not there."""
-
-    code = "cli.no-interpreter"
-    template = "{given}: no such executable; give an interpreter, for example /usr/bin/python3"
-
-    given: str
 
 
 class InstancesInImages(Message):

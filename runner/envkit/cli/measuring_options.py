@@ -10,8 +10,8 @@ from pathlib import Path
 from envkit.bench.plan import MARGIN, REFERENCE_PROFILE, Arm
 from envkit.bench.specification import FULL_TIMEOUT_S, PRECISION, TIMEOUT_S, Specification
 from envkit.cli import engine_options, output_options, training_options, user_command
+from envkit.cli.argument_messages import N_BLOCKS, START_WORKERS
 from envkit.cli.arguments import count, duration, refuse, share
-from envkit.cli.help_messages import N_BLOCKS, START_WORKERS
 from envkit.cli.measuring_messages import (
     HalfWidthWithBlocks,
     NameOfReference,

@@ -322,44 +322,6 @@ class NoValidator(Message):
     file: str
 
 
-class LockUnopenable(Message):
-    """The lock of this machine can't be opened."""
-
-    code = "common.lock-unopenable"
-    template = "{file}: can't be opened: {reason}; remove it, or set TMPDIR"
-
-    file: str
-    reason: str
-
-
-class NotALock(Message):
-    """Something else stands in the place of this machine's lock."""
-
-    code = "common.not-a-lock"
-    template = "{file}: not a lock file; remove it, or set TMPDIR"
-
-    file: str
-
-
-class Locked(Message):
-    """Another measurement holds this machine."""
-
-    code = "common.locked"
-    template = "another measurement runs on this machine[ (process {process})]; wait for it, or it spoils both"
-
-    process: str | None  # its number
-
-
-class NoLocks(Message):
-    """A file system does not know locks."""
-
-    code = "common.no-locks"
-    template = "{file}: can't be locked: {reason}; set TMPDIR to a folder on this machine's own disk"
-
-    file: str
-    reason: str
-
-
 class MissingExtra(Message):
     """A command needs a package that comes with one of the kit's extras."""
 

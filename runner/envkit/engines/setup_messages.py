@@ -29,13 +29,14 @@ ENROOT_FIX = {
 
 
 class OptionWithoutEffect(Message):
-    """An option has no effect on the engines that the user named."""
+    """An option has no effect on the engines that the user named. ``fitting`` are the engines that take it."""
 
     code = "engines.option-without-effect"
-    template = "{option} means nothing to the engine {engines:list}; leave it out"
+    template = "{option} means nothing to the engine {engines:list}; [give --engine {fitting:or}, or ]leave it out"
 
     option: str
     engines: tuple[str, ...]
+    fitting: tuple[str, ...] = ()
 
 
 class LimitOfSome(Message):
@@ -304,12 +305,12 @@ class UnpassableValue(Message):
 
 
 class NoInterpreter(Message):
-    """The value of --python is no executable."""
+    """A Python that was named is no executable."""
 
     code = "engines.no-interpreter"
-    template = "--python[ {value}]: no such executable; give an interpreter, for example /usr/bin/python3"
+    template = "{given}: no such executable; give an interpreter, for example /usr/bin/python3"
 
-    value: str | None
+    given: str
 
 
 class CantBeStarted(Message):

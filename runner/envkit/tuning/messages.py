@@ -54,16 +54,6 @@ class NotFromTuning(Message):
     file: str
 
 
-class FolderNotMade(Message):
-    """The folder of a profile can't be made."""
-
-    code = "tuning.folder-not-made"
-    template = "{folder}: can't be made: {reason}; give another place with --profile"
-
-    folder: str
-    reason: str
-
-
 # The space, on this machine.
 
 

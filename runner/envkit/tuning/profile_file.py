@@ -12,10 +12,10 @@ import yaml
 from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.common.printable import harmless
+from envkit.common.running_messages import FolderNotMade
 from envkit.messages import Message
 from envkit.profiles.profile import Profile
 from envkit.rendering import text
-from envkit.tuning.messages import FolderNotMade
 
 WIDTH = 120
 MACHINE = "machine_kind"  # the key of evidence that says on which kind of machine the profile won
@@ -90,4 +90,4 @@ def make_folder(folder: Path, private: bool = False) -> None:
         else:
             folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(FolderNotMade(str(folder), str(error.strerror))) from None
+        raise InputError(FolderNotMade(str(folder), str(error.strerror), "--profile")) from None

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from envkit.checks.effect_messages import Together, Value
-from envkit.checks.process_messages import OtherValue
+from envkit.checks.process_messages import NotVerified, OtherValue
 from envkit.checks.process_scan import Seen
 from envkit.checks.sample_effect import check_sample
 from envkit.cli.execution.messages import InEffectAsFarAsKnown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from envkit.bench.messages import WorkerEnded
+from envkit.bench.messages import NotInEffect, WorkerEnded
 from envkit.bench.record_messages import UnusableRecord
 from envkit.cluster.messages import OnNodes
 from envkit.cluster.slurm import messages, table
@@ -84,7 +84,7 @@ def test_not_in_effect_is_not_tried_again(folder, left):
     left("node1", 1, "not in effect")
     (found,) = collect(folder, settings(), after(ENDED, "node1"))
     assert (found.state, found.settled) == ("not in effect", True)
-    assert found.problem == messages.NotInEffect(("mine",))
+    assert found.problem == NotInEffect(("mine",))
 
 
 def test_a_target_that_was_not_reached_is_not_tried_again_and_is_no_success(folder, left):
@@ -159,7 +159,7 @@ def test_each_node_of_a_fleet_has_a_job_of_its_own(folder, left):
     assert [one.summary for one in results] == [None] * 5  # its report reads the records, one at a time
     problems = {one.name: one.problem for one in results}
     assert problems["node2"] == messages.DidNotEnd(messages.JobEnded(messages.MEANINGS["NODE_FAIL"]))
-    assert problems["node3"] == messages.NotInEffect(("mine",))
+    assert problems["node3"] == NotInEffect(("mine",))
     assert problems["node5"] == messages.DidNotBegin(messages.JobEnded(messages.MEANINGS[LATE]))
     assert in_doubt(results) == {"node2", "node5"}
 

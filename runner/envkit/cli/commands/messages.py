@@ -251,13 +251,6 @@ class FewStepsInSample(Message):
     needed: int
 
 
-class NotOfLoaderGrid(Message):
-    """A clause whose subject is an option of another workload."""
-
-    code = "cli.not-of-loader-grid"
-    template = "means nothing to loader-grid, which measures the loader; leave it out"
-
-
 # --- matrix ---
 
 

@@ -133,13 +133,14 @@ class ComparesTwoFolders(Message):
     template = "fleet diff takes two folders, or reports; give: envkit fleet diff THEN NOW"
 
 
-class MeasuresNothing(Message):
-    """A clause whose subject is an option that says how to measure. ``action`` is that of ``envkit fleet``."""
+class MeasuresLess(Message):
+    """A clause whose subject is an option. ``measured`` is all that ``command`` measures."""
 
-    code = "cli.measures-nothing"
-    template = "means nothing to fleet {action}, which measures nothing; leave it out"
+    code = "cli.measures-less"
+    template = "means nothing to {command}, which measures {measured}; leave it out"
 
-    action: str
+    command: str
+    measured: str
 
 
 class SameMeasurements(Message):

@@ -11,6 +11,7 @@ from envkit.analysis.recorded_runs import natural
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record
 from envkit.bench.measure import NOT_IN_EFFECT
+from envkit.bench.messages import NotInEffect
 from envkit.bench.problems import problem_of
 from envkit.cluster import type_verdict
 from envkit.cluster.slurm import node_preflight, node_status
@@ -24,7 +25,6 @@ from envkit.cluster.slurm.messages import (
     JobEndedAs,
     JobForgotten,
     LeftNothing,
-    NotInEffect,
     OutOfService,
     PartFailed,
     TargetsNotReached,

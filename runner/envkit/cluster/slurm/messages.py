@@ -163,15 +163,6 @@ class JobEndedAs(Message):
     reason: str | None = None
 
 
-class NotInEffect(Message):
-    """Profiles were not in effect on a node."""
-
-    code = "cluster.not-in-effect"
-    template = "not in effect: {arms:list}"
-
-    arms: tuple[str, ...]
-
-
 class TargetsNotReached(Message):
     """Trainings ended before they reached the target."""
 
