@@ -318,7 +318,7 @@ def test_a_cluster_without_a_default_partition(refused, slurm, monkeypatch, tmp_
 
 def test_slurm_that_does_not_answer_may_have_taken_the_job(refused, slurm, monkeypatch, tmp_path):
     def no_answer(*_):
-        raise client.NoAnswer("sbatch did not end within 120 s")
+        raise client.NoAnswer(Printed("sbatch did not end within 120 s"))
 
     monkeypatch.setattr(client, "submit", no_answer)
     folder = tmp_path / "run"

@@ -67,7 +67,7 @@ def test_ctrl_c_while_it_is_handed_in_and_slurm_says_nothing(cli, joint, slurm, 
         raise KeyboardInterrupt
 
     def no_answer(*_):
-        raise client.NoAnswer("busy")
+        raise client.NoAnswer(Printed("busy"))
 
     monkeypatch.setattr(client, "submit", interrupted)
     monkeypatch.setattr(client, "find", no_answer)
