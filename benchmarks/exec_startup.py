@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from envkit.cli.arguments import count
-from envkit.common.errors import InputError
 from envkit.common.machine_lock import machine_lock
 from envkit.profiles.environment import clean
 
 from benchmarks import page, script
+from benchmarks.errors import ScriptError
 from benchmarks.results import Line, Results
 
 STARTS, WARM_UP = 50, 3
@@ -44,7 +44,7 @@ def main() -> int:
     parser.add_argument("--starts", metavar="N", type=count, default=STARTS, help=f"of each (default: {STARTS})")
     arguments = parser.parse_args()
     if not RUNNER.exists():
-        raise InputError(f"{RUNNER}: is not there; make it with: make setup")
+        raise ScriptError(f"{RUNNER}: is not there; make it with: make setup")
     results = Results(arguments.results, {"machine": page.machine()})
     variables, _ = clean(os.environ, keep=())
     variables.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled once, as it is for everybody
@@ -74,7 +74,7 @@ def _ms(way: str, command: Sequence[str], variables: Mapping[str, str]) -> float
     took = time.perf_counter() - begin
     if ended.returncode != 0:
         said = (ended.stderr.decode(errors="replace").strip().splitlines() or ["nothing"])[-1]
-        raise InputError(f"{' '.join(argv)}: ended with status {ended.returncode}: {said}")
+        raise ScriptError(f"{' '.join(argv)}: ended with status {ended.returncode}: {said}")
     return took * 1000
 
 

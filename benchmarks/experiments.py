@@ -23,6 +23,7 @@ from envkit.stats.interval import Speedup
 from envkit.stats.verdict import Verdict
 
 from benchmarks import interleaved, page, script
+from benchmarks.errors import ScriptError
 from benchmarks.interleaved import Bench, Entry
 from benchmarks.results import Results
 
@@ -94,7 +95,7 @@ def load(name: str) -> profile.Profile:
 def chosen(experiments: Sequence[Experiment], names: Sequence[str]) -> list[Experiment]:
     unknown = [name for name in names if name not in {one.name for one in experiments}]
     if unknown:
-        raise InputError(f"no experiment '{unknown[0]}'; there are: {', '.join(one.name for one in experiments)}")
+        raise ScriptError(f"no experiment '{unknown[0]}'; there are: {', '.join(one.name for one in experiments)}")
     return [one for one in experiments if not names or one.name in names]
 
 

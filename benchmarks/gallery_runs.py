@@ -15,12 +15,13 @@ from envkit.bench.problems import problem_of
 from envkit.bench.record import Event
 from envkit.bench.user_command import UserCommand
 from envkit.common import yamlfile
-from envkit.common.errors import InputError
 from envkit.engines.base import PROJECT
 from envkit.rendering import text
 from envkit.report import verdict
 from envkit.report.judgement import losses_differ
 from envkit.stats.verdict import Verdict
+
+from benchmarks.errors import ScriptError
 
 LIST = PROJECT / "benchmarks" / "gallery" / "models.yaml"
 PYTHON = ".venv-gallery/bin/python"
@@ -140,4 +141,4 @@ def runs(results: Path, known: Mapping[str, Model]) -> dict[str, Run]:
 def require_python() -> None:
     """Raise InputError where there is nothing that has what the gallery needs."""
     if not (PROJECT / PYTHON).exists():
-        raise InputError(f"there is no {PYTHON} yet, which the trainings run in; make it with: make gallery-setup")
+        raise ScriptError(f"there is no {PYTHON} yet, which the trainings run in; make it with: make gallery-setup")

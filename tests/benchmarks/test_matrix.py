@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 from envkit.cli import measuring
+from envkit.messages import Printed
 
 from benchmarks import matrix
 from tests import records
@@ -20,7 +21,11 @@ STARTED = {"command": ["/somewhere/__main__.py", "matrix", "--steps", "3"], "kit
 def folder(tmp_path):
     others = {"tcmalloc": {"seconds": times(0.7)}, "jemalloc": {"seconds": times(1.6)}, "same": {}}
     events = events_of(blocks=12, others=others)
-    left_out = {"event": "left-out", "time": events[0]["time"], "profiles": {"smt": "needs two | threads"}}
+    left_out = {
+        "event": "left-out",
+        "time": events[0]["time"],
+        "profiles": {"smt": Printed("needs two | threads").to_json()},
+    }
     return records.write(tmp_path / "20261121-120000-matrix", [{**events[0], **STARTED}, left_out, *events[1:]])
 
 

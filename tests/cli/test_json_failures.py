@@ -50,14 +50,14 @@ def test_what_is_refused_is_a_document_too(cli, tmp_path, command):
         (line,) = result.stderr.splitlines()
         error = json.loads(result.stdout)["error"]
         assert (result.returncode, error["severity"], f"envkit: {error['text']}") == (2, "error", line)
-        assert "code" in error
+        assert error["code"]
         if "--" in rest:
             break
 
 
 def test_codes_are_those_of_messages(cli):
     answer = json.loads(cli("bench", "intel-omp", "--engine", "dokcer", "--json").stdout)["error"]
-    assert (answer["code"], answer["name"], answer["suggestion"]) == ("engines.unknown-engine", "dokcer", "docker")
+    assert (answer["code"], answer["word"], answer["suggestion"]) == ("common.unknown-word", "dokcer", "docker")
     answer = json.loads(cli("bench", "intel-omp", "--keep-env", "NO_SUCH", "--json").stdout)["error"]
     assert (answer["code"], answer["name"]) == ("bench.variable-not-set", "NO_SUCH")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from envkit.common.machine_lock import machine_lock
-from envkit.common.messages import Locked, LockUnopenable, NoLocks
+from envkit.common.running_messages import Locked, LockUnopenable, NoLocks
 
 from tests.refusals import refusal
 

@@ -10,6 +10,7 @@ import pytest
 from envkit.analysis.losses import Losses
 from envkit.analysis.summary import summarise
 from envkit.bench.plan import UserCommand
+from envkit.checks.effect_messages import Value
 from envkit.checks.messages import CpusStolen
 from envkit.common.messages import About
 from envkit.report import cautions, certainty, lines, tables, terminal
@@ -53,7 +54,7 @@ def test_settings_that_were_verified_are_counted():
 
 def test_settings_that_could_not_be_verified_are_named_with_the_reason():
     found = line(events_of(mine=NOT_VERIFIED), "Settings")
-    assert found == said.SomeVerified(0, 1, ("openmp.runtime",), "two answer for it")
+    assert found == said.SomeVerified(0, 1, ("openmp.runtime",), Value("two answer for it"))
     long = " ".join(details(events_of(mine=NOT_VERIFIED)).split())
     assert "openmp.runtime gnu two answer for it not verified" in long
 

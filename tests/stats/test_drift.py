@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 from envkit.stats.drift import MIN_VALUES, drift
-from envkit.stats.errors import InvalidTimesError
-from envkit.stats.messages import NoLogarithm
+from envkit.stats.messages import InvalidTimesError, NoLogarithm
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,6 +6,7 @@ import io
 import sys
 
 import pytest
+from envkit.messages import Printed
 from envkit.tuning.live import View
 from envkit.tuning.trial_store import BASELINE, TrialStore
 
@@ -24,7 +25,15 @@ def store():
     for number, seconds in ((BASELINE, 1.0), (0, 0.8), (1, 0.5)):
         measured = {"step_s": [seconds], "seconds": seconds, "usage": {}, "worker_seconds": 20.0}
         events.append({"event": "trial", "round": 0, "candidate": number, **measured})
-    events.append({"event": "failure", "round": 0, "candidate": 2, "worker_seconds": 1.0, "problem": "timed out"})
+    events.append(
+        {
+            "event": "failure",
+            "round": 0,
+            "candidate": 2,
+            "worker_seconds": 1.0,
+            "problem": Printed("timed out").to_json(),
+        }
+    )
     return TrialStore.of(events)
 
 

@@ -19,6 +19,7 @@ from envkit.analysis import baseline_messages as messages
 from envkit.analysis.baselines import Baseline
 from envkit.analysis.engine_facts import SHOWN_OF_DIGEST, cpu_name, engine_facts, gpu_names, shortened
 from envkit.bench.blocks import INITIAL_WEIGHTS
+from envkit.bench.record_messages import Difference as Changed
 from envkit.common.errors import InputError
 from envkit.common.text_enum import TextEnum
 from envkit.messages import Message
@@ -139,7 +140,7 @@ def machine_pairs(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, A
 def unequal(pair: tuple[str, Any, Any]) -> Message:
     """Return what differs, given its name and what it was then and is now."""
     what, then, now = pair
-    return messages.Unequal(what, str(then), str(now))
+    return Changed(what, str(then), str(now))
 
 
 def changes(old: Baseline, new: Baseline, threshold: float) -> Changes | None:

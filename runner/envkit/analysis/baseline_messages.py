@@ -107,14 +107,6 @@ class BaselineExists(Message):
     file: str
 
 
-class FolderNotMade(Message):
-    code = "analysis.folder-not-made"
-    template = "{folder}: can't be made: {reason}; give another --folder"
-
-    folder: str
-    reason: str
-
-
 # --- runs ---
 
 
@@ -228,17 +220,6 @@ class Resume(Message):
 
 
 # --- two sessions ---
-
-
-class Unequal(Message):
-    """Something of two sessions that must be equal for a comparison, and is not."""
-
-    code = "analysis.unequal"
-    template = "{what} was {then} and is now {now}"
-
-    what: str
-    then: str
-    now: str
 
 
 class NotMeasured(Message):

@@ -27,7 +27,6 @@ from envkit.analysis.baseline_messages import (
     DanglingReference,
     EditedBaseline,
     FewBlocks,
-    FolderNotMade,
     FullTraining,
     InvalidJson,
     MoreBlocks,
@@ -60,6 +59,7 @@ from envkit.bench.user_command import UserCommand
 from envkit.common import atomic, schema
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema, Unreadable
+from envkit.common.running_messages import FolderNotMade
 from envkit.common.suggestion import nearest
 from envkit.messages import Message
 from envkit.stats.interval import MIN_BLOCKS
@@ -363,5 +363,5 @@ def write(baseline: Baseline, path: Path, replace: bool) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(FolderNotMade(str(path.parent), str(error.strerror))) from None
+        raise InputError(FolderNotMade(str(path.parent), str(error.strerror), "--folder")) from None
     atomic.write(path, text.encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from envkit.checks.messages import Reason, Remedy
 from envkit.messages import Message, Severity
 
 NOTE, WARNING = Severity.NOTE, Severity.WARNING
@@ -21,6 +22,16 @@ FIX = {
     "readings-rounded": "let the command print more digits, or time its lines with a metric that has no group",
     "unrelated-complaint": "correct what it names, if another command needs that",
 }
+
+
+def reason(code: str) -> Reason:
+    """Return why the finding of this code matters."""
+    return Reason(WHY[code])
+
+
+def remedy(code: str) -> Remedy:
+    """Return the change that removes the finding of this code."""
+    return Remedy(FIX[code])
 
 
 class UnmatchedLines(Message):

@@ -77,7 +77,7 @@ class Unread:
     """A record that can't be used, and why."""
 
     folder: Path
-    problem: Message | str
+    problem: Message
 
 
 def folders(place: Path) -> list[Path]:
@@ -165,7 +165,7 @@ def comparisons(run: Run, profile: str | None) -> list[Comparison]:
     return [one for one in run.summary.comparisons if profile is None or profiles[one.arm] == profile]
 
 
-def reason(error: InputError) -> Message | str:
+def reason(error: InputError) -> Message:
     """Return why a run can't be read. Its record is named without its folder, which the reader knows."""
     found = error.message
     if isinstance(found, UnusableRecord | OtherSchema):

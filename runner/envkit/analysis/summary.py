@@ -36,6 +36,7 @@ from envkit.bench.blocks import (
 from envkit.bench.events import SampleEvent
 from envkit.bench.measure import ENDED, FAILED, PRECISE
 from envkit.bench.plan import Arm, Plan
+from envkit.bench.problems import restored
 from envkit.bench.record import Event
 from envkit.checks.doctor.finding import Finding
 from envkit.checks.effect import Check
@@ -145,7 +146,7 @@ class Summary:
     failures: list[Event]
     removed_variables: list[str]
     allowed_variables: list[str]
-    not_measured: dict[str, str]  # why a matrix left profiles out
+    not_measured: dict[str, Message]  # why a matrix left profiles out
     ended: str | None
     image_differences: dict[str, list[Difference]]
     scaling: list[Scaled] = field(default_factory=list)
@@ -198,7 +199,7 @@ class Summary:
             "settings": [one.to_json() for one in self.ablation],
             "learning_curves": [asdict(one) for one in self.learning],
             "failures": [{key: event[key] for key in ("block", "arm", "problem")} for event in self.failures],
-            "not_measured": self.not_measured,
+            "not_measured": {name: reason.to_json() for name, reason in self.not_measured.items()},
             "ended": self.ended,
             **self.course.to_json(),
             "plan": self.plan.to_json(),
@@ -262,7 +263,7 @@ def summarise(events: Sequence[Event]) -> Summary:
         failures=[event for event in events if event["event"] == "failure"],
         removed_variables=[*run["removed_variables"]],
         allowed_variables=[*kept],
-        not_measured=left_out["profiles"] if left_out else {},
+        not_measured={name: restored(one) for name, one in left_out["profiles"].items()} if left_out else {},
         ended=ended,
         image_differences=of_run(events, plan),
         scaling=_scaling(events, plan, measured, ended),

@@ -70,7 +70,7 @@ class FileDiffers(Message):
     template = "{file}: {problem}"
 
     file: str
-    problem: Message | str
+    problem: Message
 
 
 class CacheEmpty(Message):

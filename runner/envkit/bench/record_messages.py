@@ -10,6 +10,7 @@ BLOCKS_MEASURED = "planned blocks measured"
 WORKER_FAILED = "a worker failed"
 NOT_IN_EFFECT = "not in effect"
 BUDGET_TOO_SHORT = "the budget is too short"
+GIVE_RUN = "give the folder of a run"
 # Stands for the value of a variable of the caller's.
 CALLERS = "the caller's value"
 
@@ -26,24 +27,6 @@ class UnusableRecord(Message):
     file: str
     problem: Message
     line: int | None = None
-
-
-class RecordUnreadable(Message):
-    code = "bench.record-unreadable"
-    template = "{file}: can't be read: {reason}; give the folder of a run"
-
-    file: str
-    reason: str
-
-
-class RecordUnwritable(Message):
-    """An event can't be written to a record. The events before it are safe."""
-
-    code = "bench.record-unwritable"
-    template = "{file}: can't be written: {reason}"
-
-    file: str
-    reason: str
 
 
 class ResultsUnwritable(Message):
@@ -166,7 +149,7 @@ class NotUnderstood(Message):
     code = "bench.not-understood"
     template = "is not understood ({reason}); the record can't be used"
 
-    reason: Message | str
+    reason: Message
 
 
 class NoSeconds(Message):

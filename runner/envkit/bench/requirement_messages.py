@@ -91,21 +91,15 @@ class GiveNodes(Message):
 
 class FewerRanks(Message):
     code = "bench.fewer-ranks"
-    template = "train on {most:d} ranks or fewer"
+    template = "train on {most:d} ranks or fewer[, or give a smaller {option}]"
 
     most: int
+    option: str | None = None
 
 
 class SmallerScale(Message):
     code = "bench.smaller-scale"
     template = "give a smaller --scale"
-
-
-class FewerRanksOrScale(Message):
-    code = "bench.fewer-ranks-or-scale"
-    template = "train on {most:d} ranks or fewer, or give a smaller --scale"
-
-    most: int
 
 
 class LeaveOut(Message):

@@ -22,14 +22,6 @@ class InvalidValue(Message):
     problem: str
 
 
-class UnknownWorkload(Message):
-    code = "bench.unknown-workload"
-    template = "no workload '{workload}'; there are: {known:list}"
-
-    workload: str
-    known: tuple[str, ...]
-
-
 class UnusableText(Message):
     """A text is no regular expression, or no target. ``problem`` is a clause whose subject is the text."""
 
@@ -38,7 +30,7 @@ class UnusableText(Message):
 
     key: str
     value: str
-    problem: Message | str
+    problem: Message
 
 
 class StepsBesideMetric(Message):

@@ -21,6 +21,7 @@ from envkit.checks.effect_messages import (
     SeenFromOutside,
     SetBeforeTorch,
     SetByProgram,
+    Value,
 )
 from envkit.messages import Message, from_json
 from envkit.profiles import catalogue
@@ -67,9 +68,9 @@ class Check:
         return not self.verified or _same(self.expected, self.seen)
 
 
-def shown(value: Any) -> Message | str:
+def shown(value: Any) -> Message:
     """Return what a check expects or has seen as a field of a message. A worker's reason is the message as JSON."""
-    return from_json(value) if isinstance(value, dict) else str(value)
+    return from_json(value) if isinstance(value, dict) else Value(str(value))
 
 
 def _same(expected: Any, seen: Any) -> bool:

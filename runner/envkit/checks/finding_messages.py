@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from envkit.checks.messages import Reason, Remedy
 from envkit.messages import Message, Severity
 
 WARNING, NOTE = Severity.WARNING, Severity.NOTE
@@ -81,6 +82,16 @@ FIX = {
         "start them before OpenMP binds its threads, or give them back their CPUs in worker_init_fn"
     ),
 }
+
+
+def reason(code: str) -> Reason:
+    """Return why the finding of this code matters."""
+    return Reason(WHY[code])
+
+
+def remedy(code: str) -> Remedy:
+    """Return the change that removes the finding of this code."""
+    return Remedy(FIX[code])
 
 
 class ThreadsAsked(Message):
@@ -266,13 +277,6 @@ class WorkerFailed(Message):
     failure: Message
 
 
-class NothingPrinted(Message):
-    """A worker failed without a word."""
-
-    code = "checks.nothing-printed"
-    template = "it printed nothing"
-
-
 class Unmet(Message):
     """A trial observed something else than the profile expects."""
 
@@ -280,8 +284,8 @@ class Unmet(Message):
     template = "{key}: expected {expected}, seen {seen}"
 
     key: str
-    expected: Message | str
-    seen: Message | str
+    expected: Message
+    seen: Message
 
 
 class Unverified(Message):
@@ -292,7 +296,7 @@ class Unverified(Message):
     template = "{key}: {reason}"
 
     key: str
-    reason: Message | str
+    reason: Message
 
 
 class RanksOnly(Message):

@@ -20,7 +20,7 @@ def preflight(environments: Sequence[tuple[Environment, Mapping[str, Any]]], for
 
     Raises InputError for the first finding that makes the measurement worthless, unless ``force``.
     """
-    found: dict[tuple[str, Message | str], Finding] = {}
+    found: dict[tuple[str, Message], Finding] = {}
     for environment, inspection in environments:
         situation = Situation(
             inspection["facts"], inspection["fingerprint"], environment, libraries=inspection["libraries"],

@@ -173,7 +173,7 @@ class NotVerified(Message):
     template = "{key} was not verified: {reason}"
 
     key: str
-    reason: Message | str
+    reason: Message
 
 
 class SetHere(Message):

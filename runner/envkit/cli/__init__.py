@@ -19,7 +19,7 @@ from envkit.cli.parser import Parser, load_messages
 from envkit.common import extras
 from envkit.common.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError
 from envkit.common.suggestion import nearest
-from envkit.messages import Message
+from envkit.messages import Message, message_of
 from envkit.rendering import text
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # a batch system's end of time, a terminal that has gone
@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None) -> int:
         _drop_output()  # the reader of the output has gone (`envkit … | head`): nothing is left to say
         return MEASURED
     except OSError as error:
-        problem: Message | str = str(error)
+        problem = message_of(error)
         if error.errno == errno.EAGAIN:
             from envkit.checks.process_limit import reached
 
@@ -63,9 +63,7 @@ def main(argv: list[str] | None = None) -> int:
         return _failed(argv, load_messages().SystemRefused(problem), BAD_INPUT)
 
 
-def _failed(
-    argv: Sequence[str], message: Message | str, status: int, document: Mapping[str, object] | None = None
-) -> int:
+def _failed(argv: Sequence[str], message: Message, status: int, document: Mapping[str, object] | None = None) -> int:
     """Say on stderr what ended the command, with --json on stdout too, and return the exit status."""
     from envkit.cli.ending import end_with
 

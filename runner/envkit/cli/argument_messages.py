@@ -7,6 +7,16 @@ from envkit.messages import Message
 # Stands for the name of an option that has no name.
 COMMAND = "the command after --"
 
+# Help of options that several commands have, where it is chosen by what calls ``add_argument``.
+START_WORKERS = "start workers with"
+MEASURED = "local: measure this interpreter; nothing is installed there (default: the one of envkit)"
+OF_COMMAND = "local: look for libraries in this interpreter's environment (default: that of COMMAND's Python)"
+AS_JSON = "print the result as JSON instead of a report"
+N_BLOCKS = "measure N blocks instead, however long they take"
+EVERY_RANK = "every rank gets the environment that is searched for"
+SEARCH_ON_THESE = "search on these nodes, e.g. node1,node2 or node[1-2]"
+SEARCH_ON_N = "search on N nodes of a Slurm cluster together, and confirm on all of them"
+
 
 class NoUnit(Message):
     """A time has no unit."""
@@ -70,15 +80,3 @@ class NotCounts(Message):
 
     given: str
     least: int
-
-
-class UnknownWord(Message):
-    """A list has an unknown word. ``what`` is the noun for one of them."""
-
-    code = "cli.unknown-word"
-    template = "no {what} '{word}'[ (did you mean '{suggestion}'?)]; there are: {known:list}"
-
-    what: str
-    word: str
-    known: tuple[str, ...]
-    suggestion: str | None = None

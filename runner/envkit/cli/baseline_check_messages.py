@@ -49,7 +49,7 @@ class NotComparable(Message):
     )
 
     file: str
-    reasons: tuple[Message | str, ...]
+    reasons: tuple[Message, ...]
 
 
 class OtherCommandLine(Message):
@@ -62,7 +62,7 @@ class OtherCommandLine(Message):
     )
 
     file: str
-    differences: tuple[Message | str, ...]
+    differences: tuple[Message, ...]
     more: int | None
     instead: tuple[str, ...]
 

@@ -16,13 +16,6 @@ class NotForIssue(Message):
     option: str
 
 
-class ProfileOrCommand(Message):
-    """Both a profile and a command were given."""
-
-    code = "cli.profile-or-command"
-    template = "doctor: give a PROFILE, or a command after --, and not both"
-
-
 class NotForWatched(Message):
     """A watched command runs on this machine, in no engine."""
 

@@ -13,17 +13,16 @@ from envkit.bench.specification import EVERY
 from envkit.cli import user_command
 from envkit.cli.arguments import option
 from envkit.cli.measuring_messages import (
-    AllInImages,
-    NoInterpreter,
-    OfOtherEngine,
     OneProfileInImages,
     PythonOfCommand,
     SameImage,
+    TrainsOne,
 )
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 from envkit.engines import ENGINES, container
 from envkit.engines.base import IMAGE_FILES
+from envkit.engines.setup_messages import NoInterpreter, OptionWithoutEffect
 from envkit.worker.workloads import WORKLOADS
 
 # Of each of these options the one that names the other image, which is compared with it.
@@ -58,12 +57,12 @@ def arms(arguments: argparse.Namespace, against: str) -> list[Arm]:
     for name, kind in OPTIONS.items():
         if getattr(arguments, name) is not None and kind != own:
             fitting = tuple(one for one, of in ENGINES.items() if of.image_option == kind)
-            raise InputError(OfOtherEngine(option(name), engine, fitting))
+            raise InputError(OptionWithoutEffect(option(name), (engine,), fitting))
     profiles = list(dict.fromkeys(arguments.profile))
     if len(profiles) > 1:
         raise InputError(OneProfileInImages(asked, tuple(profiles)))
     if arguments.workload == EVERY:
-        raise InputError(AllInImages(asked, tuple(WORKLOADS)))
+        raise InputError(TrainsOne(asked, tuple(WORKLOADS)))
     if against == "against_python" and user_command.is_given(arguments):
         raise InputError(PythonOfCommand(asked))
     kind = OPTIONS[against]

@@ -21,7 +21,7 @@ class NoRoom(Message):
     code = "cli.no-room"
     template = "{problem}; what was recorded is safe: make room[, then {again}]"
 
-    problem: Message | str
+    problem: Message
     again: str | None = None
 
 
@@ -31,7 +31,7 @@ class NoRoomToStart(Message):
     code = "cli.no-room-to-start"
     template = "{problem}; make room, then start it again"
 
-    problem: Message | str
+    problem: Message
 
 
 class NoVerdictOfRun(Message):
@@ -111,7 +111,7 @@ class NotATarget(Message):
     template = "'{given}' {problem}"
 
     given: str
-    problem: Message | str
+    problem: Message
 
 
 class NeedsFull(Message):
@@ -170,32 +170,13 @@ class ScaleTooLarge(Message):
     most: int
 
 
-class AllWithFull(Message):
-    """--workload all was given beside --full."""
+class TrainsOne(Message):
+    """--workload all was given to a command, or beside an option, that trains one workload."""
 
-    code = "cli.all-with-full"
-    template = "--workload all means nothing to --full, which trains epochs of one; name one of: {known:list}"
+    code = "cli.trains-one"
+    template = "--workload all: {subject} trains one workload; name one of: {known:list}"
 
-    known: tuple[str, ...]
-
-
-class AllForOne(Message):
-    """--workload all was given to a command that measures one workload."""
-
-    code = "cli.all-for-one"
-    template = "--workload all means nothing to envkit {command}; name one of: {known:list}"
-
-    command: str
-    known: tuple[str, ...]
-
-
-class AllInImages(Message):
-    """--workload all was given beside an option that compares two images."""
-
-    code = "cli.all-in-images"
-    template = "--workload all means nothing with {option}; name one of: {known:list}"
-
-    option: str
+    subject: str
     known: tuple[str, ...]
 
 
@@ -266,17 +247,6 @@ class RanksAreSearched(Message):
     space: str
 
 
-class OfOtherEngine(Message):
-    """An image's option was given to another engine. ``fitting`` are the engines that take it."""
-
-    code = "cli.of-other-engine"
-    template = "{option} means nothing to the engine {engine}; give --engine {fitting:or}, or leave it out"
-
-    option: str
-    engine: str
-    fitting: tuple[str, ...]
-
-
 class OneProfileInImages(Message):
     """Two images were to be compared under several profiles."""
 
@@ -309,15 +279,6 @@ class SameImage(Message):
     image: str
     own: str
     instead: tuple[str, ...]
-
-
-class NoInterpreter(Message):
-    """A Python was named that is not there."""
-
-    code = "cli.no-interpreter"
-    template = "{given}: no such executable; give an interpreter, for example /usr/bin/python3"
-
-    given: str
 
 
 class InstancesInImages(Message):

@@ -142,7 +142,7 @@ class NothingFound(Message):
     code = "cli.nothing-found"
     template = "no candidate has been measured on any node[; the first problem: {problem}]"
 
-    problem: Message | str | None
+    problem: Message | None
 
 
 class NothingConfirmed(Message):

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from envkit.common.errors import InputError
 from envkit.common.suggestion import nearest
-from envkit.messages import Message
+from envkit.messages import Message, Printed
 
 ADVANCED = "advanced"  # the attribute of an action
 
@@ -161,7 +161,7 @@ class Parser(_Marking, argparse.ArgumentParser):
             return super()._get_value(action, arg_string)
         except argparse.ArgumentError as error:
             cause = error.__context__
-            problem = cause.problem if isinstance(cause, BadValue) else error.message
+            problem = cause.problem if isinstance(cause, BadValue) else Printed(error.message)
             raise InputError(load_messages().BadOptionValue(_name(action), problem)) from None
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

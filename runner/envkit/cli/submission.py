@@ -24,7 +24,7 @@ from envkit.bench.messages import Interrupted
 from envkit.bench.record import Event, Record
 from envkit.cli import measuring, measuring_options, next_job, output_options, rank_options, submitted
 from envkit.cli.arguments import count, duration, node_names, option
-from envkit.cli.ending import error, problem_of
+from envkit.cli.ending import error
 from envkit.cli.measuring_messages import NoRoom, NoRoomToStart
 from envkit.cli.parser import Parser
 from envkit.cli.submission_messages import (
@@ -54,7 +54,7 @@ from envkit.common.errors import INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted
 from envkit.engines.slurm import client
 from envkit.engines.slurm.client import NoAnswer, Refused
-from envkit.messages import Message
+from envkit.messages import Message, message_of
 from envkit.rendering import text
 from envkit.tuning.session import SPACE_FILE
 from envkit.tuning.shared_trials import FILE_NAME as JOURNAL
@@ -137,7 +137,7 @@ def run(
             return _start(arguments, show, settings)
         return _resume(arguments, show, {*WITH_RESUME, *with_resume}, settings)
     except record.RecordFull as error:  # a job that was submitted goes on all the same
-        problem = problem_of(error)
+        problem = message_of(error)
         begun = record.is_begun(error.folder)
         fix = NoRoom(problem, _go_on(arguments, error.folder)) if begun else NoRoomToStart(problem)
         raise InputError(fix) from None
@@ -321,7 +321,7 @@ def _follow(settings: Settings, opened: Record, job: str, arguments: argparse.Na
                 opened.append("ended", job=job, state="never started", nodes=[])
             raise InputError(problem(job, arguments.start_within, error.job.why, go_on)) from None
         except KeyboardInterrupt:
-            view.say(text(Cancelling(job)))
+            view.say(Cancelling(job))
             _cancel(job)
             followed = follow(job, folder, view, settings.joint, settings.fleet)
             interrupted = True
@@ -335,8 +335,7 @@ def _cancel(job: str) -> bool:
     try:
         client.cancel(job)
     except (Refused, NoAnswer) as error:
-        reason = error.said if isinstance(error, Refused) else error.message
-        print(f"envkit: {text(NotCancelled(job, reason, tuple(job.split(','))))}", file=sys.stderr)
+        print(f"envkit: {text(NotCancelled(job, error.message, tuple(job.split(','))))}", file=sys.stderr)
         return False
     return True
 

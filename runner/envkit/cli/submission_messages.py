@@ -5,15 +5,6 @@ from __future__ import annotations
 from envkit.messages import Message, Severity
 
 
-class NoProfileGiven(Message):
-    """A command was given no PROFILE."""
-
-    code = "cli.no-profile-given"
-    template = "{command} needs a PROFILE; envkit profiles lists them"
-
-    command: str
-
-
 class NeedsNodes(Message):
     """An option of a job was given, and the command makes no job."""
 
@@ -57,7 +48,7 @@ class PerhapsSubmitted(Message):
     code = "cli.perhaps-submitted"
     template = "{problem}; it may have taken the job all the same: look, and go on, with: {again}"
 
-    problem: Message | str
+    problem: Message
     again: str
 
 
@@ -134,7 +125,7 @@ class NotCancelled(Message):
     template = "job {job} could not be cancelled: {reason}; do it with: scancel {jobs:command}"
 
     job: str
-    reason: Message | str
+    reason: Message
     jobs: tuple[str, ...]
 
 

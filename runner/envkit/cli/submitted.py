@@ -20,6 +20,7 @@ from envkit.bench.specification import Specification
 from envkit.cli import engine_options, measuring, measuring_options, rank_options
 from envkit.cli.measuring_messages import NoVerdictOfNode
 from envkit.cli.measuring_options import against_baseline
+from envkit.cli.messages import NeedsProfile
 from envkit.cli.submission_messages import (
     BadNodelist,
     BadSbatchOption,
@@ -29,7 +30,6 @@ from envkit.cli.submission_messages import (
     LeftOutNodes,
     NoDefaultPartition,
     NoneInService,
-    NoProfileGiven,
     OutOfService,
     OwnRanks,
     SetByScript,
@@ -71,7 +71,7 @@ SLACK, BEGIN_AND_END_S = 1.25, 600.0
 def settings(arguments: argparse.Namespace) -> Settings:
     """Raises InputError for what no node could measure. Slurm is asked for names of nodes only, where it must be."""
     if not arguments.profile:
-        raise InputError(NoProfileGiven(arguments.command))
+        raise InputError(NeedsProfile(arguments.command))
     fleet = arguments.command == "fleet"
     engine = engine_on_nodes(arguments)
     if fleet:
@@ -115,7 +115,7 @@ def again(
         whole = f"envkit {arguments.command} {'OPTIONS' if then.by == 'tune' else 'PROFILE OPTIONS'}"
         raise resuming.no_seal(arguments.resume, first, whole)
     if not arguments.profile and then.by in ("submit", "fleet"):
-        raise measuring.lacks_profile(arguments, NoProfileGiven(arguments.command), "submit")
+        raise measuring.lacks_profile(arguments, NeedsProfile(arguments.command), "submit")
     made = replace(make(arguments), id=then.id)
     if made.fleet and not arguments.nodelist:
         made = replace(made, nodes=then.nodes, nodelist=then.nodelist)

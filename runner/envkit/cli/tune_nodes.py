@@ -175,5 +175,6 @@ def _write(found: _Found, untried: Sequence[str], folder: Path, path: Path) -> W
         "records": {str(place / record.FILE_NAME): digest(place) for place in places},
         profile_file.MACHINE: machine_kind(seen),
     }  # fmt: skip
-    content = profile_file.content(made, why, text(RecordsIn(str(folder.resolve()))), path)
+    made = profile_file.explained(made, why, RecordsIn(str(folder.resolve())))
+    content = profile_file.content(made, path)
     return destination.write(path, content, evidence, replaces=found.decision.is_better)

@@ -9,9 +9,9 @@ from typing import Any
 
 from envkit.bench.plan import REFERENCE_PROFILE, Arm
 from envkit.cli import measuring_options, rank_options, submission, training_options, user_command
+from envkit.cli.argument_messages import EVERY_RANK, SEARCH_ON_N, SEARCH_ON_THESE
 from envkit.cli.arguments import count, duration, option
 from envkit.cli.engine_options import add as add_engine_options
-from envkit.cli.help_messages import EVERY_RANK, SEARCH_ON_N, SEARCH_ON_THESE
 from envkit.cli.measuring_messages import BlocksOfSearch, BudgetOfGrid, NotExhaustive
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError

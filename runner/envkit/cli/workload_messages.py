@@ -61,13 +61,6 @@ class NotWithOptimizerSteps(Message):
     option: str
 
 
-class UnitWithoutMetric(Message):
-    """--unit was given without --metric."""
-
-    code = "cli.unit-without-metric"
-    template = "--unit means nothing without --metric; add it, or leave this out"
-
-
 class KeyOfFile(Message):
     """A clause that follows an option: the workload file says this."""
 
@@ -116,17 +109,6 @@ class UnknownWorkload(Message):
     suggestion: str | None = None
 
 
-class UnknownUnit(Message):
-    """--unit names none."""
-
-    code = "cli.unknown-unit"
-    template = "--unit {unit}: no such unit[ (did you mean '{suggestion}'?)]; there are: {known:list}"
-
-    unit: str
-    known: tuple[str, ...]
-    suggestion: str | None = None
-
-
 class BadMetric(Message):
     """A metric can't be read. ``problem`` is a clause whose subject is the metric."""
 
@@ -135,7 +117,7 @@ class BadMetric(Message):
 
     option: str  # or the key of a workload file, with a colon
     metric: str
-    problem: Message | str
+    problem: Message
 
 
 class EmptyMetric(Message):

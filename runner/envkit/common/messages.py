@@ -29,7 +29,7 @@ class InFile(Message):
 
     file: str
     line: int
-    problem: Message | str
+    problem: Message
 
 
 class About(Message):
@@ -39,7 +39,7 @@ class About(Message):
     template = "{subject}: {problem}"
 
     subject: str
-    problem: Message | str
+    problem: Message
 
 
 class Unreadable(Message):
@@ -322,44 +322,6 @@ class NoValidator(Message):
     file: str
 
 
-class LockUnopenable(Message):
-    """The lock of this machine can't be opened."""
-
-    code = "common.lock-unopenable"
-    template = "{file}: can't be opened: {reason}; remove it, or set TMPDIR"
-
-    file: str
-    reason: str
-
-
-class NotALock(Message):
-    """Something else stands in the place of this machine's lock."""
-
-    code = "common.not-a-lock"
-    template = "{file}: not a lock file; remove it, or set TMPDIR"
-
-    file: str
-
-
-class Locked(Message):
-    """Another measurement holds this machine."""
-
-    code = "common.locked"
-    template = "another measurement runs on this machine[ (process {process})]; wait for it, or it spoils both"
-
-    process: str | None  # its number
-
-
-class NoLocks(Message):
-    """A file system does not know locks."""
-
-    code = "common.no-locks"
-    template = "{file}: can't be locked: {reason}; set TMPDIR to a folder on this machine's own disk"
-
-    file: str
-    reason: str
-
-
 class MissingExtra(Message):
     """A command needs a package that comes with one of the kit's extras."""
 
@@ -388,3 +350,15 @@ class NotInThisPython(Message):
 
     python: str
     package: str
+
+
+class UnknownWord(Message):
+    """A list has an unknown word. ``what`` is the noun for one of them."""
+
+    code = "common.unknown-word"
+    template = "no {what} '{word}'[ (did you mean '{suggestion}'?)]; there are: {known:list}"
+
+    what: str
+    word: str
+    known: tuple[str, ...]
+    suggestion: str | None = None

@@ -19,6 +19,7 @@ from envkit.engines.base import IMAGE_FILES, SOURCES, EngineOptions, Outcome, Ta
 from envkit.engines.messages import BuildImage, EngineFault, ImageUnreadable
 from envkit.engines.process import Process, Started
 from envkit.engines.setup_messages import APPTAINER_FIX, INSTALL, EngineUnusable, NotInstalled
+from envkit.messages import Printed
 
 # Before the name of a variable, in the caller's own: Apptainer puts it into the container.
 INSIDE = "APPTAINERENV_"
@@ -55,7 +56,7 @@ class ApptainerEngine:
         sif_digest = digest(self._sif)
         version = subprocess.run(["apptainer", "version"], capture_output=True, text=True, timeout=60, check=False)
         if version.returncode != 0:
-            raise InputError(EngineUnusable("Apptainer", version.stderr.strip()))
+            raise InputError(EngineUnusable("Apptainer", Printed(version.stderr.strip())))
         self._described = {
             "name": self.name, "version": version.stdout.strip(), "image": str(self._sif), "digest": sif_digest,
         }  # fmt: skip

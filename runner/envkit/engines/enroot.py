@@ -26,12 +26,13 @@ from envkit.engines.setup_messages import (
     INSTALL,
     EngineUnusable,
     NoNamespaces,
-    NothingPrinted,
     NotInstalled,
     NotSquashfs,
     UnmountableByEnroot,
     UnpassableValue,
 )
+from envkit.messages import Printed
+from envkit.worker.messages.user_command import NoOutput
 
 MAGIC = b"hsqs"  # a squashfs begins with it
 RC = PACKAGE / "engines/enroot_rc.sh"
@@ -97,7 +98,8 @@ class EnrootEngine:
         version = subprocess.run(["enroot", "version"], capture_output=True, text=True, timeout=60, check=False)
         if version.returncode != 0:
             said = (version.stderr or version.stdout).strip().splitlines()
-            raise InputError(EngineUnusable("Enroot", said[-1] if said else NothingPrinted(), ENROOT_FIX["settings"]))
+            reason = Printed(said[-1]) if said else NoOutput()
+            raise InputError(EngineUnusable("Enroot", reason, ENROOT_FIX["settings"]))
         self._described = {
             "name": self.name, "version": version.stdout.strip(), "image": str(self._sqsh), "digest": sqsh_digest,
         }  # fmt: skip

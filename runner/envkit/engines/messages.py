@@ -131,7 +131,7 @@ class ImageUnreadable(Message):
 
     image: str
     reason: str
-    fix: Message | str
+    fix: Message
 
 
 class BuildImage(Message):

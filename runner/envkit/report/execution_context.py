@@ -9,7 +9,6 @@ from envkit.analysis.engine_facts import cpu_name
 from envkit.analysis.summary import Summary
 from envkit.bench.plan import Arm, Plan
 from envkit.bench.user_command import TRACKERS_OFF, UserCommand
-from envkit.common.messages import About
 from envkit.messages import Message
 from envkit.report import certainty, images, scaling
 from envkit.report.images import SHOWN_OF_DIGEST
@@ -26,7 +25,7 @@ def rows(summary: Summary) -> list[Row]:
     """Return profiles, machine, images, workload, data and design."""
     plan = summary.plan
     profiles = {arm.profile: summary.environments[arm.name].title for arm in plan.subjects}
-    found = [Row("profile", About(name, title)) for name, title in profiles.items()]
+    found = [Row("profile", messages.ProfileTitle(name, title)) for name, title in profiles.items()]
     found += [*_machine(summary), *_engines(summary)]
     found += _of_command(summary, plan.user_command) if plan.user_command else _of_workloads(plan)
     if plan.distributed:

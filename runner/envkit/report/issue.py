@@ -70,7 +70,7 @@ def _process(evidence: Mapping[str, Any]) -> list[tuple[str, Message | str]]:
     runtime = (openmp["runtime"], _names(openmp["mapped"]), openmp["max_threads"])
     found: list[tuple[str, Message | str]] = [
         ("threads", messages.Threads(torch["num_threads"], torch["interop_threads"], threads["count"])),
-        ("masks", messages.Masks(masks or (messages.NOT_SEEN,), threads["started_on"])),
+        ("masks", messages.Masks(masks, threads["started_on"])),
         ("limits", messages.Limits(limits["throttled_s"], limits["seccomp"])),
         ("OpenMP", messages.OpenMP(*runtime, openmp["proc_bind"], openmp["places"], openmp["wait_policy"])),
         ("allocator", messages.Allocator(malloc["allocator"], _names([malloc["library"]]))),

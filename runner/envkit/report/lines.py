@@ -11,9 +11,10 @@ from envkit.analysis.image_differences import OTHER_WEIGHTS
 from envkit.analysis.losses import Losses
 from envkit.analysis.summary import Comparison, Measured, Summary
 from envkit.bench.calibration import is_calibration
+from envkit.checks import effect
 from envkit.messages import Message, from_json
 from envkit.rendering import text
-from envkit.report import ablation, execution_context, grid, judgement, observed, tables
+from envkit.report import ablation, execution_context, grid, judgement, tables
 from envkit.report.cautions import finite
 from envkit.report.messages import lines as messages
 from envkit.report.messages.headings import QUANTITIES
@@ -75,7 +76,7 @@ def _settings_of_one(summary: Summary, one: Measured) -> Message | None:
     if one.unverified:
         keys = tuple(check.key for check in one.unverified)
         number = len(one.checks) - len(keys)
-        return messages.SomeVerified(number, len(one.checks), keys, observed.shown(one.unverified[0].seen))
+        return messages.SomeVerified(number, len(one.checks), keys, effect.shown(one.unverified[0].seen))
     return messages.AllVerified(len(one.checks)) if len(one.checks) > 1 else messages.OneVerified()
 
 

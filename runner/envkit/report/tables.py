@@ -76,15 +76,15 @@ def took(summary: Summary) -> Table:
     published, head = book(summary), header(summary)
     weights = [*("plain" for _ in summary.measured), *("soft" for _ in published)]
     rows = [cells(summary, one) for one in summary.measured]
-    paired = headings.MEDIANS if any(one.speedup for one in summary.comparisons) else None
+    paired = messages.Medians() if any(one.speedup for one in summary.comparisons) else None
     own = clauses(paired, steps(summary))
     return Table(head, [*rows, *published] if rows else [], range(1, len(head)), weights, own)
 
 
-def clauses(*those: Message | str | None) -> Message | str:
+def clauses(*those: Message | None) -> Message | None:
     """Return the clauses that are there in one line."""
     there = tuple(one for one in those if one)
-    return messages.Clauses(there) if there else ""
+    return messages.Clauses(there) if there else None
 
 
 def speedups(summary: Summary) -> Table:
@@ -104,7 +104,7 @@ def speedups(summary: Summary) -> Table:
     return Table(columns, rows, (2,) if across else (1, 4), weights, legend(summary))
 
 
-def legend(summary: Summary) -> Message | str:
+def legend(summary: Summary) -> Message | None:
     """Return what the marks in the column of cautions mean."""
     _, meanings = cautions.legend(summary)
     return clauses(*(messages.Mark(mark, meaning) for mark, meaning in zip("abc", meanings, strict=False)))
@@ -191,9 +191,9 @@ def steps(summary: Summary) -> Message | None:
     return said.replace(rate=_speed(summary)) if isinstance(said, StepsOfRanks) else said
 
 
-def note(summary: Summary) -> Message | str:
+def note(summary: Summary) -> Message | None:
     """Return how to read the table that has speedups, too."""
-    return clauses(headings.MEDIANS, steps(summary), legend(summary))
+    return clauses(messages.Medians(), steps(summary), legend(summary))
 
 
 def all_arms(summary: Summary) -> list[list[str]]:

@@ -18,8 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from envkit.stats.errors import InvalidTimesError
-from envkit.stats.messages import NoLogarithm
+from envkit.stats.messages import InvalidTimesError, NoLogarithm
 
 # With 6 values in perfect order chance does as much in 1 of 360 cases; with fewer nothing could be said with certainty.
 MIN_VALUES = 6

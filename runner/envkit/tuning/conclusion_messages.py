@@ -93,7 +93,7 @@ class FirstFailure(Message):
 
     failed: int
     candidate: str
-    problem: Message | str
+    problem: Message
 
 
 class Untried(Message):
@@ -111,7 +111,7 @@ class LeftOutBecause(Message):
     template = "{what:list}: {why}"
 
     what: tuple[str, ...]
-    why: Message | str
+    why: Message
 
 
 class ImportanceNote(Message):

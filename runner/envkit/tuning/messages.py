@@ -54,16 +54,6 @@ class NotFromTuning(Message):
     file: str
 
 
-class FolderNotMade(Message):
-    """The folder of a profile can't be made."""
-
-    code = "tuning.folder-not-made"
-    template = "{folder}: can't be made: {reason}; give another place with --profile"
-
-    folder: str
-    reason: str
-
-
 # The space, on this machine.
 
 
@@ -100,7 +90,7 @@ class NothingToVary(Message):
 
     file: str
     first: str | None = None
-    why: Message | str | None = None
+    why: Message | None = None
 
 
 class SameAs(Message):
@@ -210,5 +200,5 @@ class BaselineWorkerFailed(Message):
     code = "tuning.baseline-failed"
     template = "the baseline's worker {problem}[: {printed}]"
 
-    problem: Message | str
+    problem: Message
     printed: str | None = None

@@ -168,7 +168,7 @@ class Session:
             return None
         found = self.search.candidates[number]
         source, path = messages.FromSearch(str(self.record.path)), self.folder / CHOSEN_FILE
-        profile_file.write(found.profile, messages.Unconfirmed(), source, path, private=True)
+        profile_file.write(profile_file.explained(found.profile, messages.Unconfirmed(), source), path, private=True)
         return found
 
     def confirm(self, chosen: Candidate) -> tuple[str, Summary, Decision]:

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from envkit.common.errors import InputError
+from envkit.messages import from_json
 from envkit.tuning.messages import NotShared
 from envkit.tuning.space import Choice, Space
-from envkit.tuning.trial_store import Entry, TrialStore, as_json, restored
+from envkit.tuning.trial_store import Entry, TrialStore
 
 if TYPE_CHECKING:
     import optuna
@@ -104,7 +105,7 @@ class SharedTrials:
             for number, ratios in found[RATIOS].items():
                 store.elsewhere.setdefault(int(number), []).extend(ratios)
             for number, problem in found[PROBLEMS].items():
-                store.problems.setdefault(int(number), restored(problem))
+                store.problems.setdefault(int(number), from_json(problem))
         return numbers
 
     def claim(self, store: TrialStore, key: str, choice: Choice | None, shipped: str | None, title: str) -> int | None:
@@ -139,6 +140,9 @@ class SharedTrials:
 
     def tell(self, store: TrialStore) -> None:
         ratios = {str(number): own for number in store.entries if (own := store.own_ratios(number))}
-        found = {RATIOS: ratios, PROBLEMS: {str(number): as_json(store.problems[number]) for number in store.failed_in}}
+        found = {
+            RATIOS: ratios,
+            PROBLEMS: {str(number): store.problems[number].to_json() for number in store.failed_in},
+        }
         if found != said(self._storage, FOUND).get(self.node, {RATIOS: {}, PROBLEMS: {}}):
             say(self._storage, self.node, FOUND, found)

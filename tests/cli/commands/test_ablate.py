@@ -175,7 +175,7 @@ def test_what_cannot_be_taken_apart(refused, write_profile, run_folder, text, sa
         (["baseline"], "baseline: there is nothing to take apart: it is what profiles are compared with; "),
         (["no-such-profile"], "no profile 'no-such-profile' in "),
         (["gnu-omp", "--full"], "ablate takes no --full: one run each has no confidence interval"),
-        (["gnu-omp", "--workload", "all"], "--workload all means nothing to envkit ablate; name one of: "),
+        (["gnu-omp", "--workload", "all"], "--workload all: envkit ablate trains one workload; name one of: "),
         (["gnu-omp", "--engine", "lokal"], "no engine 'lokal'; did you mean 'local'?; there are: "),
     ],
 )

@@ -107,12 +107,15 @@ def test_other_weights_of_one_workload_are_a_failure(bench, simulation, instant)
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["bench", "baseline", "--full"], "--workload all means nothing to --full, which trains epochs of one; name "),
-        (["calibrate"], "--workload all means nothing to envkit calibrate; name one of: cnn, "),
-        (["plan", "jemalloc"], "--workload all means nothing to envkit plan; name one of: cnn, "),
-        (["matrix", "jemalloc"], "--workload all means nothing to envkit matrix; name one of: cnn, "),
-        (["compare-engines", "baseline"], "--workload all means nothing to envkit compare-engines; name one of: cnn, "),
-        (["tune"], "--workload all means nothing to envkit tune; name one of: cnn, "),
+        (["bench", "baseline", "--full"], "--workload all: --full trains one workload; name "),
+        (["calibrate"], "--workload all: envkit calibrate trains one workload; name one of: cnn, "),
+        (["plan", "jemalloc"], "--workload all: envkit plan trains one workload; name one of: cnn, "),
+        (["matrix", "jemalloc"], "--workload all: envkit matrix trains one workload; name one of: cnn, "),
+        (
+            ["compare-engines", "baseline"],
+            "--workload all: envkit compare-engines trains one workload; name one of: cnn, ",
+        ),
+        (["tune"], "--workload all: envkit tune trains one workload; name one of: cnn, "),
         (["bench", "baseline", "--channels-last"], "--channels-last means nothing to translation, which has no images"),
     ],
 )

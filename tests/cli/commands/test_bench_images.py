@@ -329,7 +329,7 @@ def images_refused(refused, run_folder):
          "--against-sqsh means nothing to the engine docker; give --engine enroot, or leave it out"),
         (["--against-image", OLD, "--against-sif", "x.sif"], "--against-sif means nothing to the engine docker"),
         (["jemalloc", *IMAGES], "--against-image compares two images under one profile; choose one of: baseline, jem"),
-        ([*IMAGES, "--workload", "all"], "--workload all means nothing with --against-image; name one of: cnn, "),
+        ([*IMAGES, "--workload", "all"], "--workload all: --against-image trains one workload; name one of: cnn, "),
         ([*IMAGES, "--sif", "x.sif"], "--sif means nothing to the engine docker"),
         (["--image", OLD, "--against-image", OLD],
          f"--against-image {OLD}: is the image that --image names too; name two, or measure one against itself: "

@@ -184,7 +184,10 @@ def test_no_node_is_in_service(refused, slurm, tmp_path):
     ("options", "said"),
     [
         ((), "fleet needs a PROFILE; envkit profiles lists them"),
-        (("intel-omp", "--nodelist", "a", "--workload", "all"), "--workload all means nothing to envkit fleet; name"),
+        (
+            ("intel-omp", "--nodelist", "a", "--workload", "all"),
+            "--workload all: envkit fleet trains one workload; name",
+        ),
         (("intel-omp", "jemalloc", "--nodelist", "a"), "fleet judges nodes by one profile: choose among intel-omp, j"),
         (("intel-omp", "--nodelist", "a", "--profile", "intel"), "--profile intel: it is not measured; choose among "),
         (("intel-omp", "--nodelist", "a", "--full"), "--full trains once, and a node is judged by 6 samples at least"),

@@ -13,6 +13,7 @@ from envkit.bench.record import Record, RecordFull
 from envkit.cluster.slurm.node_status import Outcome
 from envkit.cluster.slurm.settings import Settings
 from envkit.engines.slurm import client
+from envkit.messages import Printed
 from envkit.worker.modes import Options
 
 from tests.cli.commands.conftest import words
@@ -142,7 +143,7 @@ def test_the_partition_of_the_users_variable(dry):
         (("intel-omp", "--engine", "enroot", "--sif", "x.sif"), "--sif means nothing to the engine enroot; leave it"),
         (("intel-omp", "--engine", "enroot", "--cpus", "2"), "--cpus means nothing to the engine enroot; leave it out"),
         (("intel-omp", "--full", "--steps", 3), "--steps means nothing with --full"),
-        (("intel-omp", "--workload", "all"), "--workload all means nothing to envkit submit; name one of: cnn, "),
+        (("intel-omp", "--workload", "all"), "--workload all: envkit submit trains one workload; name one of: cnn, "),
         (("intel-omp", "--workload", "translation", "--channels-last"), "--channels-last means nothing to translation"),
         (("intel-omp", "--workload", "loader", "--data", "x"), "--data x: means nothing to loader, which makes its da"),
         (("intel-omp", "--output", "a\nb"), "--output '"),
@@ -257,7 +258,7 @@ def test_the_report_of_what_has_not_begun(refused, submission):
 
 def test_a_node_that_did_not_come_to_its_end_is_named_in_the_report(cli, submission):
     place = write(submission / "node2", run_events(ended="interrupted"))
-    Outcome("17", 1.0, 2.0, 130, "the time limit was near").write(place)
+    Outcome("17", 1.0, 2.0, 130, Printed("the time limit was near")).write(place)
     result = cli("report", submission)
     assert (result.returncode, result.stderr) == (0, "envkit: node2: the time limit was near\n")
 
@@ -317,7 +318,7 @@ def test_a_cluster_without_a_default_partition(refused, slurm, monkeypatch, tmp_
 
 def test_slurm_that_does_not_answer_may_have_taken_the_job(refused, slurm, monkeypatch, tmp_path):
     def no_answer(*_):
-        raise client.NoAnswer("sbatch did not end within 120 s")
+        raise client.NoAnswer(Printed("sbatch did not end within 120 s"))
 
     monkeypatch.setattr(client, "submit", no_answer)
     folder = tmp_path / "run"

@@ -8,6 +8,7 @@ import pytest
 from envkit import cli as command_line
 from envkit.bench import record
 from envkit.bench.messages import FolderTooLarge, NoSuchLink
+from envkit.cli.messages import OptionAlone
 from envkit.cli.workload_messages import (
     LinkInPlace,
     NoCommand,
@@ -15,7 +16,6 @@ from envkit.cli.workload_messages import (
     NotWithoutCommand,
     NotWithWholeCommand,
     TwoTrainings,
-    UnitWithoutMetric,
 )
 from envkit.common.errors import InputError
 from envkit.worker.user_command import working_copy
@@ -28,7 +28,7 @@ OWN = ("--", "python", "train.py", "--epochs", "1")
     ("options", "line"),
     [
         (["--metric", r"(\d+)", "--unit", "sec"],
-         "--unit sec: no such unit; there are: s, ms, us, min, per-second, per-minute, auto"),
+         "--unit: no unit 'sec'; there are: s, ms, us, min, per-second, per-minute, auto"),
         (["--metric", "step", "--unit", "ms"], "--metric 'step' has no group that could be a number with a unit; "
          "put one around the number, or leave the unit out"),
         (["--metric", "time ("],
@@ -129,7 +129,7 @@ def test_a_folder_that_can_not_be_copied_is_refused_before_anything_starts(
         (("--optimizer-steps", 9), NotWithoutCommand("--optimizer-steps")),
         (("--whole-command",), NotWithoutCommand("--whole-command")),
         (("--workload", "cnn", *OWN), TwoTrainings("cnn")),
-        (("--unit", "ms", *OWN), UnitWithoutMetric()),
+        (("--unit", "ms", *OWN), OptionAlone("--unit", "--metric")),
         (("--optimizer-steps", 9, "--metric", "step", *OWN),
          NotWithOptimizerSteps("--metric")),
         (("--optimizer-steps", 9, "--unit", "ms", *OWN),

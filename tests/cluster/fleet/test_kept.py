@@ -67,7 +67,7 @@ REASONS = "is not a text, or a message of this version of envkit"
         {"code": "cluster.too-few-samples", "samples": "3", "least": 6},
         {"code": "cluster.too-few-samples", "samples": True, "least": 6},
         {"code": "cluster.other-profiles", "profile": "x", "profiles": ["a", 2]},
-        {"code": "cluster.in-the-first", "reason": {"code": "cluster.no-sample", "arm": 7}},
+        {"code": "cluster.in-report", "which": "first", "reason": {"code": "cluster.no-sample", "arm": 7}},
         {"code": "cluster.no-sample", "arm": "\ud800"},
         ["cluster.no-folder"],
     ],

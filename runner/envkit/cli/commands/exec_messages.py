@@ -90,4 +90,4 @@ class EvidenceUnwritable(Message):
     code = "cli.evidence-unwritable"
     template = "--evidence {problem}"
 
-    problem: Message | str
+    problem: Message

@@ -7,16 +7,6 @@ from envkit.messages import Message, Severity
 # --- several commands ---
 
 
-class NeedsProfile(Message):
-    """A command that needs a profile was given none."""
-
-    code = "cli.needs-profile"
-    template = "{command} needs a PROFILE[, for example {example}]; envkit profiles lists them"
-
-    command: str
-    example: str | None = None
-
-
 class NoInterval(Message):
     """An option asks for one full training of each profile, of which a command can say nothing."""
 
@@ -25,16 +15,6 @@ class NoInterval(Message):
 
     command: str
     option: str
-
-
-class OptionAlone(Message):
-    """An option has no effect without another one."""
-
-    code = "cli.option-alone"
-    template = "{option} means nothing without {other}; add it, or leave this out"
-
-    option: str
-    other: str
 
 
 class DashesMissing(Message):
@@ -68,7 +48,7 @@ class LeftOut(Message):
     severity = Severity.NOTE
     template = "left out[ {names}]: {reason}"
 
-    reason: Message | str
+    reason: Message
     names: str | None = None
 
 
@@ -133,7 +113,7 @@ class WholeFails(Message):
     template = "{profile}: {reason}; find out why: envkit doctor {file}"
 
     profile: str
-    reason: Message | str
+    reason: Message
     file: str
 
 
@@ -150,11 +130,14 @@ class LibraryLeftOut(Message):
 # --- advise ---
 
 
-class PidAndCommand(Message):
+class EitherOr(Message):
     """A running process and a command to start were both given."""
 
-    code = "cli.pid-and-command"
-    template = "advise: give --pid, or a command after --, and not both"
+    code = "cli.either-or"
+    template = "{command}: give {subject}, or a command after --, and not both"
+
+    command: str
+    subject: str
 
 
 class NothingToAdviseOn(Message):
@@ -266,13 +249,6 @@ class FewStepsInSample(Message):
     steps: int
     batch: int
     needed: int
-
-
-class NotOfLoaderGrid(Message):
-    """A clause whose subject is an option of another workload."""
-
-    code = "cli.not-of-loader-grid"
-    template = "means nothing to loader-grid, which measures the loader; leave it out"
 
 
 # --- matrix ---

@@ -121,7 +121,7 @@ class NotLookedAt(Message):
     severity = Severity.NOTE
     template = "not looked at: {problem}"
 
-    problem: Message | str
+    problem: Message
 
 
 class WorkerTellsNothing(Message):

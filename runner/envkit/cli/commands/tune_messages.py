@@ -5,16 +5,6 @@ from __future__ import annotations
 from envkit.messages import Message, Severity
 
 
-class RecordIsFull(Message):
-    """The record of a tuning can't be written. ``command`` goes on with it."""
-
-    code = "cli.record-is-full"
-    template = "{problem}; what was recorded is safe: make room, then {command}"
-
-    problem: Message | str
-    command: str
-
-
 class NoProfileToName(Message):
     """--profile was given for a tuning that writes no profile."""
 
@@ -28,7 +18,7 @@ class GoOnAfter(Message):
     code = "cli.go-on-after"
     template = "{problem}; then go on with: {command}"
 
-    problem: Message | str
+    problem: Message
     command: str
 
 
@@ -38,7 +28,7 @@ class NameAnother(Message):
     code = "cli.name-another"
     template = "{problem}; go on with: {command} --profile FILE.yaml"
 
-    problem: Message | str
+    problem: Message
     command: str
 
 
@@ -48,7 +38,7 @@ class TuningFailed(Message):
     code = "cli.tuning-failed"
     template = "{problem}; {then}"
 
-    problem: Message | str
+    problem: Message
     then: Message
 
 
@@ -96,7 +86,7 @@ class NoProfileWritten(Message):
     code = "cli.no-profile-written"
     template = "{problem}; no profile was written; the record is in {folder}"
 
-    problem: Message | str
+    problem: Message
     folder: str
 
 
@@ -108,7 +98,7 @@ class AllCandidatesFailed(Message):
 
     candidates: int
     title: str
-    problem: Message | str
+    problem: Message
 
 
 class TunedTitle(Message):
@@ -119,3 +109,14 @@ class TunedTitle(Message):
     template = "Tuned for this machine: {title}"
 
     title: str
+
+
+class FromRecord(Message):
+    """The record that a tuned profile rests on, with its SHA-256."""
+
+    code = "cli.from-record"
+    severity = Severity.NOTE
+    template = "{file}, SHA-256 {digest}"
+
+    file: str
+    digest: str

@@ -18,7 +18,7 @@ from envkit.cluster.fleet import changes, comparability, slow
 from envkit.cluster.fleet.changes import RATE, Judged
 from envkit.cluster.fleet.comparability import Changed
 from envkit.cluster.fleet.diff_messages import NO_CHANGE_FOUND
-from envkit.cluster.fleet.messages import AtNode, InTheFirst, InTheSecond, NoCommonNode, NoNameInBoth
+from envkit.cluster.fleet.messages import AtNode, InReport, NoCommonNode, NoNameInBoth
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.cluster.fleet.slow import Measured
 from envkit.common.errors import InputError
@@ -117,8 +117,8 @@ def diff(before: Report, after: Report, margin: float) -> Diff:
     (old_groups, old_out), (new_groups, new_out) = (comparability.groups(nodes) for nodes, _ in (before, after))
     old = {one.name: one for group in old_groups for one in group}
     new = {one.name: one for group in new_groups for one in group}
-    left_out: dict[str, Message] = {one.name: InTheFirst(one.reason) for one in (*before[1], *old_out)}
-    left_out |= {one.name: InTheSecond(one.reason) for one in (*after[1], *new_out)}
+    left_out: dict[str, Message] = {one.name: InReport("first", one.reason) for one in (*before[1], *old_out)}
+    left_out |= {one.name: InReport("second", one.reason) for one in (*after[1], *new_out)}
     pairs: dict[str, list[tuple[Node, Node]]] = {}
     for name in sorted(old.keys() & new.keys()):
         if (why := comparability.why_not(old[name], new[name])) is None:

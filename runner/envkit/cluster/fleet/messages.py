@@ -33,7 +33,7 @@ class AtNode(Message):
     template = "{node}: {reason}"
 
     node: str
-    reason: Message | str
+    reason: Message
 
 
 class NoRecords(Message):
@@ -263,8 +263,8 @@ class ProfileNotInEffect(Message):
 
     profile: str
     key: str | None = None
-    expected: Message | str = "nothing"
-    observed: Message | str = "nothing"
+    expected: Message | None = None
+    observed: Message | None = None
 
 
 class TooFewSamples(Message):
@@ -346,21 +346,12 @@ class OtherKind(Message):
     facts: Facts | None = None
 
 
-class InTheFirst(Message):
-    """Why a node of the first of two reports can't be compared."""
+class InReport(Message):
+    """Why a node of one of two reports can't be compared. ``which`` is first or second."""
 
-    code = "cluster.in-the-first"
+    code = "cluster.in-report"
     severity = WARNING
-    template = "in the first: {reason}"
+    template = "in the {which}: {reason}"
 
-    reason: Message | str
-
-
-class InTheSecond(Message):
-    """Why a node of the second of two reports can't be compared."""
-
-    code = "cluster.in-the-second"
-    severity = WARNING
-    template = "in the second: {reason}"
-
-    reason: Message | str
+    which: str
+    reason: Message

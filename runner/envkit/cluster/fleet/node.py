@@ -34,13 +34,8 @@ class LeftOut:
     """A node whose times can't be used, and why. The subject of ``reason`` is the node."""
 
     name: str
-    reason: Message | str
+    reason: Message
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as plain data."""
-        return {"name": self.name, "reason": plain(self.reason)}
-
-
-def plain(reason: Message | str) -> Any:
-    """Return a reason for a JSON document."""
-    return reason.to_json() if isinstance(reason, Message) else reason
+        return {"name": self.name, "reason": self.reason.to_json()}

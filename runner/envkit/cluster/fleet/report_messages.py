@@ -203,18 +203,6 @@ class Autocorrelated(Message):
 # --- how sure a report is ---
 
 
-class TooFewOfKind(Message):
-    """A kind has too few nodes."""
-
-    code = "cluster.too-few-of-kind"
-    severity = WARNING
-    template = "{kind}: {nodes:count node} of this kind, {least} are needed to judge"
-
-    kind: str
-    nodes: int
-    least: int
-
-
 class Allowed(Message):
     """How much more time a node may take, because the user lets it."""
 
@@ -372,7 +360,7 @@ class Histogram(Message):
     severity = NOTE
     template = "Histogram of the nodes' times. {summary:lines}"
 
-    summary: tuple[Message | str, ...]
+    summary: tuple[str, ...]
 
 
 class IntervalsDrawn(Message):
@@ -382,7 +370,7 @@ class IntervalsDrawn(Message):
     severity = NOTE
     template = "{headline}; the figures are in the table below"
 
-    headline: Message | str
+    headline: str
 
 
 class BeyondTheEnds(Message):

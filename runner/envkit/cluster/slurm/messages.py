@@ -31,7 +31,7 @@ class InvalidSubmission(Message):
     template = "{file}: not the settings of a submission ({reason}); submit again"
 
     file: str
-    reason: Message | str
+    reason: Message
 
 
 # --- what a node reports before it measures ---
@@ -163,15 +163,6 @@ class JobEndedAs(Message):
     reason: str | None = None
 
 
-class NotInEffect(Message):
-    """Profiles were not in effect on a node."""
-
-    code = "cluster.not-in-effect"
-    template = "not in effect: {arms:list}"
-
-    arms: tuple[str, ...]
-
-
 class TargetsNotReached(Message):
     """Trainings ended before they reached the target."""
 
@@ -278,7 +269,7 @@ class NotCancelled(Message):
     severity = WARNING
     template = "Slurm did not cancel them, and envkit tries again: {problem}"
 
-    problem: Message | str
+    problem: Message
 
 
 # --- what a submission's table says below it ---

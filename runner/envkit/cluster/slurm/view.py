@@ -46,7 +46,7 @@ class View(LiveView):
                 self._said.add(said)
                 print(said, file=sys.stderr, flush=True)
 
-    def say(self, message: Message | str) -> None:
+    def say(self, message: Message) -> None:
         """Print a line that stays."""
         if self.live:
             self.live.console.print(Text(text(message)))

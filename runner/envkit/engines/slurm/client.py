@@ -32,6 +32,7 @@ from envkit.engines.slurm.messages import (
     SlurmMissing,
     SlurmSilent,
 )
+from envkit.messages import MessageError, Printed
 
 TIMEOUT_S = 120.0
 # Of these variables Slurm's commands take options, which would change what is asked for. What a job is charged to may
@@ -66,11 +67,12 @@ class NoAnswer(InputError):
     """Slurm can't be asked from here, or not now."""
 
 
-class Refused(Exception):
-    """Slurm understood the request and refused it. ``said`` is the last line that Slurm printed."""
+class Refused(MessageError):
+    """Slurm understood the request and refused it. ``said`` is the last line that Slurm printed, and ``message`` holds
+    it."""
 
     def __init__(self, said: str) -> None:
-        super().__init__(said)
+        super().__init__(Printed(said))
         self.said = said
 
 
@@ -151,8 +153,7 @@ def submit_each(script: Path, nodes: Sequence[str]) -> str:
                 cancel(",".join(numbers))
             except (Refused, NoAnswer):
                 if isinstance(error, Refused | NoAnswer):
-                    problem = error.said if isinstance(error, Refused) else error.message
-                    raise NoAnswer(NotCancelled(problem, ("scancel", *numbers))) from None
+                    raise NoAnswer(NotCancelled(error.message, ("scancel", *numbers))) from None
         raise
     return ",".join(numbers)
 
@@ -169,7 +170,7 @@ def jobs(numbers: str, one_node: bool = False) -> list[Job]:
     except Refused as error:
         if FORGOTTEN.search(error.said):
             return _remembered(numbers)
-        raise NoAnswer(About("squeue", error.said)) from None
+        raise NoAnswer(About("squeue", error.message)) from None
     return [_job(line, one_node) for line in text.strip().splitlines()] or _remembered(numbers)
 
 

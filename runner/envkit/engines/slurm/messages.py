@@ -91,7 +91,7 @@ class NotCancelled(Message):
     code = "engines.not-cancelled"
     template = "{problem}; jobs before it could not be cancelled: do it with: {command:command}"
 
-    problem: Message | str
+    problem: Message
     command: tuple[str, ...]
 
 

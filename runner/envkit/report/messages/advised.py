@@ -137,8 +137,8 @@ class ReasonHolds(Message):
     severity = NOTE
     template = "{seen}: {why} ({reason})"
 
-    seen: Message | str
-    why: Message | str
+    seen: Message
+    why: Message
     reason: str
 
 
@@ -149,9 +149,9 @@ class FindingWithFix(Message):
     severity = WARNING
     template = "{seen}: {why}; {fix}"
 
-    seen: Message | str
-    why: Message | str
-    fix: Message | str
+    seen: Message
+    why: Message
+    fix: Message
 
 
 class FewThreads(Message):

@@ -97,8 +97,8 @@ class Finding(Message):
     template = "{seen}: {why} ({finding})"
 
     finding: str
-    seen: Message | str
-    why: Message | str
+    seen: Message
+    why: Message
 
 
 class OfArm(Message):

@@ -263,17 +263,6 @@ class ArmNotInEffect(Message):
     missed: tuple[Message, ...]
 
 
-class Missed(Message):
-    """A setting with another value than expected."""
-
-    code = "report.missed"
-    template = "{key}: expected {expected}, seen {seen}"
-
-    key: str
-    expected: str
-    seen: str
-
-
 class MissedUnseen(Message):
     """A setting that the worker could not observe."""
 
@@ -310,7 +299,7 @@ class KeyNotVerified(Message):
 
     arm: str
     key: str
-    reason: Message | str
+    reason: Message
 
 
 class SettingsOfArm(Message):

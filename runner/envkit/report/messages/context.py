@@ -24,6 +24,15 @@ class Title(Message):
     scaling: str | None = None
 
 
+class ProfileTitle(Message):
+    code = "report.profile-title"
+    severity = NOTE
+    template = "{profile}: {title}"
+
+    profile: str
+    title: str
+
+
 class TitleOfAblation(Message):
     code = "report.title-of-ablation"
     severity = NOTE

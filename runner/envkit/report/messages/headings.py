@@ -58,7 +58,6 @@ BESIDE_DISTURBED = "in the same block as a disturbed one"
 
 # --- columns, and cells with words ---
 
-MEDIANS = "medians; the speedup is from paired blocks"
 LEARNT = "what was learnt"
 TRAINED = ("workload", "a step", "ms", "/s", "loss", LEARNT)
 DISTURBED = ("block", "sample and reason")
@@ -105,3 +104,20 @@ QUANTITIES = {"trainings": "whole trainings", "images": "times per image", "rank
 DEFAULT_MODES = "fp32, not compiled, usual memory layout"
 PRINTED_NOTHING = "It printed nothing."
 NOT_ENDED = "not ended"
+
+# The gauges that are exported as OpenMetrics text: name, unit at the end of the name, column, and help text.
+GAUGES = (
+    (
+        "envkit_speedup_ratio", "ratio", "ratio",
+        "Time of the reference for an item over that of this arm: above 1 it is faster.",
+    ),
+    ("envkit_speedup_low_ratio", "ratio", "low", "Lower end of the confidence interval of the speedup."),
+    ("envkit_speedup_high_ratio", "ratio", "high", "Upper end of the confidence interval of the speedup."),
+    ("envkit_step_seconds", "seconds", "step_s", "Time of a training step, the median over samples."),
+    (
+        "envkit_communication_ratio", "ratio", "communication_share",
+        "Share of a step in which one of several ranks communicates or waits, under the profiler.",
+    ),
+    ("envkit_samples", "", "samples", "Samples that were measured, each a fresh process."),
+    ("envkit_in_effect", "", "in_effect", "1 if every worker observed what the profile expects, or else 0."),
+)  # fmt: skip

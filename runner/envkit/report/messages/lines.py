@@ -35,7 +35,7 @@ class SomeVerified(Message):
     number: int
     of: int
     keys: tuple[str, ...]
-    reason: Message | str
+    reason: Message
 
 
 class AllArmsVerified(Message):
@@ -324,7 +324,7 @@ class System(Message):
     cpus: int
     gpu: str | None
     engines: tuple[str, ...]
-    training: Message | str
+    training: Message
 
 
 class Torch(Message):

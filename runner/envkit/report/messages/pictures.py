@@ -163,7 +163,7 @@ class Alternative(Message):
     template = "{picture}. {results:lines}"
 
     picture: str
-    results: tuple[Message | str, ...]
+    results: tuple[str, ...]
 
 
 class FiguresInTables(Message):

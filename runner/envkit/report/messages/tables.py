@@ -14,7 +14,25 @@ class Clauses(Message):
     severity = NOTE
     template = "{clauses:lines}"
 
-    clauses: tuple[Message | str, ...]
+    clauses: tuple[Message, ...]
+
+
+class Medians(Message):
+    """How the figures of a table were made of samples."""
+
+    code = "report.medians"
+    severity = NOTE
+    template = "medians; the speedup is from paired blocks"
+
+
+class MoreDifferences(Message):
+    """The number of differences that a short table leaves out."""
+
+    code = "report.more-differences"
+    severity = NOTE
+    template = "and {more} more, which --details shows"
+
+    more: int
 
 
 class Mark(Message):

@@ -123,7 +123,7 @@ class CopyFailed(Message):
     code = "worker.copy-failed"
     template = "can't copy the folder: {reason}; give --link PATH, or --in-place"
 
-    reason: Message | str
+    reason: Message
 
 
 class NoRoom(Message):

@@ -11,6 +11,7 @@ from envkit.bench.plan import Arm
 from envkit.bench.user_command import UserCommand
 from envkit.common import atomic
 from envkit.common.errors import InputError
+from envkit.common.messages import Unwritable
 from envkit.profiles import profile
 from envkit.rendering import text
 from envkit.tuning import conclusion
@@ -205,7 +206,7 @@ def test_what_could_not_be_written_is_written_when_it_goes_on(tuned, cli, engine
 
     def full(place, content, private=False):
         if place == path:
-            raise InputError(f"{place}: can't be written: No space left on device")
+            raise InputError(Unwritable(str(place), "No space left on device"))
         write(place, content, private)
 
     with monkeypatch.context() as patch:
@@ -229,7 +230,7 @@ def test_what_can_not_be_kept_of_the_search_is_told_with_the_way_on(tuned, tmp_p
 
     def full(place, content, private=False):
         if place.name == "chosen.yaml":
-            raise InputError(f"{place}: can't be written: No space left on device")
+            raise InputError(Unwritable(str(place), "No space left on device"))
         write(place, content, private)
 
     monkeypatch.setattr(atomic, "write", full)
