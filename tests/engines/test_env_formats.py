@@ -43,7 +43,7 @@ TESTED = {
 BASE = "debian:bookworm-slim"
 BASE_ARCHIVE = PROJECT / "build/debian-bookworm-slim.docker.tar"
 # Fast, as nothing is kept.
-SQUASH = "-comp zstd -Xcompression-level 1"
+SQUASH = "-comp lz4"
 WAIT_S = 240
 
 
