@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import itertools
 import os
@@ -86,6 +87,24 @@ class ByGroup(LoadScopeScheduling):
         if nodeid.startswith(CLUSTER):
             return "cluster"
         return nodeid.partition("::")[0] if nodeid.startswith(FILES) else nodeid
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Under ``-m 'not slow'`` import no file that has slow tests only: some take seconds, as they import torch."""
+    if config.getoption("markexpr") != "not slow" or collection_path.is_dir():
+        return None
+    return collection_path.relative_to(PROJECT).as_posix().startswith((*REAL, *SLOW)) or None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[object]:
+    """Collect with Python's cyclic garbage collection off, and leave thousands of tests out of later ones."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:

@@ -43,7 +43,7 @@ TESTED = {
 BASE = "debian:bookworm-slim"
 BASE_ARCHIVE = PROJECT / "build/debian-bookworm-slim.docker.tar"
 # Fast, as nothing is kept.
-SQUASH = "-comp zstd -Xcompression-level 1"
+SQUASH = "-comp lz4"
 WAIT_S = 240
 
 
@@ -261,7 +261,7 @@ def test_where_an_engine_does_not_answer_no_sif_is_built(request, monkeypatch, t
         if status is not None:
             (folder / name).write_text(f"#!/bin/sh\necho planted >&2\nexit {status}\n")
             (folder / name).chmod(0o755)
-    monkeypatch.setattr(engines_conftest, "_missing", engines_conftest._missing.__wrapped__)  # which remembers
+    monkeypatch.setattr(engines_conftest, "missing", engines_conftest.missing.__wrapped__)  # which remembers
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.setitem(globals(), "BASE_ARCHIVE", tmp_path / "none.tar")
     if said is None:

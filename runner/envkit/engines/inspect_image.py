@@ -71,9 +71,9 @@ def require_own_workloads(engine: Mapping[str, Any], inspection: Mapping[str, An
     """
     image, python = str(engine["image"]), str(inspection["python"]["version"])
     torch = str(inspection["packages"]["torch"])
-    example = _example(image) if engine["name"] == "local" else None
     for package, version, oldest in (("Python", python, OLDEST_PYTHON), ("torch", torch, OLDEST_TORCH)):
         if numbers(version) < numbers(oldest):
+            example = _example(image) if engine["name"] == "local" else None
             raise InputError(TooOld(image, package, version, oldest, example))
 
 
