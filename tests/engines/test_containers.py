@@ -13,7 +13,7 @@ import pytest
 from envkit import engines
 from envkit.bench import record
 from envkit.bench.problems import problem_of
-from envkit.engines import owner
+from envkit.engines import container, owner
 from envkit.engines.base import EngineOptions, Task
 from envkit.rendering import text
 
@@ -186,6 +186,24 @@ def test_numactl_may_place_memory(engine, image_of):
     outcome = used.run(Task((), program=("numactl", "--show"), prefix=("numactl", "--interleave=all")))
     assert outcome.failure is None, outcome
     assert "policy: interleave" in outcome.stdout
+
+
+# Its capabilities, whether it may gain any, and how many processes may run.
+PRIVILEGES = """
+import pathlib
+status = dict(line.split(":\t", 1) for line in pathlib.Path("/proc/self/status").read_text().splitlines())
+most = next((path.read_text().strip() for path in pathlib.Path("/sys/fs/cgroup").glob("**/pids.max")), "not shown")
+print(*(status[name] for name in ("CapEff", "CapBnd", "NoNewPrivs")), most)
+"""
+
+
+@pytest.mark.parametrize("engine", OCI)
+def test_a_container_has_no_privileges(engine, image_of):
+    used = engines.get_all([engine], EngineOptions(image=image_of(engine)))[engine]
+    outcome = used.run(Task((), program=(container.INTERPRETER, "-c", PRIVILEGES)))
+    *found, most = outcome.stdout.split()
+    assert found == ["0" * 16, "0" * 16, "1"], outcome
+    assert int(most) >= container.FEWEST_PROCESSES
 
 
 @pytest.mark.parametrize("engine", ALL)

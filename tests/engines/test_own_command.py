@@ -186,6 +186,17 @@ def test_what_starts_with_numactl_is_allowed_to_place_memory():
     assert added == {"/usr/bin/numactl": True, "env": False}
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files to others")
+def test_root_alone_writes_to_folders_of_others(tmp_path):
+    """As it does outside of containers, where sudo started the command in a user's folder."""
+    task = Task(("command",), folder=str(tmp_path))
+    allowed = []
+    for owner in (0, 65534):
+        os.chown(tmp_path, owner, owner)
+        allowed.append("--cap-add DAC_OVERRIDE" in " ".join(container.run_options(task, EngineOptions(), False)))
+    assert allowed == [False, True]
+
+
 def test_the_folder_alone_can_be_written_to():
     task = Task(("command",), folder="/home/me/training", variables={"OMP_NUM_THREADS": "2"})
     assert container.mounts(task) == [

@@ -20,7 +20,7 @@ from envkit.worker.workloads import WORKLOADS
 from envkit.worker.workloads.all_reduce import SIZES
 
 from tests.conftest import CODE_PATH
-from tests.processes import gone, until
+from tests.processes import gone, listening, until
 
 STEPS = 5
 SHORT = ("--steps", "4", "--warmup-steps", "1", "--blocks", "1")
@@ -265,7 +265,8 @@ def test_when_a_rank_is_killed_the_others_end():
     )  # fmt: skip
     try:
         found = until(both)
-        time.sleep(2)  # they may have met by then
+        until(lambda: all(map(listening, found.values())))  # for each other, when they have met
+        addresses = set().union(*(listening(pid) for pid in (launcher.pid, *found.values())))
         killed = time.monotonic()
         os.kill(found[1], signal.SIGKILL)
         stdout, _ = launcher.communicate(timeout=DEATH_S)
@@ -274,6 +275,7 @@ def test_when_a_rank_is_killed_the_others_end():
         launcher.kill()
     assert (launcher.returncode, gone(found[0])) == (1, True)
     assert json.loads(stdout) == {"problem": ProcessKilled("rank 1", "SIGKILL").to_json()}
+    assert addresses == {"127.0.0.1"}
 
 
 @two_cpus

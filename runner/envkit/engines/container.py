@@ -134,8 +134,29 @@ def limits(options: EngineOptions) -> list[str]:
     return [*words, *(["--memory-swap", options.memory] if options.memory else [])]
 
 
+# The capability with which root writes to files of others.
+OTHERS_FILES = ("DAC_OVERRIDE",)
+FEWEST_PROCESSES, PROCESSES_PER_CPU = 4096, 256
 # Under SELinux a container may read no folder of the user's otherwise; to relabel these (``:Z``) would change them.
 READS_MOUNTS = "label=disable"
+
+
+def restrictions(rootless: bool) -> list[str]:
+    """What no container may do: gain privileges, use root's, or start processes without end.
+
+    A thread counts as a process, and a runtime may start several for each CPU in each of several ranks. Without root
+    most machines can't limit them, and the user's own limits count.
+    """
+    most = FEWEST_PROCESSES + PROCESSES_PER_CPU * (os.cpu_count() or 1)
+    limit = [] if rootless else ["--pids-limit", str(most)]
+    return ["--security-opt", "no-new-privileges", "--cap-drop", "ALL", *limit]
+
+
+def of_others(task: Task, caller: str | None) -> bool:
+    """Whether root runs its command in a folder of another user, where only privileges let it write."""
+    if caller is None or task.folder is None or os.getuid() != 0:
+        return False
+    return Path(task.folder).exists() and Path(task.folder).stat().st_uid != 0
 
 
 def run_options(task: Task, options: EngineOptions, rootless: bool, gpus: tuple[str, ...] = ()) -> list[str]:
@@ -149,8 +170,9 @@ def run_options(task: Task, options: EngineOptions, rootless: bool, gpus: tuple[
     caller = user(task, rootless)
     as_user = ["--user", caller] if caller else []
     fixed = ["--network", network(task), "--shm-size", SHM, "--workdir", working_folder(task)]
-    fixed += ["--security-opt", READS_MOUNTS]
-    fixed += [part for name in capabilities(task.prefix) for part in ("--cap-add", name)]
+    fixed += [*restrictions(rootless), "--security-opt", READS_MOUNTS]
+    needed = [*capabilities(task.prefix), *(OTHERS_FILES if of_others(task, caller) else ())]
+    fixed += [part for name in needed for part in ("--cap-add", name)]
     return [*fixed, *(gpus if task.gpus else ()), *as_user, *limits(options), *volumes, *given]
 
 
