@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from envkit.stats.interval import Speedup, middle_of
+from envkit.stats.roots import root
 
 # The deviation between nodes, as a logarithm: two of three node types are taken to differ by less than this.
 PRIOR = 0.1
@@ -106,12 +107,10 @@ def _posterior(centre: Any, variance: Any) -> tuple[Any, Any, Any, Any]:
 
 def _within(middle: Any, spread: Any, weight: Any, error_rate: float) -> tuple[float, float]:
     """The central part of a mixture of normal distributions that leaves out ``error_rate``."""
-    from scipy.optimize import brentq
     from scipy.special import ndtr
 
-    def below(value: float, share: float) -> float:
-        return float(weight @ ndtr((value - middle) / spread)) - share
+    def value_above(share: float) -> float:
+        return root(lambda value: float(weight @ ndtr((value - middle) / spread)) - share, *ends)
 
     ends = float((middle - 12 * spread).min()), float((middle + 12 * spread).max())
-    low, high = (float(brentq(below, *ends, args=(share,))) for share in (error_rate / 2, 1 - error_rate / 2))
-    return low, high
+    return value_above(error_rate / 2), value_above(1 - error_rate / 2)

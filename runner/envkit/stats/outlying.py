@@ -29,6 +29,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from envkit.stats.roots import root
+
 # Of freedom: the fewest that values may have; what is worked with in their place, with some reserve, as sizes are taken
 # about a centre that is itself estimated; and those of lighter tails.
 FEWEST = 3
@@ -52,7 +54,6 @@ class Outlying:
 def outlying(sizes: Any, rate: float) -> Outlying:
     """``sizes`` are at least four values, none below 0, and ``rate`` how often any may be found where none lies out."""
     import numpy
-    from scipy.optimize import brentq
 
     ordered = numpy.sort(sizes)[::-1]
     if numpy.median(ordered) == 0:  # most are exactly alike
@@ -77,7 +78,7 @@ def outlying(sizes: Any, rate: float) -> Outlying:
 
     if ordered[tested + 1] == 0 or excess(WIDEST) > 0:
         return Outlying(count, math.inf if count == 0 else float(ordered[tested + 1]))
-    return Outlying(count, float(ordered[tested + 1]) * math.exp(brentq(excess, 0.0, WIDEST)))
+    return Outlying(count, float(ordered[tested + 1]) * math.exp(root(excess, 0.0, WIDEST)))
 
 
 def _posterior(ordered: Any, most: int) -> tuple[Any, Any, Any]:

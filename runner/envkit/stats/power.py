@@ -12,6 +12,7 @@ import math
 from functools import lru_cache
 
 from envkit.stats.interval import MIN_BLOCKS
+from envkit.stats.roots import root
 from envkit.stats.sequential import design, look_rate
 
 POWER = 0.80
@@ -43,12 +44,12 @@ def _factor(freedom: int, rate: float) -> float:
     taken over that variable's quantiles.
     """
     import numpy
-    from scipy import optimize, stats
+    from scipy.special import gammaincinv, ndtr, ndtri
 
-    spread = stats.chi2.ppf((numpy.arange(_GRID) + 0.5) / _GRID, freedom) / freedom
-    bound = stats.norm.isf(rate / 2)
+    spread = 2 * gammaincinv(freedom / 2, (numpy.arange(_GRID) + 0.5) / _GRID) / freedom  # quantiles of chi-square
+    bound = -ndtri(rate / 2)
 
     def short_of(factor: float) -> float:
-        return float(stats.norm.cdf(numpy.sqrt(factor * spread * EFFICIENCY) - bound).mean()) - POWER
+        return float(ndtr(numpy.sqrt(factor * spread * EFFICIENCY) - bound).mean()) - POWER
 
-    return float(optimize.brentq(short_of, 1, 10000))
+    return root(short_of, 1, 10000)

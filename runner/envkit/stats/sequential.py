@@ -22,6 +22,7 @@ from functools import lru_cache
 from typing import Any
 
 from envkit.stats.interval import ERROR_RATE, MIN_BLOCKS, Speedup, attained_rate, speedup
+from envkit.stats.roots import root
 
 LOOKS = 5
 # Before that many blocks no look's rate can be met anyway.
@@ -33,6 +34,7 @@ FARTHEST = 9.0
 HELD_BACK = 0.05
 # Points of the numerical integration (Gauss and Legendre); enough for looks that are one block of hundreds apart.
 NODES = 256
+NEWTON_STEPS = 4
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,6 @@ def nominal_rates(looks: tuple[int, ...], planned: int, error_rate: float, last:
     look can't spend, because ranks come in whole numbers, is left for later ones.
     """
     import numpy
-    from scipy.optimize import brentq
     from scipy.special import ndtr, ndtri
 
     nodes, weights = _gauss_legendre()
@@ -133,7 +134,7 @@ def nominal_rates(looks: tuple[int, ...], planned: int, error_rate: float, last:
         farthest = FARTHEST * math.sqrt(time)
         bound, allowed = farthest, max(0.0, total - before)
         if rejected(farthest) < allowed:
-            bound = float(brentq(lambda bound: rejected(bound) - allowed, 0.0, farthest, xtol=1e-6))  # noqa: B023
+            bound = root(lambda bound: rejected(bound) - allowed, 0.0, farthest, tolerance=1e-6)  # noqa: B023
         rates.append(float(2 * ndtr(-bound / math.sqrt(time))))
         attained = attained_rate(look, rates[-1])
         bound = -float(ndtri(attained / 2)) * math.sqrt(time) if attained else farthest
@@ -145,6 +146,18 @@ def nominal_rates(looks: tuple[int, ...], planned: int, error_rate: float, last:
 
 @lru_cache(maxsize=1)
 def _gauss_legendre() -> tuple[Any, Any]:
+    """Return the nodes and weights of Gauss and Legendre, by Newton's method from Tricomi's first guess.
+
+    numpy computes eigenvalues of a matrix instead. Its BLAS then starts threads, which takes longer than all else here.
+    """
     import numpy
 
-    return numpy.polynomial.legendre.leggauss(NODES)
+    numbers = numpy.arange(1, NODES + 1)
+    nodes = -numpy.cos(math.pi * (numbers - 0.25) / (NODES + 0.5)) * (1 - (NODES - 1) / (8 * NODES**3))
+    for _ in range(NEWTON_STEPS):
+        before, here = numpy.ones(NODES), nodes
+        for degree in range(2, NODES + 1):  # the polynomials of Legendre, by Bonnet's formula
+            before, here = here, ((2 * degree - 1) * nodes * here - (degree - 1) * before) / degree
+        slope = NODES * (before - nodes * here) / (1 - nodes**2)
+        nodes = nodes - here / slope
+    return nodes, 2 / ((1 - nodes**2) * slope**2)
