@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from envkit.stats import normal
 from envkit.stats.errors import InvalidTimesError
 from envkit.stats.messages import NoLogarithm
 
@@ -67,10 +68,8 @@ def _p_value(count: int, score: int, tied: Any) -> float:
     if len(tied) == count <= MOST_EXACT:
         rarest = (count * (count - 1) // 2 - abs(score)) // 2  # pairs that go the rarer way
         return min(1.0, 2 * float(_chances(count)[: rarest + 1].sum()))
-    from scipy.special import ndtr
-
     variance = float(count * (count - 1) * (2 * count + 5) - (tied * (tied - 1) * (2 * tied + 5)).sum()) / 18
-    return float(2 * ndtr(-abs(score) / math.sqrt(variance)))
+    return 2 * normal.below(-abs(score) / math.sqrt(variance))
 
 
 @lru_cache(maxsize=MOST_EXACT)

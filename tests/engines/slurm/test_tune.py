@@ -9,7 +9,7 @@ import pytest
 from envkit.bench import record
 from envkit.profiles import profile
 
-from tests.engines.slurm.cluster import CLUSTER, REAL_S, ended, last_lines, slurm, trials, waiting_for
+from tests.engines.slurm.cluster import CLUSTER, REAL_S, ended, kill, last_lines, slurm, trials, waiting_for
 from tests.engines.test_tune import CANDIDATES, SCRIPT
 from tests.engines.test_tune import SPACE as PYTHON_SPACE
 
@@ -28,10 +28,10 @@ def test_both_nodes_search_and_confirm(cli, tune, folder, tmp_path):
 
 
 def test_a_node_that_is_killed_leaves_an_answer_and_the_same_command_goes_on(start, cli, tune, slow, folder, tmp_path):
-    slow(2)
-    process = start(*tune(budget="120s"))
+    slow(1)
+    process = start(*tune(budget="60s"))
     waiting_for(lambda: process.poll() is not None or len(trials(folder, "node2")) >= 2)
-    slurm(CLUSTER, "stop-node", "node2")
+    kill("node2")
     slow(0)
     result = ended(process)
     assert result.returncode == 1, result
