@@ -10,6 +10,8 @@ from envkit.bench import record
 from tests.engines.slurm.cluster import (
     CLUSTER,
     HELD_S,
+    REAL_S,
+    SHORT,
     all_measure,
     bring_time_limit_near,
     ended,
@@ -66,6 +68,19 @@ def test_a_matrix_ranks_by_what_profiles_are_worth_on_both_nodes(cli, simulated,
     assert [len(measured(folder, node)) for node in NODES] == [18, 18]
 
 
+def test_a_node_with_real_workers_under_apptainer(cli, tmp_path, engine_options, surroundings, project):
+    """On one node, and not in a fleet, which has six blocks at least: what a node does is the same."""
+    folder = tmp_path / "run"
+    image = engine_options("apptainer")
+    length = (*SHORT, "--steps", 2, "--warmup-steps", 1, "--blocks", 1)
+    arguments = ["submit", "baseline", "--nodelist", "node2", *image, *length, "--output", folder]
+    result = cli(*arguments, cwd=project, timeout_s=REAL_S, **surroundings)
+    assert result.returncode == 0, result
+    assert any(line.startswith("node2") for line in result.stdout.splitlines()), result
+    (sample,) = measured(folder, "node2")
+    assert sample["evidence"]["openmp"]["runtime"] == "gnu"
+
+
 # --- going on ---
 
 
@@ -83,7 +98,7 @@ def test_killed_and_resumed_follows_the_job_that_went_on(start, cli, simulated, 
 
 def test_a_time_limit_comes_near(start, cli, simulated, slow, folder):
     """Slurm tells the job some time before its limit: the record has an end, and the same command goes on."""
-    slow(2)
+    slow(1)
     process = start(*simulated("--nodes", 2, "--time-limit", "10m"))
     all_measure(folder, process)
     slow(HELD_S)
@@ -107,7 +122,7 @@ def test_a_time_limit_comes_near(start, cli, simulated, slow, folder):
 
 
 def test_a_job_that_makes_room_for_another_is_requeued_and_goes_on(start, simulated, slow, folder):
-    slow(2)
+    slow(1)
     process = start(*simulated("--nodes", 2, "--partition", "work"))
     all_measure(folder, process)
     slow(HELD_S)

@@ -9,7 +9,6 @@ from envkit.bench import record
 
 from tests.conftest import CODE_PATH
 from tests.engines.slurm.cluster import (
-    CLUSTER,
     HELD_S,
     LOCAL,
     NODES,
@@ -18,9 +17,9 @@ from tests.engines.slurm.cluster import (
     all_measure,
     ended,
     events,
+    kill,
     last_lines,
     measured,
-    slurm,
     waiting_for,
 )
 from tests.processes import running
@@ -138,7 +137,7 @@ def test_a_node_that_dies_ends_the_others(start, simulated, simulation, folder):
     process = start(*simulated)
     waiting_for(lambda: process.poll() is not None or started(simulation, "mine on 2 ranks") == 2)
     assert process.poll() is None, process.communicate()
-    slurm(CLUSTER, "stop-node", "node2")
+    kill("node2")
     waiting_for(lambda: not running(f"{simulation.folder}/config.json"), DEATH_S)
     result = ended(process)
     assert result.returncode == 1, result

@@ -8,7 +8,6 @@ from envkit.bench import record
 from envkit.profiles import profile
 
 from tests.engines.slurm.cluster import (
-    HELD_S,
     bring_time_limit_near,
     ended,
     events,
@@ -20,6 +19,8 @@ from tests.engines.slurm.cluster import (
 from tests.processes import PATIENCE_S
 
 NODES = ("node1", "node2")
+# So long a trial takes while the test goes on: twice as long, and the search would give its candidate up.
+HELD_S = 10
 
 
 def printed(folder):
@@ -32,8 +33,8 @@ def search_events(folder, node):
 
 
 def test_a_job_that_makes_room_for_another_is_requeued_and_goes_on(start, tune, slow, folder, tmp_path):
-    slow(1)
-    process = start(*tune(budget="60s"))
+    slow(0.5)
+    process = start(*tune(budget="40s"))
     waiting_for(lambda: process.poll() is not None or all(len(trials(folder, node)) >= 2 for node in NODES))
     slow(HELD_S)
     earlier = {node: trials(folder, node) for node in NODES}
@@ -55,8 +56,8 @@ def test_a_job_that_makes_room_for_another_is_requeued_and_goes_on(start, tune, 
 
 
 def test_a_time_limit_comes_near_in_the_search(start, cli, tune, slow, folder, tmp_path):
-    slow(1)
-    process = start(*tune("--time-limit", "10m", budget="60s"))
+    slow(0.5)
+    process = start(*tune("--time-limit", "10m", budget="100s"))
     waiting_for(lambda: process.poll() is not None or all(trials(folder, node) for node in NODES))
     slow(HELD_S)
     bring_time_limit_near(folder)
