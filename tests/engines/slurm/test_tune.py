@@ -67,7 +67,7 @@ def test_a_script_of_the_user_s_own_is_tuned_for_on_both_nodes_under_apptainer(
             "--", "python", "train.py", cwd=place, timeout_s=REAL_S, **surroundings,
         )  # fmt: skip
 
-    result = tune("45s", "tuning")
+    result = tune("50s", "tuning")
     if too_small := re.search(r"no room for a single candidate .*give --budget (\d+)s", result.stderr):
         result = tune(f"{3 * int(too_small[1]) // 2}s", "again")  # the machine is busy
     assert result.returncode == 0, result
