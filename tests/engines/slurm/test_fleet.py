@@ -8,8 +8,6 @@ import pytest
 from envkit.bench import record
 
 from tests.engines.slurm.cluster import (
-    REAL_S,
-    SHORT,
     all_measure,
     ended,
     events,
@@ -107,15 +105,3 @@ def test_a_busy_node_keeps_no_other_waiting_and_ctrl_c_cancels_all(start, cli, f
     assert resumed.returncode == 0, resumed
     assert measured(folder, "node1")[: len(earlier)] == earlier
     assert [len(measured(folder, node)) for node in ("node1", "node2")] == [12, 12]
-
-
-def test_a_fleet_with_real_workers_under_apptainer(cli, tmp_path, engine_options, surroundings, project):
-    """On one node: a fleet has no fewer samples, and two nodes would take turns on the CPUs of this machine."""
-    folder = tmp_path / "run"
-    image = engine_options("apptainer")
-    length = (*SHORT, "--steps", 2, "--warmup-steps", 1, "--blocks", 6)
-    arguments = ["fleet", "baseline", "--nodelist", "node2", *image, *length, "--output", folder]
-    result = cli(*arguments, cwd=project, timeout_s=REAL_S, **surroundings)
-    assert result.returncode == 0, result
-    assert "baseline, workload cnn" in result.stdout
-    assert [event["evidence"]["openmp"]["runtime"] for event in measured(folder, "node2")] == ["gnu"] * 6

@@ -13,6 +13,7 @@ from tests.engines.slurm.cluster import (
     LOCAL,
     ended,
     events,
+    kill,
     last_lines,
     slurm,
     trials,
@@ -60,8 +61,7 @@ def test_a_results_folder_that_one_node_does_not_share(cli, tune, tmp_path):
 
 
 def test_a_node_that_never_starts(cli, tune, folder):
-    slurm(CLUSTER, "stop-node", "node2")
-    waiting_for(lambda: "down" in slurm("sinfo", "--noheader", "--nodes", "node2", "--format", "%T"))
+    kill("node2")
     result = cli(*tune("--start-within", "3s"))
     assert (result.returncode, result.stdout) == (2, ""), result
     (line,) = last_lines(result)
