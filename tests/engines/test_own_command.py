@@ -26,6 +26,7 @@ from envkit.rendering import text
 from tests.engines.conftest import UNFINISHED
 from tests.processes import gone, until
 from tests.refusals import refusal
+from tests.worker_runs import of_command
 
 SCRIPTS = PROJECT / "tests/scripts"
 # How each script is started and tells its steps, and how many readings a sample of it has.
@@ -88,17 +89,45 @@ def test_a_script_is_measured_and_the_profile_is_in_effect(measured, script, eng
         assert f"file {script.split()[0]}" in sample["digests"]
 
 
-def test_a_complaint_about_what_no_profile_sets_is_a_note(measured, place, cli, tmp_path):
+# What has the kit's hook leave evidence, and takes no seconds to import.
+TORCH = """
+class _Tensor:
+    def add_(self, number): pass
+def zeros(count, device): return _Tensor()
+def get_num_threads(): return 1
+"""
+QUICK_LOOP = """
+import time, torch
+for step in range(12):
+    time.sleep(0.003)
+    print(f"step {step} time 2 ms", flush=True)
+"""
+
+
+@pytest.fixture
+def complaining(measured, place):
+    """Measure a training whose shell script does something first: the result, and the events of the record."""
+    folder = place / "scripts" / "complaining"
+    folder.mkdir()
+    (folder / "torch.py").write_text(TORCH)
+    (folder / "loop.py").write_text(QUICK_LOOP)
+
+    def run(profile, first, *options):
+        (folder / "run.sh").write_text(f"#!/bin/sh\n{first}\nexec {sys.executable} complaining/loop.py\n")
+        metric = ("--metric", r"time (\d+) ms", "--unit", "ms")
+        return measured("local", profile, "sh complaining/run.sh", *metric, *options)
+
+    yield run
+    shutil.rmtree(folder)
+
+
+def test_a_complaint_about_what_no_profile_sets_is_a_note(complaining, write_profile, cli, tmp_path):
     """As of a site's library for one command of a script, and of a log of another job that the training shows."""
     missing = "from LD_PRELOAD cannot be preloaded (cannot open shared object file): ignored."
     line = f"ERROR: ld.so: object '/opt/site/x.so' {missing}"
     shown = "libgomp: Invalid value for environment variable OMP_PLACES"
-    script = place / "scripts" / "run.sh"
-    script.write_text(
-        f"#!/bin/sh\nLD_PRELOAD=/opt/site/x.so date\necho '{shown}'\nexec {sys.executable} plain_loop.py \"$@\"\n"
-    )
-    metric, _ = METRICS["plain_loop.py"]
-    result, events = measured("local", "glibc-retain", "sh run.sh --steps 20", *metric)
+    profile = write_profile("arenas", "env:\n  MALLOC_ARENA_MAX: 2\nexpect:\n  malloc.allocator: glibc\n")
+    result, events = complaining(profile, f"LD_PRELOAD=/opt/site/x.so date\necho '{shown}'")
     assert result.returncode == 0, result.stdout + result.stderr
     text = " ".join(result.stdout.split())
     assert " verified in every process" in text
@@ -109,15 +138,9 @@ def test_a_complaint_about_what_no_profile_sets_is_a_note(measured, place, cli, 
         assert {line, shown} <= {*sample["stderr"].splitlines()}
 
 
-def test_a_complaint_about_what_the_profile_sets_fails_it(measured, place, cli, tmp_path):
-    script = place / "scripts" / "refused.sh"
+def test_a_complaint_about_what_the_profile_sets_fails_it(complaining, write_profile, cli, tmp_path):
     line = "libgomp: Invalid value for environment variable OMP_PLACES"
-    script.write_text(f"#!/bin/sh\necho '{line}'\nexec {sys.executable} plain_loop.py \"$@\"\n")
-    (place / "scripts" / "places.yaml").write_text(
-        "name: places\ntitle: A test\nwhy:\n  reason: A test\nenv:\n  OMP_PLACES: threads\n"
-    )
-    metric, _ = METRICS["plain_loop.py"]
-    result, _ = measured("local", "places.yaml", "sh refused.sh --steps 20", *metric)
+    result, _ = complaining(write_profile("places", "env:\n  OMP_PLACES: threads\n"), f"echo '{line}'")
     assert result.returncode == 1
     assert result.stdout.startswith("NOT IN EFFECT  places: ")
     assert line in " ".join(cli("report", tmp_path / "run", "--details").stdout.split())
@@ -316,11 +339,14 @@ def test_a_unit_that_changes_with_the_speed_loses_no_step(measured, tmp_path):
     assert problem.startswith("read only a part of the steps: ")
     assert "lines have sec/it where the metric" in problem
     mend = re.search("--metric '(.*)' --unit auto", problem)[1]
-    for metric, unit in ((r"([0-9.]+) ms/it", "ms"), (mend, "auto")):
-        shutil.rmtree(tmp_path / "run")
-        result, events = measured("local", "baseline", command, "--metric", metric, "--unit", unit)
-        assert result.returncode == 0, result.stdout + result.stderr
-        for sample in (event for event in events if event["event"] == "sample"):
-            assert len(sample["step_s"]) == 24
-            assert all(took >= 0.03 for took in sample["step_s"])
-            assert sum(took >= 0.05 for took in sample["step_s"]) >= 12
+    shutil.rmtree(tmp_path / "run")
+    result, events = measured("local", "baseline", command, "--metric", mend, "--unit", "auto")
+    assert result.returncode == 0, result.stdout + result.stderr
+    (sample,) = (event for event in events if event["event"] == "sample")
+    # a metric with both words of the unit reads what each step says, without --unit auto too
+    words = ("--metric", r"([0-9.]+) ms/it", "--unit", "ms")
+    by_worker = of_command(tmp_path, *words, argv=(sys.executable, tmp_path / "flips.py"))
+    for found in (sample, json.loads(by_worker.stdout)):
+        assert len(found["step_s"]) == 24
+        assert all(took >= 0.03 for took in found["step_s"])
+        assert sum(took >= 0.05 for took in found["step_s"]) >= 12

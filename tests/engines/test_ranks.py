@@ -71,9 +71,9 @@ def started_by(engine, options, command):
     return [sys.executable, "-c", RUNNER, engine, json.dumps(options), *command[2:]]
 
 
-# Leaves the gradients of one step, of those parameters that each rank trains. Four processes do all of it, as torch takes
-# seconds to import: they are four ranks, then two of them are the two ranks of one workload after the other, while the
-# other two train alone what these are held against.
+# Leaves the gradients of one step, of those parameters that each rank trains. Four processes do all of it, because
+# importing torch takes seconds. They are four ranks first. Then two of them are the ranks of one workload after the
+# other, and each of the other two trains one of these workloads alone, for comparison.
 PROBE = """
 import json, os, sys
 sys.path.insert(0, os.getcwd())
