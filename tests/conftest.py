@@ -173,7 +173,7 @@ def command_line(*arguments: object) -> list[str]:
 
 
 @pytest.fixture
-def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
+def cli_in_process(monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Run ``runner ARGUMENTS`` in this process, which is several times as fast as starting one for each.
 
     ``variables`` are set besides those that there are. An exception that gets out is a traceback, and fails the test.
@@ -199,6 +199,11 @@ def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
         return subprocess.CompletedProcess(argv, status, stdout.getvalue(), stderr.getvalue())
 
     return run
+
+
+@pytest.fixture
+def cli(cli_in_process: Cli) -> Cli:
+    return cli_in_process
 
 
 @pytest.fixture

@@ -48,6 +48,12 @@ WAIT_S = 240
 
 
 @pytest.fixture
+def cli(cli_in_process):
+    """None of the kit's code goes into an image here: a process of its own for each command tells nothing more."""
+    return cli_in_process
+
+
+@pytest.fixture
 def sif_base(requires) -> tuple[str, str]:
     """Whence Apptainer takes the base image, and its name there: out of Docker where that is, or of the registry.
 
