@@ -13,7 +13,7 @@ import pytest
 from envkit import __version__
 from envkit.cli import COMMANDS
 from envkit.cli.argument_messages import NotACount, NoUnit
-from envkit.cli.commands import ablate, calibrate, loader_grid, plan
+from envkit.cli.commands import ablate, loader_grid, plan
 from envkit.cli.messages import (
     BadOptionValue,
     BadUsage,
@@ -40,7 +40,7 @@ MEASURING = (
 )  # fmt: skip
 # Of these, by command, those that it always refuses.
 REFUSED = {
-    "plan": plan.REFUSED, "calibrate": calibrate.REFUSED, "loader-grid": loader_grid.NOT_HERE, "ablate": ablate.REFUSED,
+    "plan": plan.REFUSED, "loader-grid": loader_grid.NOT_HERE, "ablate": ablate.REFUSED,
     "submit": ("image",), "fleet": ("image",),
 }  # fmt: skip
 
@@ -69,7 +69,6 @@ FLAGS = {
     ),
     "submit": ("PROFILE", "--nodes", *SLURM, *shown("submit")),
     "plan": ("PROFILE", "--engine", *shown("plan")),
-    "calibrate": ("--engine", *shown("calibrate")),
     "matrix": ("PROFILE", "--engine", *MEASURING),
     "ablate": ("PROFILE", "--engine", *shown("ablate")),
     "compare-engines": ("PROFILE", "--engines", *MEASURING),
@@ -208,7 +207,7 @@ def test_exit_statuses(cli_process, bench_arguments, simulation, run_folder):
 
 @pytest.mark.parametrize(
     ("arguments", "named"),
-    [(["report"], "DIR"), (["plan"], "PROFILE"), (["profiles", "more"], "more")],
+    [(["report"], "DIR"), (["show"], "PROFILE"), (["profiles", "more"], "more")],
 )
 def test_wrong_usage_of_a_command_is_said_in_one_line(cli, arguments, named):
     result = cli(*arguments)
@@ -257,7 +256,7 @@ def test_what_is_wrong_is_a_message_in_one_line(cli, arguments, message):
 
 
 @pytest.mark.parametrize(
-    "command", ["bench", "matrix", "ablate", "calibrate", "submit", "compare-engines", "loader-grid"]
+    "command", ["bench", "matrix", "ablate", "plan", "submit", "compare-engines", "loader-grid"]
 )
 def test_a_budget_and_a_number_of_blocks_are_one_too_many(cli, command):
     result = cli(command, "--budget", "4m", "--blocks", 8)

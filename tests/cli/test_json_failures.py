@@ -29,7 +29,6 @@ REFUSED = {
     "submit": ["nosuch", "--dry-run"],
     "fleet": ["report", "nosuch"],
     "plan": ["nosuch"],
-    "calibrate": ["--engine", "nosuch"],
     "compare-engines": ["nosuch", "--engines", "local,docker"],
     "loader-grid": ["nosuch"],
 }

@@ -257,7 +257,7 @@ def test_the_noise_floor_of_a_calibrated_machine():
     """Student's t for 20 blocks is 2.093; times the error of the mean of 16 blocks that vary by 2%: e^0.01047."""
     text = " ".join(details(events_of(16, calibration=CALIBRATION)).split())
     assert "floor baseline against itself stays within 0.99x to 1.01x in 95% of such runs" in text
-    assert "(calibrated 2026-10-26)" in text
+    assert "(measured 2026-10-26)" in text
     assert noise_floor(summarise(events_of(16, calibration=CALIBRATION)), 16) == pytest.approx(0.01052, rel=0.001)
     assert noise_floor(summarise(events_of()), 7) is None
 

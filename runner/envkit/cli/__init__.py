@@ -26,7 +26,7 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)  # a batch system's end of time, a term
 # What follows `--` is a command with options of its own: these run it, and the others of OWN_COMMAND measure it.
 RUNS = ("exec", "doctor", "advise")
 OWN_COMMAND = (
-    *RUNS, "bench", "plan", "calibrate", "matrix", "ablate", "tune", "compare-engines", "submit",
+    *RUNS, "bench", "plan", "matrix", "ablate", "tune", "compare-engines", "submit",
     "fleet", "baseline", "loader-grid",
 )  # fmt: skip
 HELP, VERSION = ("-h", "--help", "--help-all"), ("-V", "--version")

@@ -108,7 +108,7 @@ def test_other_weights_of_one_workload_are_a_failure(bench, simulation, instant)
     ("arguments", "line"),
     [
         (["bench", "baseline", "--full"], "--workload all means nothing to --full, which trains epochs of one; name "),
-        (["calibrate"], "--workload all means nothing to envkit calibrate; name one of: cnn, "),
+        (["plan"], "--workload all means nothing to envkit plan; name one of: cnn, "),
         (["plan", "jemalloc"], "--workload all means nothing to envkit plan; name one of: cnn, "),
         (["matrix", "jemalloc"], "--workload all means nothing to envkit matrix; name one of: cnn, "),
         (["compare-engines", "baseline"], "--workload all means nothing to envkit compare-engines; name one of: cnn, "),

@@ -306,7 +306,7 @@ def test_a_variable_of_the_profile_s_that_the_command_replaces(own, simulation, 
 
 def test_a_workload_file_called_all(own, run_folder, tmp_path):
     (tmp_path / "all.yaml").write_text("command: python train.py\n")
-    result = own("--workload", "all.yaml", "--json", command="calibrate")
+    result = own("--workload", "all.yaml", "--json", command="plan", profile=False)
     assert result.returncode == 0, result.stderr
     assert [one["arm"] for one in json.loads(result.stdout)["comparisons"]] == ["again"]
 
@@ -327,7 +327,7 @@ def test_calibrating_and_planning_with_it(own, run_folder, tmp_path):
     (need, *_) = json.loads(planned.stdout)["needs"]
     assert f"--metric '{METRIC[1]}' --unit ms --warmup-lines 2" in need["command"]
     assert need["command"].endswith(" -- python train.py --epochs 1")
-    assert own("--output", tmp_path / "calibration", command="calibrate").returncode == 0
+    assert own("--output", tmp_path / "calibration", command="plan", profile=False).returncode == 0
     assert record.first(tmp_path / "calibration")["plan"]["user_command"]["argv"][0] == "python"
 
 

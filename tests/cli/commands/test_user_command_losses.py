@@ -142,7 +142,7 @@ def test_a_baseline_and_a_plan_of_it(own, cli, losses, simulation, run_folder, t
 def test_a_calibration_without_it_counts_for_runs_with_it(own, cli, losses, own_surroundings):
     losses(SEEDED, SEEDED)
     results = own_surroundings / "results"
-    assert own(*TIMES, "--output", results / "one", command="calibrate").returncode == 0
+    assert own(*TIMES, "--output", results / "one", command="plan", profile=False).returncode == 0
     own(*TIMES, *LOSS, "--output", results / "two")
     text = words(cli("report", results / "two", "--details").stdout)
     assert "floor baseline against itself stays within" in text

@@ -168,7 +168,7 @@ class QuieterMachine(Advice):
 
 class CalibrateAgain(Advice):
     code = "report.calibrate-again"
-    template = "calibrate again: {rate:.0%} of runs find a difference by chance; if it stays, something favours a side"
+    template = "measure again: {rate:.0%} of runs find a difference by chance; if it stays, something favours a side"
 
     rate: float
 
