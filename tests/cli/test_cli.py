@@ -111,6 +111,14 @@ def test_help_of_a_command_is_enough_to_work_with(cli, command):
             assert len(line.split("  ")) > 2 or below.startswith(" " * 24), line
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_group_of_the_help_has_an_option(cli, command):
+    lines = cli(command, "--help-all", COLUMNS="200").stdout.partition("\nexit status:")[0].splitlines()
+    titles = [number for number, line in enumerate(lines) if re.fullmatch(r"[a-z][^:]*:", line)]
+    for begin, end in itertools.pairwise([*titles, len(lines)]):
+        assert any(re.match(r"  (-|[A-Z]+\b)", line) for line in lines[begin:end]), lines[begin]
+
+
 @pytest.mark.parametrize("command", REFUSED)
 def test_help_has_no_word_of_what_is_always_refused(cli, command):
     lines = cli(command, "--help-all", COLUMNS="200").stdout.splitlines()

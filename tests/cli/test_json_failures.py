@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 from envkit.cli import COMMANDS
 from envkit.common import progress
 
+from tests.conftest import CODE_PATH, command_line
 from tests.simulation import times
 
 # By command, what it refuses.
@@ -104,6 +106,26 @@ def test_profiling_whose_worker_fails(cli, simulation, instant, write_profile):
     path = write_profile("mine", "env: {SIMULATED: mine}\n")
     result = cli("breakdown", path, "--python", simulation.python, "--data", "synthetic", "--steps", 3, "--json")
     assert (result.returncode, json.loads(result.stdout)["error"]["text"][:18]) == (1, "a worker of mine: ")
+
+
+@pytest.mark.parametrize(("fails", "status", "code"), [(True, 1, "bench.worker-failed"), (False, 0, None)])
+def test_a_closed_stderr(bench_arguments, simulation, monkeypatch, fails, status, code):
+    """Neither messages nor progress take another file for it, and real workers start."""
+    monkeypatch.setenv("PYTHONPATH", CODE_PATH)
+    if fails:
+        simulation.worker("mine", does="exit", status=3)
+    command = command_line(*bench_arguments("mine", "--blocks", 1, "--json"))
+    closed = ["sh", "-c", 'exec "$@" 2>&-', "sh", *command]
+    result = subprocess.run(closed, stdout=subprocess.PIPE, text=True, check=False)
+    document = json.loads(result.stdout)
+    assert (result.returncode, document.get("error", {}).get("code")) == (status, code)
+
+
+def test_bad_input_with_a_closed_stderr(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", CODE_PATH)
+    closed = ["sh", "-c", 'exec "$@" 2>&-', "sh", *command_line("show", "nosuch", "--json")]
+    result = subprocess.run(closed, stdout=subprocess.PIPE, text=True, check=False)
+    assert (result.returncode, json.loads(result.stdout)["error"]["code"]) == (2, "profiles.unknown-profile")
 
 
 @pytest.mark.parametrize("option", ["-q", "--quiet"])

@@ -44,6 +44,7 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
     argv = sys.argv[1:] if argv is None else argv
+    _open_stderr()
     _print_anything()
     try:
         return _run(argv)
@@ -163,6 +164,12 @@ def _no_command(name: str) -> int:
     if name.startswith("-"):
         raise InputError(load_messages().OptionBeforeCommand(name))
     raise InputError(load_messages().UnknownCommand(name, nearest(name, [*COMMANDS, "help"])))
+
+
+def _open_stderr() -> None:
+    """Let a closed stderr be /dev/null. Messages would go to stdout, or into the next file that is opened."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115 - for as long as the program runs
 
 
 def _print_anything() -> None:
