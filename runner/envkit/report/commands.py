@@ -59,9 +59,12 @@ def execute(summary: Summary, arm: Arm, command: str | None = None) -> str:
     return f"{from_folder(plan)}{_envkit('exec', under, '--', command or own)}"
 
 
-def doctor(summary: Summary, arm: Arm) -> str:
-    """Return the command that diagnoses the arm's profile."""
-    return _envkit("doctor", _there(summary, arm))
+def diagnose(summary: Summary, arm: Arm) -> str:
+    """Return the command that finds out what of the arm's profile is not in effect, and in which process.
+
+    Doctor trains a workload of the kit, so a user's training is started under the profile instead.
+    """
+    return execute(summary, arm) if summary.plan.user_command else _envkit("doctor", _there(summary, arm))
 
 
 def bench(summary: Summary, arm: Arm) -> str:

@@ -148,6 +148,13 @@ class Preload(Advice):
     variables: tuple[str, ...]
 
 
+class KeepThreads(Advice):
+    """A user's training changed the number of its threads, which the profile had set."""
+
+    code = "report.keep-threads"
+    template = "remove torch.set_num_threads (or the like) from your training"
+
+
 class ExplainLosses(Advice):
     code = "report.explain-losses"
     template = "find out why the losses of {arm} differ before you use it"
