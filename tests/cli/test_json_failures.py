@@ -132,6 +132,6 @@ def test_bad_input_with_a_closed_stderr(monkeypatch):
 def test_quiet_shows_no_progress(bench, instant, tmp_path, option, monkeypatch):
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
     loud, quiet = bench("mine"), bench("mine", option, "--output", tmp_path / "quiet")
-    assert "block 1 of 6; " in loud.stderr
+    assert "block 1 of 6 (one sample of each); " in loud.stderr
     assert quiet.stderr == ""
     assert "baseline" in quiet.stdout

@@ -7,9 +7,15 @@ import re
 from pathlib import Path
 
 import pytest
+from envkit.analysis.summary import summarise
+from envkit.rendering import text
+from envkit.report.messages.headings import NOT_TO_COMPARE
+from envkit.report.model import report_of
+from envkit.report.parts import Table
 
 from tests.report.kinds import KINDS
-from tests.reports import printed
+from tests.report.planted import failed
+from tests.reports import events_of, printed
 
 GOLDEN = Path(__file__).parent / "golden"
 MOST_LINES, WIDTH = 22, 80
@@ -38,6 +44,22 @@ def test_it_fits_a_screen(kind):
     lines = shown(kind).splitlines()
     assert len(lines) <= MOST_LINES
     assert [line for line in lines if len(line) > WIDTH and not PASTED.search(line)] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_says_what_a_block_is_where_the_word_first_occurs(kind):
+    lines = [line for line in shown(kind).splitlines() if re.search(r"\bblocks?\b(?! \d)", line.replace("--blocks", ""))]
+    assert not lines or re.search("one sample (of )?each", lines[0])
+
+
+@pytest.mark.parametrize("events", [KINDS["failed"](), failed(events_of(others={"other": {}}))], ids=["one", "two"])
+def test_a_run_that_failed_shows_nothing_to_make_a_speedup_of(events):
+    words = printed(events, full=True)
+    assert "ms/step" not in words
+    assert "without times: a run that failed compares nothing" in words
+    sections = report_of(summarise(events), "DIR", wide=True, full=True).sections
+    notes = [text(part.note) for section in sections for part in section.parts if isinstance(part, Table)]
+    assert NOT_TO_COMPARE in notes
 
 
 @pytest.mark.parametrize("kind", KINDS)

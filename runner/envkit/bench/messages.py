@@ -253,6 +253,10 @@ class BesidePrograms(Message):
     programs: tuple[Program, ...] = ()
 
 
+# What a block is, for those who see the word for the first time.
+ONE_OF_EACH = "one sample of each"
+
+
 class Disturbed(Message):
     """Something outside of the run disturbs nearly all blocks."""
 

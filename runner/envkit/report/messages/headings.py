@@ -58,7 +58,13 @@ BESIDE_DISTURBED = "in the same block as a disturbed one"
 
 # --- columns, and cells with words ---
 
-MEDIANS = "medians; the speedup is from paired blocks"
+MEDIANS = "medians; the speedup compares blocks of one sample each"
+# What a block is, where MEDIANS does not say it.
+ONE_OF_EACH = "one sample of each"
+TOO_FEW_MEDIANS = "medians of too few samples to compare"
+ALONE = "medians"
+NOT_TO_COMPARE = "medians; a run that failed compares nothing"
+NO_TIMES = "without times: a run that failed compares nothing"
 LEARNT = "what was learnt"
 TRAINED = ("workload", "a step", "ms", "/s", "loss", LEARNT)
 DISTURBED = ("block", "sample and reason")
