@@ -110,6 +110,23 @@ BAD = [
     "doctor --watch 3s",
     "doctor intel-omp -- true",
     "env intel-omp --format docker",
+    # commands of the user's
+    "bench glibc-retain -- nosuchcommand train.py",
+    "bench glibc-retain -- ./nosuchcommand",
+    "bench glibc-retain -- ./file",
+    "bench glibc-retain -- python nosuch.py --epochs 1",
+    "bench glibc-retain -- python -u -X dev nosuch.py",
+    "bench glibc-retain --engine podman -- python nosuch.py",
+    "matrix -- nosuchcommand",
+    "tune -- nosuchcommand",
+    "ablate intel-omp-jemalloc-retain -- nosuchcommand",
+    "plan -- nosuchcommand",
+    "plan glibc-retain -- nosuchcommand",
+    "compare-engines baseline --engines local,podman -- python nosuch.py",
+    "advise -- nosuchcommand",
+    "advise -- python nosuch.py",
+    "doctor -- nosuchcommand",
+    "doctor -- python nosuch.py",
 ]  # fmt: skip
 
 

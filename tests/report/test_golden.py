@@ -57,7 +57,7 @@ def test_a_run_that_failed_shows_nothing_to_make_a_speedup_of(events):
     words = printed(events, full=True)
     assert "ms/step" not in words
     assert "without times: a run that failed compares nothing" in words
-    sections = report_of(summarise(events), "DIR", wide=True, full=True).sections
+    sections = report_of(summarise(events), "DIR", wide=True).sections
     notes = [text(part.note) for section in sections for part in section.parts if isinstance(part, Table)]
     assert NOT_TO_COMPARE in notes
 

@@ -146,6 +146,34 @@ class NoSuchLink(Message):
     folder: str
 
 
+class NoSuchProgram(Message):
+    """A user's command has no program; ``there`` is a file of that name in the folder where it is to start."""
+
+    code = "bench.no-such-program"
+    template = "{program}: no such command on the PATH[; for the file here write {there}]"
+
+    program: str
+    there: str | None = None
+
+
+class ProgramMissing(Message):
+    """The file that a user's command starts, or that its Python is to run, is missing."""
+
+    code = "bench.program-missing"
+    template = "{program}: no such file in {folder}; start envkit where your training starts"
+
+    program: str
+    folder: str
+
+
+class ProgramNotExecutable(Message):
+    code = "bench.program-not-executable"
+    template = "{program}: not executable; start it with its interpreter, or allow it: {command:command}"
+
+    program: str
+    command: tuple[str, ...]
+
+
 # A run in progress. Ratios are speedups over the reference: above 1 is faster.
 
 
