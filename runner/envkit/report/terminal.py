@@ -14,7 +14,7 @@ from envkit.analysis.summary import Summary
 from envkit.common.console import HarmlessConsole
 from envkit.messages import Message
 from envkit.rendering import text
-from envkit.report import model, tables, verdict
+from envkit.report import model, tables
 from envkit.report.parts import Fold, Listing, Note, Part, Row, Rows, Table
 
 WIDTH = 80
@@ -72,7 +72,7 @@ def show(summary: Summary, folder: str, out: Console, full: bool = False) -> Non
 
 def headline(summary: Summary, out: Console) -> None:
     """Print the verdict."""
-    found = verdict.headline(summary)
+    found = model.first_line(summary)
     out.print(Text(text(found.text), STYLES[found.weight] or "bold"))
 
 

@@ -53,10 +53,12 @@ def watched(simulation):
 
 
 @pytest.fixture
-def advise(cli, instant, simulation, watched):
+def advise(cli, instant, simulation, watched, tmp_path):
+    (tmp_path / "train.py").touch()
     return lambda *options, **more: cli(
-        "advise", "--python", simulation.python, *options, "--", "python", "train.py", "--epochs", "9", **more
-    )
+        "advise", "--python", simulation.python, *options, "--", "python", "train.py", "--epochs", "9",
+        **{"cwd": tmp_path, **more},
+    )  # fmt: skip
 
 
 def test_the_profile_to_try_first_with_reasons(advise):

@@ -315,6 +315,7 @@ def test_the_command_to_use_starts_where_the_training_does(own, tmp_path):
     there = tmp_path / "my code"
     there.mkdir()
     (there / "job.yaml").write_text("command: python train.py\n")
+    (there / "train.py").touch()
     result = own("--workload", "my code/job.yaml", "--keep-env", "A_TOKEN", "--allow-unknown", A_TOKEN="x")
     line = next(line for line in result.stdout.splitlines() if line.startswith("Use "))
     options = f"--python {tmp_path}/simulation/python --keep-env A_TOKEN --allow-unknown"
@@ -371,4 +372,4 @@ def test_a_budget_with_room_for_one_block_alone_is_refused_after_it_with_one_tha
     result = own("--budget", "4m", blocks=None)
     assert "a verdict needs 6 blocks, about 15 minutes on this machine" in result.stderr
     assert result.stderr.endswith("; give --budget 15m, or go on with: envkit bench --resume run\n")
-    assert "UNFINISHED mine: 1 complete block, and a verdict needs 6" in words(result.stdout)
+    assert "UNFINISHED mine: 1 complete block (one sample of each), and a verdict needs 6" in words(result.stdout)
