@@ -263,9 +263,7 @@ def test_what_is_wrong_is_a_message_in_one_line(cli, arguments, message):
     assert answer == {"error": {**message.to_json(), "text": text(message)}}
 
 
-@pytest.mark.parametrize(
-    "command", ["bench", "matrix", "ablate", "plan", "submit", "compare-engines", "loader-grid"]
-)
+@pytest.mark.parametrize("command", ["bench", "matrix", "ablate", "plan", "submit", "compare-engines", "loader-grid"])
 def test_a_budget_and_a_number_of_blocks_are_one_too_many(cli, command):
     result = cli(command, "--budget", "4m", "--blocks", 8)
     assert (result.returncode, result.stdout) == (2, "")

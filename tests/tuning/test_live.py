@@ -34,8 +34,7 @@ def test_elsewhere_than_on_a_terminal_each_round_is_a_line(store, capsys):
         view.before("spin=7")
         view.after_round("trials")
     assert capsys.readouterr().err == (
-        "round 1, trials: 3 candidates, 1 failed, 1 min 6 s of 9 min for the search; "
-        "ahead after 1 trial: spin=0\n"
+        "round 1, trials: 3 candidates, 1 failed, 1 min 6 s of 9 min for the search; ahead after 1 trial: spin=0\n"
     )
 
 

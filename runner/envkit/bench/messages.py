@@ -233,6 +233,18 @@ class GoingOn(Message):
     takes: str  # as "2.5 minutes"
 
 
+class SharedByCopies(Message):
+    """Links in a user's folder, and caches of it, by which the copies of the folder write elsewhere."""
+
+    code = "bench.shared-by-copies"
+    severity = Severity.NOTE
+    template = (
+        "all copies of the folder share {names}: files that your training writes there stay, also for later starts"
+    )
+
+    names: tuple[str, ...]
+
+
 class WritesIntoCopy(Message):
     """A user's command writes files into its working copy."""
 

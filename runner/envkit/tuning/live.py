@@ -1,4 +1,4 @@
-"""Show how the search goes: the fastest candidates as a table on a terminal, plain lines elsewhere. Written to stderr."""
+"""Show how the search goes, on stderr: the fastest candidates as a table on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 

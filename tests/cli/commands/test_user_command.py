@@ -7,6 +7,7 @@ import os
 
 import pytest
 from envkit.bench import record, seal
+from envkit.bench.messages import SharedByCopies
 from envkit.bench.problem_messages import WarmingUp, Written, WroteOutside
 from envkit.bench.problems import problem_of
 from envkit.common import progress
@@ -116,6 +117,22 @@ def test_what_it_writes_is_said(own, simulation, events):
     assert result.returncode == 0
     assert "each start writes 2 files (3.0 MiB), such as model.pt, log, into a copy of the folder" in result.stderr
     assert [event["writes"] for event in events("warm-up")] == [{"inside": WROTE}] * 2
+
+
+def test_links_out_of_the_folder_are_named_before_anything_is_measured(own, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "job.yaml").write_text("command: python train.py\n")
+    (project / "train.py").touch()
+    (project / "runs").symlink_to(tmp_path / "elsewhere")
+    (project / "out").symlink_to(tmp_path / "elsewhere")
+    name = "project/job.yaml"
+    said = text(SharedByCopies(("out", "runs")))
+    assert own("--workload", name, "--output", tmp_path / "1").stderr.splitlines()[0] == said
+    assert said not in own("--workload", name, "--output", tmp_path / "2", "--quiet").stderr
+    (project / "job.yaml").write_text("command: python train.py\nlink: [out, runs]\n")
+    assert said not in own("--workload", name, "--output", tmp_path / "3").stderr
 
 
 def test_in_place_a_later_start_may_go_on_from_that(own, simulation):

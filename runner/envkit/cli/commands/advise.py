@@ -85,6 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
     asked = _specification(arguments)
     if asked.user_command is not None:
         early_checks.require_program(asked.user_command, asked.arms[0].engine == "local")
+    if not output_options.is_quiet(arguments):
+        measuring.say_of_shared(asked)
     with machine_lock(), _naming_prove():
         if arguments.prove is not None:
             room.require(plan_of(_proving(asked, REFERENCE_PROFILE, FEWEST_STEPS), ""))

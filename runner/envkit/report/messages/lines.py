@@ -226,7 +226,7 @@ class SameWithout(Message):
 class Disturbed(Message):
     code = "report.disturbed"
     severity = WARNING
-    template = "{disturbed} of {blocks} blocks[ ({size})] disturbed[ (e.g. {example})][; {rest}]"
+    template = "{disturbed} of {blocks} blocks disturbed[ (e.g. {example})][; {rest}][; a block is {size}]"
 
     disturbed: int
     blocks: int

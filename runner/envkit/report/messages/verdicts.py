@@ -122,7 +122,9 @@ class Unfinished(Message):
 
     code = "report.unfinished"
     severity = WARNING
-    template = "UNFINISHED  {subject}: {blocks:count complete block} (one sample of each)[, and a verdict needs {fewest}]"
+    template = (
+        "UNFINISHED  {subject}: {blocks:count complete block} (one sample of each)[, and a verdict needs {fewest}]"
+    )
 
     subject: str
     blocks: int
