@@ -234,7 +234,7 @@ class GoingOn(Message):
 
 
 class SharedByCopies(Message):
-    """Links in a user's folder, and caches of it, by which the copies of the folder write elsewhere."""
+    """Copies of a user's folder write elsewhere through links, and into its caches."""
 
     code = "bench.shared-by-copies"
     severity = Severity.NOTE

@@ -15,7 +15,7 @@ from envkit.worker.user_command import working_copy
 
 
 def shared(command: UserCommand | None) -> Message | None:
-    """Return what to say of links by which a command can write past its working copy, or None if it has none."""
+    """Return a note on links through which a command can write elsewhere, or None if it has none."""
     if command is None or command.in_place or not Path(command.folder).is_dir():  # a node may have it
         return None
     names = working_copy.shared(Path(command.folder), command.links)

@@ -141,7 +141,7 @@ def say_of_few_blocks(plan: Plan) -> None:
 
 
 def say_of_shared(asked: Specification) -> None:
-    """Say, before anything is measured, by which links the copies of a user's folder write elsewhere."""
+    """Name the links through which copies of a user's folder write elsewhere, before anything is measured."""
     if (found := writes.shared(asked.user_command)) is not None:
         say(found)
 

@@ -48,8 +48,12 @@ NOTABLE_SHARE = 0.5
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("profile", metavar="PROFILE", nargs="?",
-                        help=f"name of a profile, or a YAML file (default: {REFERENCE_PROFILE}, against itself)")  # fmt: skip
+    parser.add_argument(
+        "profile",
+        metavar="PROFILE",
+        nargs="?",
+        help=f"name of a profile, or a YAML file (default: {REFERENCE_PROFILE})",
+    )
     budget = text(PlanBudget(BLOCKS))
     measuring_options.add(parser, budget, text(PlanBlocks(LEAST_BLOCKS)), REFUSED)
     measuring_options.add_dry_run(parser)

@@ -99,9 +99,9 @@ def survey(folder: Path, links: Sequence[str] = ()) -> Survey:
 
 
 def shared(folder: Path, links: Sequence[str] = ()) -> list[str]:
-    """Return the links of a copy by which its training can write elsewhere, and does not only read as of ``links``.
+    """Return the links of a copy through which its training can write elsewhere, but for ``links``, which it reads.
 
-    Virtual environments and hidden caches are none of them: what is written there is no result. Raise as ``survey``.
+    Leave out virtual environments and hidden caches. Raise as ``survey``.
     """
     named = {os.path.normpath(one) for one in links}
     return [
