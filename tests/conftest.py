@@ -156,7 +156,8 @@ def own_surroundings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
     monkeypatch.setattr(measuring, "RESULTS", folder / "results")
     # tests/engines use the real ones
     monkeypatch.setenv("DOCKER_HOST", f"unix://{folder}/no-daemon")
-    monkeypatch.setenv("PATH", f"{STAND_INS}{os.pathsep}{os.environ['PATH']}")
+    # last comes a folder that has a `python`, which not every machine has
+    monkeypatch.setenv("PATH", os.pathsep.join((str(STAND_INS), os.environ["PATH"], str(Path(sys.executable).parent))))
     # no test pulls the plug: what is written need not have reached a disk, which takes milliseconds for each line
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     return folder

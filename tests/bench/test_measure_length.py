@@ -87,7 +87,7 @@ def test_a_budget_that_is_far_too_short_ends_after_the_first_block_with_what_was
     assert samples() == [(0, "mine"), (0, "baseline")]
     assert events()[-1]["reason"] == "the budget is too short"
     shown = " ".join(result.stdout.split())
-    assert shown.startswith("UNFINISHED mine: 1 complete block, and a verdict needs 6")
+    assert shown.startswith("UNFINISHED mine: 1 complete block (one sample of each), and a verdict needs 6")
     assert f"Next about 12 s more: envkit bench --resume {run_folder}" in shown
     assert "Settings verified in every process" in shown
     assert "Losses identical over 3 steps" in shown
@@ -114,7 +114,7 @@ def test_what_ended_before_its_first_block_tells_what_the_first_workers_showed(
     options = ("--budget", "30s", "--warmup-steps", 4)
     result = bench("mine", *options, text="expect: {openmp.runtime: gnu}\n")
     assert (result.returncode, samples()) == (2, [])
-    assert result.stdout.startswith("UNFINISHED  mine: 0 complete blocks, and a verdict needs 6")
+    assert result.stdout.startswith("UNFINISHED  mine: 0 complete blocks (one sample of each), and a verdict needs 6")
     shown = " ".join(cli("report", run_folder, "--details").stdout.split())
     assert "first baseline 142.86 ms per step, mine 71.07 ms per step, in one process each" in shown
     assert "settings mine: 1 verified in its first process" in shown
@@ -140,7 +140,7 @@ def test_an_interrupted_run_says_what_a_verdict_takes(bench, instant, simulation
     result = bench("mine", "--budget", "50s")
     assert result.returncode == 130
     shown = " ".join(result.stdout.split())
-    assert shown.startswith("UNFINISHED mine: 2 complete blocks, and a verdict needs 6")
+    assert shown.startswith("UNFINISHED mine: 2 complete blocks (one sample of each), and a verdict needs 6")
     assert f"about 10 s more: envkit bench --resume {run_folder}" in shown
 
 

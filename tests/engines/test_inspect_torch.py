@@ -71,7 +71,7 @@ def test_the_oldest_is_not_too_old_and_no_other_python_is_started(monkeypatch):
     require_own_workloads({"name": "local", "image": "/python"}, inspection)
 
 
-@pytest.mark.parametrize("command", ["bench glibc-retain", "calibrate", "matrix glibc-retain", "doctor glibc-retain"])
+@pytest.mark.parametrize("command", ["bench glibc-retain", "plan", "matrix glibc-retain", "doctor glibc-retain"])
 def test_a_torch_that_is_too_old_is_one_line(refused, simulation, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     simulation.inspection(packages={**PACKAGES, "torch": "1.4.0"})

@@ -43,7 +43,7 @@ print(in_effect)
 """
 # What the kit needs torch for; what such a line leaves out is said before anything starts.
 NEED_TORCH = (
-    "bench glibc-retain", "matrix", "calibrate", "plan glibc-retain", "ablate jemalloc-retain", "show glibc-retain",
+    "bench glibc-retain", "matrix", "plan", "plan glibc-retain", "ablate jemalloc-retain", "show glibc-retain",
     "env glibc-retain", "doctor", "breakdown baseline", "loader-grid",
     "exec glibc-retain -- ./train.sh", "advise -- ./train.sh",
 )  # fmt: skip

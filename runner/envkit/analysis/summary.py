@@ -59,7 +59,7 @@ class Measured:
     samples: int
     step_s: float
     images_per_s: float | None  # of a user's command it is not known
-    system_share: float
+    system_share: float  # of its CPU time
     faults_per_step: float  # of a user's command: those of a run
     peak_memory_bytes: float
     throttled_s: float  # summed over the CPUs
@@ -70,6 +70,8 @@ class Measured:
     not_observed: dict[str, Any] | None = None  # a worker's message, as JSON, on what could not be seen of it
     set_by_itself: dict[str, str] = field(default_factory=dict)  # performance variables
     unit: str = "images"  # what images_per_s counts
+    cpu_s: float = 0.0  # of a user's command: that of a run
+    system_s: float = 0.0  # the kernel's part of it
 
     @property
     def accuracy(self) -> float | None:
@@ -373,6 +375,8 @@ def _measured(
         not_observed=next((found for event in own if (found := event["evidence"].get("not_observed"))), None),
         set_by_itself=dict(pair for one in own for pair in set_by_the_command(environment, one, kept).items()),
         unit=own[0].get("unit") or "images",
+        cpu_s=basic.median((one["usage"]["system_s"] + one["usage"]["user_s"]) / _steps(one) for one in own),
+        system_s=basic.median(one["usage"]["system_s"] / _steps(one) for one in own),
     )
 
 

@@ -56,7 +56,7 @@ class SameImage(Message):
     code = "bench.same-image"
     template = (
         "{image} and {other} are the same image ({identity}); name two that differ, "
-        "or measure one against itself: envkit calibrate"
+        "or measure one against itself: envkit plan"
     )
 
     image: str

@@ -19,7 +19,7 @@ from envkit.bench.blocks import block_ratios, recorded_design, recorded_lengths,
 from envkit.bench.costs import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
 from envkit.bench.interim import standing
 from envkit.bench.job import Job
-from envkit.bench.messages import BlocksFit
+from envkit.bench.messages import ONE_OF_EACH, BlocksFit
 from envkit.bench.neighbours import LOAD, Neighbours
 from envkit.bench.parse_sample import (
     KERNEL_KEYS,
@@ -161,7 +161,7 @@ class _Run:
         at_once = lengths["together"] if lengths and not self._alone else 1
         for first in range(0, len(arms), at_once):
             some = arms[first : first + at_once]
-            self._progress.start(f"block {block + 1}", some[0].name, self.goes_on_s(block))
+            self._progress.start(_stage(block), some[0].name, self.goes_on_s(block))
             with contextlib.closing(self._outcomes(block, some)) as outcomes:
                 for arm, outcome in zip(some, outcomes, strict=True):
                     if not self._sample(block, arm, outcome, self.plan.padding(block, arm)):
@@ -174,7 +174,7 @@ class _Run:
         if self.plan.one_run_each:
             return
         of = f" of {self.planned}" if self.planned else ""
-        self._progress.block(f"block {block + 1}{of}", standing(self.events, self.plan), self.goes_on_s(block + 1))
+        self._progress.block(_stage(block, of), standing(self.events, self.plan), self.goes_on_s(block + 1))
         if (seen := self._neighbours.after_block(self.events, block)) is not None:
             self.append(LOAD, block=block, programs=seen.programs)
             self.say(seen.message)
@@ -220,7 +220,7 @@ class _Run:
         checks = self._checked(arm, document)
         self.append("sample", **where, padding_bytes=padding, **document, checks=[*map(asdict, checks)])
         if self.plan.user_command or self.plan.epochs:  # which may take minutes
-            self._progress.finish(f"block {block + 1}", arm.name, fmean(document["step_s"]), self.plan.step_name)
+            self._progress.finish(_stage(block), arm.name, fmean(document["step_s"]), self.plan.step_name)
         return all(one.holds for one in checks)
 
     def failed(self, block: int, failure: _Failure) -> None:
@@ -364,3 +364,8 @@ def _has_room(run: _Run, share: float = 1.0) -> bool:
     run.append(room.LONGER, budget_s=run.plan.stopping.budget_s, takes_s=round(found.total_s(), 3), blocks=found.fewest)
     run.say(room.going_on(found))
     return True
+
+
+def _stage(block: int, of: str = "") -> str:
+    """Return what progress calls a block; of the first one it says what that is."""
+    return f"block {block + 1}{of}{f' ({ONE_OF_EACH})' if block == 0 else ''}"

@@ -146,6 +146,34 @@ class NoSuchLink(Message):
     folder: str
 
 
+class NoSuchProgram(Message):
+    """A user's command has no program; ``there`` is a file of that name in the folder where it is to start."""
+
+    code = "bench.no-such-program"
+    template = "{program}: no such command on the PATH[; for the file here write {there}]"
+
+    program: str
+    there: str | None = None
+
+
+class ProgramMissing(Message):
+    """The file that a user's command starts, or that its Python is to run, is missing."""
+
+    code = "bench.program-missing"
+    template = "{program}: no such file in {folder}; start envkit where your training starts"
+
+    program: str
+    folder: str
+
+
+class ProgramNotExecutable(Message):
+    code = "bench.program-not-executable"
+    template = "{program}: not executable; start it with its interpreter, or allow it: {command:command}"
+
+    program: str
+    command: tuple[str, ...]
+
+
 # A run in progress. Ratios are speedups over the reference: above 1 is faster.
 
 
@@ -205,6 +233,18 @@ class GoingOn(Message):
     takes: str  # as "2.5 minutes"
 
 
+class SharedByCopies(Message):
+    """Copies of a user's folder write elsewhere through links, and into its caches."""
+
+    code = "bench.shared-by-copies"
+    severity = Severity.NOTE
+    template = (
+        "all copies of the folder share {names}: files that your training writes there stay, also for later starts"
+    )
+
+    names: tuple[str, ...]
+
+
 class WritesIntoCopy(Message):
     """A user's command writes files into its working copy."""
 
@@ -251,6 +291,10 @@ class BesidePrograms(Message):
     cpus: float
     of: float
     programs: tuple[Program, ...] = ()
+
+
+# What a block is, for those who see the word for the first time.
+ONE_OF_EACH = "one sample of each"
 
 
 class Disturbed(Message):

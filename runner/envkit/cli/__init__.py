@@ -26,7 +26,7 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)  # a batch system's end of time, a term
 # What follows `--` is a command with options of its own: these run it, and the others of OWN_COMMAND measure it.
 RUNS = ("exec", "doctor", "advise")
 OWN_COMMAND = (
-    *RUNS, "bench", "plan", "calibrate", "matrix", "ablate", "tune", "compare-engines", "submit",
+    *RUNS, "bench", "plan", "matrix", "ablate", "tune", "compare-engines", "submit",
     "fleet", "baseline", "loader-grid",
 )  # fmt: skip
 HELP, VERSION = ("-h", "--help", "--help-all"), ("-V", "--version")
@@ -44,6 +44,7 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
     argv = sys.argv[1:] if argv is None else argv
+    _open_stderr()
     _print_anything()
     try:
         return _run(argv)
@@ -161,6 +162,12 @@ def _no_command(name: str) -> int:
     if name.startswith("-"):
         raise InputError(load_messages().OptionBeforeCommand(name))
     raise InputError(load_messages().UnknownCommand(name, nearest(name, [*COMMANDS, "help"])))
+
+
+def _open_stderr() -> None:
+    """Let a closed stderr be /dev/null. Messages would go to stdout, or into the next file that is opened."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115 - for as long as the program runs
 
 
 def _print_anything() -> None:

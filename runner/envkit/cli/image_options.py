@@ -74,7 +74,7 @@ def arms(arguments: argparse.Namespace, against: str) -> list[Arm]:
     else:
         second = second or container.IMAGE
     if first == second:
-        instead = ("envkit", "calibrate", "--engine", engine, f"--{kind}", first)
+        instead = ("envkit", "plan", "--engine", engine, f"--{kind}", first)
         raise InputError(SameImage(asked, first, f"--{kind}", instead))
     names = short_names(first, second, kind)
     return [Arm(name, profiles[0], engine, image=image) for name, image in zip(names, (first, second), strict=True)]

@@ -15,7 +15,7 @@ from typing import Any
 
 from envkit import engines
 from envkit.analysis.summary import Summary, summarise
-from envkit.bench import early_checks, measure, record, resuming, room, seal, user_command
+from envkit.bench import early_checks, measure, record, resuming, room, seal, user_command, writes
 from envkit.bench.context import recorded_context
 from envkit.bench.job import Job
 from envkit.bench.messages import Interrupted, InterruptedForGood, NotInEffect, TargetNotReached, WorkerFailed
@@ -40,7 +40,7 @@ from envkit.cli.measuring_messages import (
 from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted, short
 from envkit.common.machine_lock import machine_lock
-from envkit.common.progress import Progress
+from envkit.common.progress import Progress, say
 from envkit.messages import Message, message_of
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
@@ -120,6 +120,8 @@ def run_locked(
         events = [begin(opened, prepared, results())]
         if left_out:
             events.append(opened.append("left-out", profiles=_as_json(left_out)))
+        if not how.quiet:
+            say_of_shared(asked)
         if then is None and not how.quiet:  # else it is no verdict that the command reports
             say_of_few_blocks(prepared.job.plan)
         return _measure(prepared.job, opened, events, how, then)
@@ -141,6 +143,12 @@ def say_of_few_blocks(plan: Plan) -> None:
     blocks, fewest = plan.stopping.blocks, plan.fewest_blocks
     if 0 < blocks < fewest and plan.contrasts and not plan.one_run_each:
         print(text(NoVerdictOfRun(blocks, plan.sharing, fewest)), file=sys.stderr)
+
+
+def say_of_shared(asked: Specification) -> None:
+    """Name the links through which copies of a user's folder write elsewhere, before anything is measured."""
+    if (found := writes.shared(asked.user_command)) is not None:
+        say(found)
 
 
 def goes_on_alone(arguments: argparse.Namespace) -> bool:

@@ -109,7 +109,8 @@ class Parser(_Marking, argparse.ArgumentParser):
             options.sort(key=lambda action: isinstance(action, _Help))
             sections = [("arguments", None, positionals), ("options", None, options)]
         else:
-            sections = [(one.title, one.description, one._group_actions) for one in self._in_order()]
+            groups = [one for one in self._in_order() if any(action in shown for action in one._group_actions)]
+            sections = [(one.title, one.description, one._group_actions) for one in groups]
         for title, description, actions in sections:
             formatter.start_section(title)
             formatter.add_text(description)

@@ -86,6 +86,11 @@ def to_json(summary: Summary, folder: str) -> dict[str, Any]:
     return {**found, "failures": failures, "findings": findings, **others}
 
 
+def first_line(summary: Summary) -> Row:
+    """Return the verdict, as the first line of the report."""
+    return verdict.headline(summary)
+
+
 def headline(summary: Summary) -> dict[str, Any]:
     """Return the first line of the report for scripts: its code, its fields and its text."""
     found = verdict.headline(summary).text

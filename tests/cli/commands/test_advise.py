@@ -53,10 +53,12 @@ def watched(simulation):
 
 
 @pytest.fixture
-def advise(cli, instant, simulation, watched):
+def advise(cli, instant, simulation, watched, tmp_path):
+    (tmp_path / "train.py").touch()
     return lambda *options, **more: cli(
-        "advise", "--python", simulation.python, *options, "--", "python", "train.py", "--epochs", "9", **more
-    )
+        "advise", "--python", simulation.python, *options, "--", "python", "train.py", "--epochs", "9",
+        **{"cwd": tmp_path, **more},
+    )  # fmt: skip
 
 
 def test_the_profile_to_try_first_with_reasons(advise):
@@ -240,7 +242,8 @@ def test_what_is_no_training_to_watch(refused, given, said):
 
 
 @pytest.mark.parametrize("problem", [NoSteps(45.0), TooShort(2.1, 3), CommandEnded(3, LastLine("no such file"))])
-def test_a_command_that_can_not_be_watched_is_one_line(refused, simulation, problem):
+def test_a_command_that_can_not_be_watched_is_one_line(refused, simulation, tmp_path, problem):
+    (tmp_path / "train.py").touch()
     simulation.worker("baseline", does="print", status=1, text=json.dumps({"problem": problem.to_json()}))
-    line = refused("advise", "--python", simulation.python, "--", "python", "train.py")
+    line = refused("advise", "--python", simulation.python, "--", "python", "train.py", cwd=tmp_path)
     assert line == f"envkit: advise -- python: the worker {text(problem)}"

@@ -108,7 +108,7 @@ def test_other_weights_of_one_workload_are_a_failure(bench, simulation, instant)
     ("arguments", "line"),
     [
         (["bench", "baseline", "--full"], "--workload all: --full trains one workload; name "),
-        (["calibrate"], "--workload all: envkit calibrate trains one workload; name one of: cnn, "),
+        (["plan"], "--workload all: envkit plan trains one workload; name one of: cnn, "),
         (["plan", "jemalloc"], "--workload all: envkit plan trains one workload; name one of: cnn, "),
         (["matrix", "jemalloc"], "--workload all: envkit matrix trains one workload; name one of: cnn, "),
         (

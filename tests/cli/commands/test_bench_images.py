@@ -279,7 +279,7 @@ def test_it_is_no_calibration_and_takes_that_of_its_reference(
     results = own_surroundings / "results"
     fixed = ("--data", "synthetic", "--steps", 3, "--blocks", 6)
     for image in (NEW, OLD):
-        made = cli("calibrate", "--engine", "docker", "--image", image, *fixed, "--output", results / image[-3:])
+        made = cli("plan", "--engine", "docker", "--image", image, *fixed, "--output", results / image[-3:])
         assert made.returncode == 0, made
     bench_images()
     first = record.first(run_folder)
@@ -333,7 +333,7 @@ def images_refused(refused, run_folder):
         ([*IMAGES, "--sif", "x.sif"], "--sif means nothing to the engine docker"),
         (["--image", OLD, "--against-image", OLD],
          f"--against-image {OLD}: is the image that --image names too; name two, or measure one against itself: "
-         f"envkit calibrate --engine docker --image {OLD}"),
+         f"envkit plan --engine docker --image {OLD}"),
         (["--image", NEW, "--against-image", "gone"], "there is no image 'gone'"),
         (["--image", "gone", "--against-image", OLD], "there is no image 'gone'"),
         ([*IMAGES, "--nproc", 2, "--full"], "--nproc 2 means nothing with --full"),
@@ -354,7 +354,7 @@ def test_one_image_under_two_names_is_refused(images_refused, images):
         images.add(name, digest)
     assert images_refused("baseline", *IMAGES) == (
         f"{NEW} and {OLD} are the same image ({digest[:19]}…); name two that differ, or measure one against itself: "
-        "envkit calibrate"
+        "envkit plan"
     )
 
 

@@ -112,10 +112,10 @@ def test_what_ranks_can_not_do(refused, bench_arguments, simulation, machine, ru
     assert not run_folder.exists()
 
 
-@pytest.mark.parametrize("command", ["bench", "matrix", "calibrate", "breakdown", "submit"])
+@pytest.mark.parametrize("command", ["bench", "matrix", "plan", "breakdown", "submit"])
 def test_commands_of_one_process_exchange_nothing(refused, simulation, command):
     where = ["--nodes", 1, "--dry-run"] if command == "submit" else []
-    named = [] if command == "calibrate" else ["physical-cores"]
+    named = [] if command == "plan" else ["physical-cores"]
     line = refused(command, *named, *where, "--python", simulation.python, "--workload", "all-reduce")
     assert line == "envkit: --workload all-reduce: one process has nobody to exchange with; give envkit bench --nproc N"
 

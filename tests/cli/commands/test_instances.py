@@ -99,7 +99,7 @@ def test_where_one_after_the_other_is_better(bench, workers):
 
 def test_too_few_blocks_for_intervals(bench, workers):
     text = words(bench("mine", "--instances", 2, "--blocks", 2).stdout)
-    assert text.startswith("NO VERDICT 2 x mine: 2 complete blocks, and a verdict needs 7")
+    assert text.startswith("NO VERDICT 2 x mine: 2 complete blocks (one sample of each), and a verdict needs 7")
 
 
 def test_an_export_has_them(cli, bench, workers, run_folder):

@@ -112,7 +112,7 @@ def test_tune_searches_without_them(cli, simulation, instant, tmp_path):
 
 
 @pytest.fixture
-def advised(cli, instant, simulation):
+def advised(cli, instant, simulation, tmp_path):
     """What is said of a training whose matrix products MKL takes its fastest code for, and as JSON."""
 
     def run(*options, dispatch="native", **seen):
@@ -121,7 +121,9 @@ def advised(cli, instant, simulation):
             "baseline", seconds=times(1.0), full_steps=10, observed=sample["observed"], evidence=sample["evidence"]
         )
         arguments = ("advise", "--python", simulation.python, *options)
-        said, document = (cli(*arguments, *more, "--", "python", "train.py") for more in ((), ("--json",)))
+        (tmp_path / "train.py").touch()
+        own = ("--", "python", "train.py")
+        said, document = (cli(*arguments, *more, *own, cwd=tmp_path) for more in ((), ("--json",)))
         assert said.returncode == 0, said
         return words(said.stdout), json.loads(document.stdout)
 

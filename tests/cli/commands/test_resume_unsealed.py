@@ -267,13 +267,13 @@ def test_without_a_place_for_a_key_the_command_is_to_be_given_again(
 # --- commands that choose what to measure ---
 
 
-def test_calibrate_without_options_is_its_own_command_given_again(cli, simulation, instant, run_folder, monkeypatch):
-    options = ("calibrate", "--data", "synthetic", "--steps", 3, "--blocks", 6, "--output", run_folder)
+def test_plan_without_options_is_its_own_command_given_again(cli, simulation, instant, run_folder, monkeypatch):
+    options = ("plan", "--data", "synthetic", "--steps", 3, "--blocks", 6, "--output", run_folder)
     simulation.worker("baseline", does="interrupt", **{"from": 6})
     assert cli(*options).returncode == 130
     simulation.worker("baseline")
     user_key.path().unlink()
-    alone = cli("calibrate", "--resume", run_folder, "--data", "synthetic")
+    alone = cli("plan", "--resume", run_folder, "--data", "synthetic")
     assert "stopping.blocks was 6 and is now 0" in alone.stderr
     assert cli(*options, "--resume", run_folder).returncode == 0
 

@@ -222,7 +222,7 @@ def test_a_folder_without_a_submission(refused, tmp_path):
 
 
 def test_other_commands_know_a_submission(cli, refused, submission):
-    for command in ("bench", "calibrate"):
+    for command in ("bench", "plan"):
         assert "is the record of a submission" in refused(command, "--resume", submission)
     assert cli("report", submission / "node1").returncode == 0
     assert recorded_runs.folders(submission.parent) == [submission / "node1", submission / "node2"]

@@ -7,6 +7,7 @@ import os
 
 import pytest
 from envkit.bench import record, seal
+from envkit.bench.messages import SharedByCopies
 from envkit.bench.problem_messages import WarmingUp, Written, WroteOutside
 from envkit.bench.problems import problem_of
 from envkit.common import progress
@@ -116,6 +117,22 @@ def test_what_it_writes_is_said(own, simulation, events):
     assert result.returncode == 0
     assert "each start writes 2 files (3.0 MiB), such as model.pt, log, into a copy of the folder" in result.stderr
     assert [event["writes"] for event in events("warm-up")] == [{"inside": WROTE}] * 2
+
+
+def test_links_out_of_the_folder_are_named_before_anything_is_measured(own, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "job.yaml").write_text("command: python train.py\n")
+    (project / "train.py").touch()
+    (project / "runs").symlink_to(tmp_path / "elsewhere")
+    (project / "out").symlink_to(tmp_path / "elsewhere")
+    name = "project/job.yaml"
+    said = text(SharedByCopies(("out", "runs")))
+    assert own("--workload", name, "--output", tmp_path / "1").stderr.splitlines()[0] == said
+    assert said not in own("--workload", name, "--output", tmp_path / "2", "--quiet").stderr
+    (project / "job.yaml").write_text("command: python train.py\nlink: [out, runs]\n")
+    assert said not in own("--workload", name, "--output", tmp_path / "3").stderr
 
 
 def test_in_place_a_later_start_may_go_on_from_that(own, simulation):
@@ -306,7 +323,7 @@ def test_a_variable_of_the_profile_s_that_the_command_replaces(own, simulation, 
 
 def test_a_workload_file_called_all(own, run_folder, tmp_path):
     (tmp_path / "all.yaml").write_text("command: python train.py\n")
-    result = own("--workload", "all.yaml", "--json", command="calibrate")
+    result = own("--workload", "all.yaml", "--json", command="plan", profile=False)
     assert result.returncode == 0, result.stderr
     assert [one["arm"] for one in json.loads(result.stdout)["comparisons"]] == ["again"]
 
@@ -315,6 +332,7 @@ def test_the_command_to_use_starts_where_the_training_does(own, tmp_path):
     there = tmp_path / "my code"
     there.mkdir()
     (there / "job.yaml").write_text("command: python train.py\n")
+    (there / "train.py").touch()
     result = own("--workload", "my code/job.yaml", "--keep-env", "A_TOKEN", "--allow-unknown", A_TOKEN="x")
     line = next(line for line in result.stdout.splitlines() if line.startswith("Use "))
     options = f"--python {tmp_path}/simulation/python --keep-env A_TOKEN --allow-unknown"
@@ -327,7 +345,7 @@ def test_calibrating_and_planning_with_it(own, run_folder, tmp_path):
     (need, *_) = json.loads(planned.stdout)["needs"]
     assert f"--metric '{METRIC[1]}' --unit ms --warmup-lines 2" in need["command"]
     assert need["command"].endswith(" -- python train.py --epochs 1")
-    assert own("--output", tmp_path / "calibration", command="calibrate").returncode == 0
+    assert own("--output", tmp_path / "calibration", command="plan", profile=False).returncode == 0
     assert record.first(tmp_path / "calibration")["plan"]["user_command"]["argv"][0] == "python"
 
 
@@ -371,4 +389,4 @@ def test_a_budget_with_room_for_one_block_alone_is_refused_after_it_with_one_tha
     result = own("--budget", "4m", blocks=None)
     assert "a verdict needs 6 blocks, about 15 minutes on this machine" in result.stderr
     assert result.stderr.endswith("; give --budget 15m, or go on with: envkit bench --resume run\n")
-    assert "UNFINISHED mine: 1 complete block, and a verdict needs 6" in words(result.stdout)
+    assert "UNFINISHED mine: 1 complete block (one sample of each), and a verdict needs 6" in words(result.stdout)

@@ -92,8 +92,9 @@ def test_several_profiles_share_a_line(own, cli, losses, write_profile, simulati
         simulation.worker(name, losses_in_turn=scaled(factor, UNSEEDED))
         names.append(write_profile(name, f"env:\n  SIMULATED: {name}\n"))
     own(command="plan", blocks=5, training=())  # which writes mine
+    (tmp_path / "train.py").touch()
     fixed = ("--python", simulation.python, "--seed", 7, "--blocks", 8, "--output", tmp_path / "several")
-    text = words(cli("bench", tmp_path / "mine.yaml", *names, *fixed, *TIMES, *LOSS, *OWN).stdout)
+    text = words(cli("bench", tmp_path / "mine.yaml", *names, *fixed, *TIMES, *LOSS, *OWN, cwd=tmp_path).stdout)
     assert "for c: results change" in text
     assert "equal within the last printed digit (3 in each sample) for mine, a" in text
     assert "(b)" in text
@@ -142,7 +143,7 @@ def test_a_baseline_and_a_plan_of_it(own, cli, losses, simulation, run_folder, t
 def test_a_calibration_without_it_counts_for_runs_with_it(own, cli, losses, own_surroundings):
     losses(SEEDED, SEEDED)
     results = own_surroundings / "results"
-    assert own(*TIMES, "--output", results / "one", command="calibrate").returncode == 0
+    assert own(*TIMES, "--output", results / "one", command="plan", profile=False).returncode == 0
     own(*TIMES, *LOSS, "--output", results / "two")
     text = words(cli("report", results / "two", "--details").stdout)
     assert "floor baseline against itself stays within" in text

@@ -87,7 +87,7 @@ def message_of(monkeypatch):
     [
         (("bench", "baseline"), "baseline"), (("matrix", "jemalloc", "tcmalloc"), "jemalloc"), (("matrix",), None),
         (("ablate", "jemalloc"), "jemalloc"), (("tune",), None), (("plan", "jemalloc"), "jemalloc"),
-        (("calibrate",), None), (("compare-engines", "jemalloc"), "jemalloc"), (("submit", "jemalloc"), "jemalloc"),
+        (("plan",), None), (("compare-engines", "jemalloc"), "jemalloc"), (("submit", "jemalloc"), "jemalloc"),
         (("fleet", "jemalloc"), "jemalloc"),
     ],
 )  # fmt: skip

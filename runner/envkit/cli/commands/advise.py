@@ -17,7 +17,7 @@ from envkit import engines
 from envkit.advice import expected, reasons
 from envkit.advice.symptoms import Symptoms, of_process, of_sample
 from envkit.analysis.summary import Summary, summarise
-from envkit.bench import record, room
+from envkit.bench import early_checks, record, room
 from envkit.bench.plan import REFERENCE_PROFILE, Arm
 from envkit.bench.prepare import plan_of, prepare
 from envkit.bench.room import TooShort
@@ -85,6 +85,10 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.user_command:
         raise InputError(messages.NothingToAdviseOn())
     asked = _specification(arguments)
+    if asked.user_command is not None:
+        early_checks.require_program(asked.user_command, asked.arms[0].engine == "local")
+    if not output_options.is_quiet(arguments):
+        measuring.say_of_shared(asked)
     with machine_lock(), _naming_prove():
         if arguments.prove is not None:
             room.require(plan_of(_proving(asked, REFERENCE_PROFILE, FEWEST_STEPS), ""))

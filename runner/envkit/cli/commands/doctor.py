@@ -17,7 +17,9 @@ from rich.text import Text
 
 from envkit import engines
 from envkit.advice.symptoms import of_process
+from envkit.bench import early_checks
 from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.bench.user_command import UserCommand
 from envkit.checks.doctor import diagnose
 from envkit.checks.doctor.finding import Finding, Situation, found
 from envkit.checks.doctor.running_process import watch as watch_process
@@ -208,6 +210,7 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
     """Start the command, watch it, stop it if it still runs, and say what was found. Its output goes to stderr."""
     if not command:
         raise InputError(NoCommandToWatch())
+    early_checks.require_program(UserCommand(tuple(command), str(Path.cwd())), on_this_machine=True)
     engine = engines.get_all(["local"], EngineOptions())["local"]
     inspection = inspect(engine, clean(os.environ, keep=())[0], torch=False)  # of the machine alone
     try:

@@ -286,15 +286,6 @@ class SetsNothingHere(Message):
 # --- plan ---
 
 
-class PlanTakesNo(Message):
-    """An option that decides how long to measure, which ``envkit plan`` finds out."""
-
-    code = "cli.plan-takes-no"
-    template = "plan takes no {option}; give --blocks to look at the noise for longer"
-
-    option: str
-
-
 class TooFewBlocksForNoise(Message):
     """--blocks is less than what a standard deviation takes."""
 
@@ -303,13 +294,6 @@ class TooFewBlocksForNoise(Message):
 
     blocks: int
     least: int
-
-
-class PlansBaseline(Message):
-    """``envkit plan`` was given the baseline alone."""
-
-    code = "cli.plans-baseline"
-    template = "plan needs another PROFILE than baseline; to compare baseline with itself: envkit calibrate"
 
 
 class NoiseFound(Message):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envkit.messages import Message, Severity
 
-PROFILE_COLUMNS = ("profile", "from", "what it does", "preloads")
+PROFILE_COLUMNS = ("profile", "what it does")
 
 # --- env ---
 
@@ -248,14 +248,24 @@ class NotObservable(Message):
 # --- profiles and show ---
 
 
+class OfPlace(Message):
+    """The heading of profiles that are not shipped."""
+
+    code = "cli.of-place"
+    severity = Severity.NOTE
+    template = "{kind} profiles ({folder})"
+
+    kind: str
+    folder: str
+
+
 class NotForThisMachine(Message):
-    """Profiles whose needs this machine does not meet."""
+    """The heading of profiles whose needs this machine does not meet."""
 
     code = "cli.not-for-this-machine"
     severity = Severity.NOTE
-    template = "does not apply here: {profiles}: {reason}"
+    template = "do not apply here: {reason}"
 
-    profiles: str
     reason: str
 
 

@@ -55,7 +55,10 @@ def run(arguments: argparse.Namespace) -> int:
     if submission.is_given(arguments):
         return tune_nodes.run(arguments)
     if arguments.resume is None:
-        require_early(_asked(arguments), arguments.output)
+        asked = _asked(arguments)
+        require_early(asked, arguments.output)
+        if not output_options.is_quiet(arguments):
+            measuring.say_of_shared(asked.specification)
     with machine_lock():
         engines.remove_leftovers()
         try:

@@ -148,6 +148,13 @@ class Preload(Advice):
     variables: tuple[str, ...]
 
 
+class KeepThreads(Advice):
+    """A user's training changed the number of its threads, which the profile had set."""
+
+    code = "report.keep-threads"
+    template = "remove torch.set_num_threads (or the like) from your training"
+
+
 class ExplainLosses(Advice):
     code = "report.explain-losses"
     template = "find out why the losses of {arm} differ before you use it"
@@ -168,7 +175,7 @@ class QuieterMachine(Advice):
 
 class CalibrateAgain(Advice):
     code = "report.calibrate-again"
-    template = "calibrate again: {rate:.0%} of runs find a difference by chance; if it stays, something favours a side"
+    template = "measure again: {rate:.0%} of runs find a difference by chance; if it stays, something favours a side"
 
     rate: float
 

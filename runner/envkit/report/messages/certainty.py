@@ -73,7 +73,7 @@ class NoiseFloor(Message):
     severity = NOTE
     template = (
         "baseline against itself stays within {low:ratio}x to {high:ratio}x in 95% of such runs"
-        "[ (calibrated {calibrated})]"
+        "[ (measured {calibrated})]"
     )
 
     low: float
@@ -94,7 +94,7 @@ class OwnNoiseFloor(NoiseFloor):
 class NoNoiseFloor(Message):
     code = "report.no-noise-floor"
     severity = NOTE
-    template = "unknown; measure it with: envkit calibrate"
+    template = "unknown; measure it with: envkit plan"
 
 
 class KernelTimes(Message):

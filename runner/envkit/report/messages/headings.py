@@ -58,6 +58,8 @@ BESIDE_DISTURBED = "in the same block as a disturbed one"
 
 # --- columns, and cells with words ---
 
+# What a block is, where ``report.medians`` does not say it.
+ONE_OF_EACH = "one sample of each"
 LEARNT = "what was learnt"
 TRAINED = ("workload", "a step", "ms", "/s", "loss", LEARNT)
 DISTURBED = ("block", "sample and reason")

@@ -22,7 +22,39 @@ class Medians(Message):
 
     code = "report.medians"
     severity = NOTE
-    template = "medians; the speedup is from paired blocks"
+    template = "medians; the speedup compares blocks of one sample each"
+
+
+class MediansOfTooFew(Message):
+    """Of so few samples that no speedup is told."""
+
+    code = "report.medians-of-too-few"
+    severity = NOTE
+    template = "medians of too few samples to compare"
+
+
+class MediansAlone(Message):
+    """Of what is held against nothing."""
+
+    code = "report.medians-alone"
+    severity = NOTE
+    template = "medians"
+
+
+class MediansOfFailed(Message):
+    """Of a run in which a worker failed before anything could be compared."""
+
+    code = "report.medians-of-failed"
+    severity = NOTE
+    template = "medians; a run that failed compares nothing"
+
+
+class WithoutTimes(Message):
+    """Why a table of such a run has no times, of which a reader would make a speedup."""
+
+    code = "report.without-times"
+    severity = NOTE
+    template = "without times: a run that failed compares nothing"
 
 
 class MoreDifferences(Message):

@@ -66,7 +66,8 @@ def test_a_profile_that_says_how_many_ranks_is_confirmed_on_them(
 )
 def test_a_profile_that_says_how_many_ranks_is_left_out(cli, arguments, shipped, write_profile, tmp_path, options, why):
     write_profile("pair", "preload: [jemalloc]\nranks: 2\n", folder=shipped)
-    cli(*(word for word in arguments(*options) if word not in ("--steps", 3, "--data", "synthetic")))
+    (tmp_path / "train.py").touch()
+    cli(*(word for word in arguments(*options) if word not in ("--steps", 3, "--data", "synthetic")), cwd=tmp_path)
     left_out = {one["what"]: from_json(one["why"]) for one in events(tmp_path)[0]["left_out_profiles"]}
     assert left_out["profile pair"] == why
 
@@ -108,5 +109,6 @@ OWN = ("--", "python", "train.py")
     ],
 )
 def test_ranks_that_can_not_be_searched_or_had(refused, tmp_path, together, local, searched, options, said):
+    (tmp_path / "train.py").touch()
     given = ("--output", tmp_path / "tuning", *(together if searched else ()), *options)
-    assert said in refused("tune", *given)
+    assert said in refused("tune", *given, cwd=tmp_path)

@@ -194,7 +194,8 @@ def test_one_run_of_a_command_does_not_tell_that_a_candidate_has_other_losses(cl
     simulation.worker("baseline", losses_in_turn=[[2.3, 2.0], [2.1, 1.5], [2.6, 2.2]])
     how = ("--space", tmp_path / "small.yaml", "--budget", "100s", "--output", tmp_path / "tuning")
     own = ("--whole-command", "--loss-metric", "loss (.*)", "--", "python", "train.py")
-    result = cli("tune", *how, *own)
+    (tmp_path / "train.py").touch()
+    result = cli("tune", *how, *own, cwd=tmp_path)
     assert (result.returncode, events(tmp_path, "failure")) == (0, []), result
 
 
@@ -202,7 +203,8 @@ def test_a_command_that_writes_past_its_copy_ends_the_search_at_once(cli, argume
     arguments()
     simulation.worker("baseline", writes={"outside": {"files": 1, "bytes": 9, "names": ["last.pt"]}})
     how = ("--space", tmp_path / "small.yaml", "--budget", "100s", "--output", tmp_path / "tuning")
-    result = cli("tune", *how, "--", "python", "train.py")
+    (tmp_path / "train.py").touch()
+    result = cli("tune", *how, "--", "python", "train.py", cwd=tmp_path)
     assert result.returncode == 1
     assert len(events(tmp_path, "failure")) == 1
     assert "ran in a copy of it: 1 file (9 bytes), such as last.pt" in result.stderr.splitlines()[-1]
