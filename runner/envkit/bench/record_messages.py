@@ -67,7 +67,7 @@ class OtherRunner(Message):
     """Another process measures into the folder."""
 
     code = "bench.other-runner"
-    template = "{file}: another runner is writing to it; wait for it, or give another folder"
+    template = "{file}: another envkit process is writing to it; wait for it, or give another folder"
 
     file: str
 

@@ -189,7 +189,7 @@ def test_a_record_is_not_resumed_while_it_is_written_from_elsewhere(failed_run, 
     """With another temporary folder the machine's lock is another one; the record has its own."""
     with record.Record.reopen(failed_run):
         message = refused("bench", "--resume", failed_run)
-    assert message.startswith(f"envkit: {failed_run}/record.jsonl: another runner is writing to it; ")
+    assert message.startswith(f"envkit: {failed_run}/record.jsonl: another envkit process is writing to it; ")
 
 
 def test_a_second_run_in_the_same_folder_is_refused(failed_run, bench, simulation):

@@ -87,7 +87,7 @@ def test_two_tunings_into_one_folder(start, cli, tune, folder, tmp_path):
     for arguments in (tune(), ("tune", "--resume", folder)):
         second = cli(*arguments)
         assert (second.returncode, second.stdout) == (2, ""), second
-        why = "another runner is writing to it; wait for it, or give another folder"
+        why = "another envkit process is writing to it; wait for it, or give another folder"
         assert second.stderr == f"envkit: {folder / record.FILE_NAME}: {why}\n"
     result = ended(process)
     assert result.returncode == 0, result
