@@ -37,7 +37,8 @@ def kills(folder: Path) -> Finding:
         done=f"SIGKILL at {outcome.kills} random moments of {outcome.runs} runs, {outcome.before_first_line} of them "
         f"before the first line was written, {outcome.in_a_line} within a line; after each the run was resumed",
         said="resumed, and each run came to its end",
-        kept=f"every line that was whole after a kill; {outcome.samples} samples in the end, each once; no process was left",
+        kept=f"every line that was whole after a kill; {outcome.samples} samples in the end, each once; "
+        "no process was left",
         wrong=outcome.wrong,
     )
 
@@ -182,7 +183,9 @@ def two_runners(folder: Path) -> Finding:
         done = place.answer(first)
     for answer in (second, third):
         _refused(
-            expect, answer, "run/record.jsonl: another envkit process is writing to it; wait for it, or give another folder"
+            expect,
+            answer,
+            "run/record.jsonl: another envkit process is writing to it; wait for it, or give another folder",
         )
     _refused(expect, elsewhere, "another measurement runs on this machine (process ")
     expect.equal("the status of the first", done.status, 0)
@@ -267,7 +270,8 @@ def garbage_in_the_middle(folder: Path) -> Finding:
     expect.equal("the status of --resume", place.ask(*place.resume()).status, 0)
     expect.wrong += place.incomplete()
     return Finding(
-        "a line of bytes that are not text is in the record; then it was removed, as the message says, and the run resumed",
+        "a line of bytes that are not text is in the record; then it was removed, as the message says, and the run "
+        "resumed",
         answers[0].last, f"the record, byte for byte, until then; {len(place.samples())} samples in the end, each once",
         expect.wrong,
     )  # fmt: skip
