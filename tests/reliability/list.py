@@ -289,7 +289,7 @@ def keys_missing(folder: Path) -> Finding:
     for answer in answers:
         _refused(expect, answer, words)
     # nobody goes on with a record that was edited, whatever it lacks
-    _refused(expect, place.ask(*place.resume()), "--resume run: the record carries no seal of yours")
+    _refused(expect, place.ask(*place.resume()), "--resume run: the record lacks your seal")
     expect.says("history", place.ask("history", folder).output, "not read: run: record.jsonl: an event lacks 'plan'")
     expect.equal("the record", place.record.read_bytes() == lacking, True)
     return Finding(

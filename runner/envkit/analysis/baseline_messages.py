@@ -222,7 +222,7 @@ class MoreBlocks(Message):
 class Resume(Message):
     code = "analysis.resume"
     severity = Severity.ADVICE
-    template = "go on with: {command:command}"
+    template = "continue with: {command:command}"
 
     command: tuple[str, ...]
 

@@ -76,7 +76,7 @@ class UnknownWord(Message):
     """A list has an unknown word. ``what`` is the noun for one of them."""
 
     code = "cli.unknown-word"
-    template = "no {what} '{word}'[ (did you mean '{suggestion}'?)]; there are: {known:list}"
+    template = "no {what} '{word}'[ (did you mean '{suggestion}'?)]; choose one of: {known:list}"
 
     what: str
     word: str

@@ -11,7 +11,7 @@ class NotForIssue(Message):
     """``--for-issue`` watches no command."""
 
     code = "cli.not-for-issue"
-    template = "{option} means nothing with --for-issue, which looks at one short training; leave it out"
+    template = "{option} has no effect with --for-issue, which looks at one short training; leave it out"
 
     option: str
 
@@ -28,7 +28,7 @@ class NotForWatched(Message):
 
     code = "cli.not-for-watched"
     template = (
-        "doctor: {option} means nothing to a command after --, which is watched as it runs on this machine; "
+        "doctor: {option} has no effect on a command after --, which is watched as it runs on this machine; "
         "leave it out"
     )
 
@@ -48,7 +48,7 @@ class NothingToWatch(Message):
     """``--watch`` was given without a command."""
 
     code = "cli.nothing-to-watch"
-    template = "doctor: --watch means nothing without a command after --; leave it out"
+    template = "doctor: --watch has no effect without a command after --; leave it out"
 
 
 class NoCommandToWatch(Message):

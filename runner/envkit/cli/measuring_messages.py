@@ -118,7 +118,7 @@ class NeedsFull(Message):
     """An option of full trainings was given without --full."""
 
     code = "cli.needs-full"
-    template = "{option} {value} means nothing without --full, which trains whole epochs; add it"
+    template = "{option} {value} has no effect without --full, which trains whole epochs; add it"
 
     option: str
     value: str
@@ -128,14 +128,14 @@ class NotWithFull(Message):
     """A clause that follows an option: it does not go with --full."""
 
     code = "cli.not-with-full"
-    template = "means nothing with --full, which trains whole epochs; leave it out"
+    template = "has no effect with --full, which trains whole epochs; leave it out"
 
 
 class HalfWidthWithBlocks(Message):
     """--half-width was given beside --blocks."""
 
     code = "cli.half-width-with-blocks"
-    template = "--half-width means nothing with --blocks, which never stops early; leave one of them out"
+    template = "--half-width has no effect with --blocks, which never stops early; leave one of them out"
 
 
 class NotADevice(Message):
@@ -153,7 +153,7 @@ class NotAFormat(Message):
 
     code = "cli.not-a-format"
     template = (
-        "'{given}' is no number format; there are: {known:list} (how narrow the interval is to be is --half-width)"
+        "'{given}' is no number format; choose one of: {known:list} (how narrow the interval is to be is --half-width)"
     )
 
     given: str
@@ -174,7 +174,7 @@ class AllWithFull(Message):
     """--workload all was given beside --full."""
 
     code = "cli.all-with-full"
-    template = "--workload all means nothing to --full, which trains epochs of one; name one of: {known:list}"
+    template = "--workload all has no effect on --full, which trains epochs of one; name one of: {known:list}"
 
     known: tuple[str, ...]
 
@@ -183,7 +183,7 @@ class AllForOne(Message):
     """--workload all was given to a command that measures one workload."""
 
     code = "cli.all-for-one"
-    template = "--workload all means nothing to envkit {command}; name one of: {known:list}"
+    template = "--workload all has no effect on envkit {command}; name one of: {known:list}"
 
     command: str
     known: tuple[str, ...]
@@ -193,7 +193,7 @@ class AllInImages(Message):
     """--workload all was given beside an option that compares two images."""
 
     code = "cli.all-in-images"
-    template = "--workload all means nothing with {option}; name one of: {known:list}"
+    template = "--workload all has no effect with {option}; name one of: {known:list}"
 
     option: str
     known: tuple[str, ...]
@@ -223,7 +223,7 @@ class RanksOfCommand(Message):
     """Ranks were asked for of a user's own command. ``option`` has its value."""
 
     code = "cli.ranks-of-command"
-    template = "{option} means nothing to a command of your own; leave it out, and start torchrun by it"
+    template = "{option} has no effect on your own command; leave it out, and start torchrun by it"
 
     option: str
 
@@ -232,7 +232,7 @@ class RanksWithFull(Message):
     """Ranks were asked for beside --full. ``option`` has its value."""
 
     code = "cli.ranks-with-full"
-    template = "{option} means nothing with --full, which trains once each; leave one of them out"
+    template = "{option} has no effect with --full, which trains each arm once; leave one of them out"
 
     option: str
 
@@ -251,7 +251,7 @@ class BackendForOne(Message):
     """--backend was given to one process."""
 
     code = "cli.backend-for-one"
-    template = "--backend {backend} means nothing to one process; add --nproc, or leave it out"
+    template = "--backend {backend} has no effect on one process; add --nproc, or leave it out"
 
     backend: str
 
@@ -270,7 +270,7 @@ class OfOtherEngine(Message):
     """An image's option was given to another engine. ``fitting`` are the engines that take it."""
 
     code = "cli.of-other-engine"
-    template = "{option} means nothing to the engine {engine}; give --engine {fitting:or}, or leave it out"
+    template = "{option} has no effect on the engine {engine}; give --engine {fitting:or}, or leave it out"
 
     option: str
     engine: str
@@ -325,7 +325,7 @@ class InstancesInImages(Message):
 
     code = "cli.instances-in-images"
     template = (
-        "--instances {instances:d} means nothing with {option}, which compares one process in each image; "
+        "--instances {instances:d} has no effect with {option}, which compares one process in each image; "
         "leave one of them out"
     )
 
@@ -337,14 +337,14 @@ class BlocksOfSearch(Message):
     """--blocks was given to a search by budget."""
 
     code = "cli.blocks-of-search"
-    template = "--blocks means nothing without --exhaustive, which has no budget; give --budget instead"
+    template = "--blocks has no effect without --exhaustive, which has no budget; give --budget instead"
 
 
 class BudgetOfGrid(Message):
     """--budget was given beside --exhaustive."""
 
     code = "cli.budget-of-grid"
-    template = "--budget means nothing with --exhaustive, which measures everything; give --blocks instead"
+    template = "--budget has no effect with --exhaustive, which measures everything; give --blocks instead"
 
 
 class NotExhaustive(Message):
@@ -352,7 +352,7 @@ class NotExhaustive(Message):
 
     code = "cli.not-exhaustive"
     template = (
-        "{option} means nothing with --exhaustive, which only measures the space on this machine; leave one of them out"
+        "{option} has no effect with --exhaustive, which only measures the space on this machine; leave one of them out"
     )
 
     option: str

@@ -18,7 +18,7 @@ class NeedsNodes(Message):
     """An option of a job was given, and the command makes no job."""
 
     code = "cli.needs-nodes"
-    template = "{option} means nothing without --nodes, which makes a job; give that, or leave it out"
+    template = "{option} has no effect without --nodes, which makes a job; give that, or leave it out"
 
     option: str
 
@@ -66,8 +66,8 @@ class NobodyToCancel(Message):
 
     code = "cli.nobody-to-cancel"
     template = (
-        "--start-within means nothing with --detach, as nobody is left to cancel what has not started; "
-        "leave one of them out"
+        "--start-within has no effect with --detach, as nobody is left to cancel what has not started; leave "
+        "one of them out"
     )
 
 
@@ -142,7 +142,7 @@ class JointUnfinished(Message):
     """The run of all nodes together is not done."""
 
     code = "cli.joint-unfinished"
-    template = "not measured to the end; go on with: {again}"
+    template = "not measured to the end; continue with: {again}"
 
     again: str
 
@@ -151,7 +151,7 @@ class NodesUnfinished(Message):
     """Some nodes have not measured all."""
 
     code = "cli.nodes-unfinished"
-    template = "{measured:d} of {nodes:count node} measured; go on with: {again}"
+    template = "{measured:d} of {nodes:count node} measured; continue with: {again}"
 
     measured: int
     nodes: int
@@ -301,7 +301,7 @@ class NoDefaultPartition(Message):
     """A cluster has no default partition, and none was named."""
 
     code = "cli.no-default-partition"
-    template = "this cluster has no default partition; name one with --partition[; there are: {known:list}]"
+    template = "this cluster has no default partition; name one with --partition[; choose one of: {known:list}]"
 
     known: tuple[str, ...]
 
@@ -310,7 +310,9 @@ class UnknownPartition(Message):
     """A cluster lacks the partition that was named."""
 
     code = "cli.unknown-partition"
-    template = "--partition {partition}: no such partition[ (did you mean '{suggestion}'?)][; there are: {known:list}]"
+    template = (
+        "--partition {partition}: no such partition[ (did you mean '{suggestion}'?)][; choose one of: {known:list}]"
+    )
 
     partition: str
     known: tuple[str, ...]

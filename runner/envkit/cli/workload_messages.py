@@ -31,7 +31,7 @@ class NotWithoutCommand(Message):
     """An option of a user's command, and no command."""
 
     code = "cli.not-without-command"
-    template = "{option} means nothing without a command; add it at the end, for example: -- python train.py"
+    template = "{option} has no effect without a command; add it at the end, for example: -- python train.py"
 
     option: str
 
@@ -40,14 +40,14 @@ class LinkInPlace(Message):
     """--link was given beside --in-place."""
 
     code = "cli.link-in-place"
-    template = "--link means nothing with --in-place, which makes no copy; leave one out"
+    template = "--link has no effect with --in-place, which makes no copy; leave one out"
 
 
 class NotWithWholeCommand(Message):
     """An option that says how to read step times was given beside --whole-command."""
 
     code = "cli.not-with-whole-command"
-    template = "{option} means nothing with --whole-command, which times the command from start to end; leave one out"
+    template = "{option} has no effect with --whole-command, which times the command from start to end; leave one out"
 
     option: str
 
@@ -56,7 +56,7 @@ class NotWithOptimizerSteps(Message):
     """An option of a metric was given beside --optimizer-steps."""
 
     code = "cli.not-with-optimizer-steps"
-    template = "{option} means nothing with --optimizer-steps, which needs no pattern; leave one out"
+    template = "{option} has no effect with --optimizer-steps, which needs no pattern; leave one out"
 
     option: str
 
@@ -65,7 +65,7 @@ class UnitWithoutMetric(Message):
     """--unit was given without --metric."""
 
     code = "cli.unit-without-metric"
-    template = "--unit means nothing without --metric; add it, or leave this out"
+    template = "--unit has no effect without --metric; add it, or leave this out"
 
 
 class KeyOfFile(Message):
@@ -81,14 +81,14 @@ class NotOfCommand(Message):
     """A clause that follows an option of the kit's own workloads."""
 
     code = "cli.not-of-command"
-    template = "means nothing to a command of your own; leave it out, and give the command options of its own"
+    template = "has no effect on your own command; leave it out, and give the command options of its own"
 
 
 class WarmupOfCommand(Message):
     """A clause that follows --warmup-steps."""
 
     code = "cli.warmup-of-command"
-    template = "means nothing to a command of your own; leave it out, and give --warmup-lines"
+    template = "has no effect on your own command; leave it out, and give --warmup-lines"
 
 
 class BadLoader(Message):
@@ -108,7 +108,8 @@ class UnknownWorkload(Message):
 
     code = "cli.unknown-workload"
     template = (
-        "no workload '{workload}'[ (did you mean '{suggestion}'?)]; there are: {known:list}, and a file like mine.yaml"
+        "no workload '{workload}'[ (did you mean '{suggestion}'?)]; choose one of: {known:list}, and a file "
+        "like mine.yaml"
     )
 
     workload: str
@@ -120,7 +121,7 @@ class UnknownUnit(Message):
     """--unit names none."""
 
     code = "cli.unknown-unit"
-    template = "--unit {unit}: no such unit[ (did you mean '{suggestion}'?)]; there are: {known:list}"
+    template = "--unit {unit}: no such unit[ (did you mean '{suggestion}'?)]; choose one of: {known:list}"
 
     unit: str
     known: tuple[str, ...]
@@ -185,7 +186,7 @@ class KeysExclude(Message):
     """Two keys of a workload file exclude each other."""
 
     code = "cli.keys-exclude"
-    template = "'{key}' means nothing with '{other}'; remove one of them"
+    template = "'{key}' has no effect with '{other}'; remove one of them"
 
     key: str
     other: str

@@ -32,7 +32,7 @@ class UnknownEngine(Message):
     """No engine has the name that the user gave."""
 
     code = "engines.unknown-engine"
-    template = "no engine '{name}'[; did you mean '{suggestion}'?]; there are: {known:list}"
+    template = "no engine '{name}'[; did you mean '{suggestion}'?]; choose one of: {known:list}"
 
     name: str
     known: tuple[str, ...]
@@ -43,7 +43,7 @@ class OptionWithoutEffect(Message):
     """An option has no effect on the engines that the user named."""
 
     code = "engines.option-without-effect"
-    template = "{option} means nothing to the engine {engines:list}; leave it out"
+    template = "{option} has no effect on the engine {engines:list}; leave it out"
 
     option: str
     engines: tuple[str, ...]

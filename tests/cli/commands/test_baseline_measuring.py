@@ -141,7 +141,7 @@ def test_an_interrupted_check_says_how_to_go_on(again, simulation, cli, run_fold
     folder = run_folder.with_name("again")
     assert result.returncode == 130
     assert result.stderr.splitlines()[-2:] == [
-        f"envkit: interrupted; go on with: envkit bench --resume {folder}",
+        f"envkit: interrupted; continue with: envkit bench --resume {folder}",
         "envkit: and then compare: envkit baseline check old --against that folder",
     ]
     simulation.worker("mine", seconds=times(1.5))

@@ -87,8 +87,8 @@ NOT_IN_EFFECT = {"behaviour": {"evidence": {"openmp": {"runtime": "intel", "max_
     [
         ({"reference_kernel": None}, "has no reference kernel; measure again"),
         ({"blocks": 5}, "has 5 complete blocks, and 6 are needed; measure more --blocks"),
-        ({"blocks": 5, "ended": "interrupted"}, "6 are needed; go on with: envkit bench --resume"),
-        ({"blocks": 5, "ended": None}, "has 5 complete blocks, and 6 are needed; go on with: envkit bench --resume"),
+        ({"blocks": 5, "ended": "interrupted"}, "6 are needed; continue with: envkit bench --resume"),
+        ({"blocks": 5, "ended": None}, "has 5 complete blocks, and 6 are needed; continue with: envkit bench --resume"),
         (
             {"no_reference_kernel_in": {2, 5}},
             "2 of 10 blocks have no reference kernel, because the worker ended with exit status 1; no later run",

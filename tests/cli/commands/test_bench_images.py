@@ -319,24 +319,24 @@ def images_refused(refused, run_folder):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--engine", "local", "--against-image", OLD], "--against-image means nothing to the engine local; "),
+        (["--engine", "local", "--against-image", OLD], "--against-image has no effect on the engine local; "),
         (["--engine", "local", "--against-python", "gone"], "gone: no such executable; give an interpreter, for "),
-        (["--engine", "local", "--against-python", "sh", "--", "x"], "--against-python: a command of your own "),
-        (["--against-python", "sh"], "--against-python means nothing to the engine docker; give --engine local, or "),
+        (["--engine", "local", "--against-python", "sh", "--", "x"], "--against-python: your own command "),
+        (["--against-python", "sh"], "--against-python has no effect on the engine docker; give --engine local, or "),
         (["--against-sif", "x.sif"],
-         "--against-sif means nothing to the engine docker; give --engine apptainer, or leave it out"),
+         "--against-sif has no effect on the engine docker; give --engine apptainer, or leave it out"),
         (["--against-sqsh", "x.sqsh"],
-         "--against-sqsh means nothing to the engine docker; give --engine enroot, or leave it out"),
-        (["--against-image", OLD, "--against-sif", "x.sif"], "--against-sif means nothing to the engine docker"),
+         "--against-sqsh has no effect on the engine docker; give --engine enroot, or leave it out"),
+        (["--against-image", OLD, "--against-sif", "x.sif"], "--against-sif has no effect on the engine docker"),
         (["jemalloc", *IMAGES], "--against-image compares two images under one profile; choose one of: baseline, jem"),
-        ([*IMAGES, "--workload", "all"], "--workload all means nothing with --against-image; name one of: cnn, "),
-        ([*IMAGES, "--sif", "x.sif"], "--sif means nothing to the engine docker"),
+        ([*IMAGES, "--workload", "all"], "--workload all has no effect with --against-image; name one of: cnn, "),
+        ([*IMAGES, "--sif", "x.sif"], "--sif has no effect on the engine docker"),
         (["--image", OLD, "--against-image", OLD],
          f"--against-image {OLD}: is the image that --image names too; name two, or measure one against itself: "
          f"envkit calibrate --engine docker --image {OLD}"),
         (["--image", NEW, "--against-image", "gone"], "there is no image 'gone'"),
         (["--image", "gone", "--against-image", OLD], "there is no image 'gone'"),
-        ([*IMAGES, "--nproc", 2, "--full"], "--nproc 2 means nothing with --full"),
+        ([*IMAGES, "--nproc", 2, "--full"], "--nproc 2 has no effect with --full"),
         ([*IMAGES, "--nodes", 2], "--engine docker: "),
     ],
 )  # fmt: skip
@@ -353,7 +353,8 @@ def test_one_image_under_two_names_is_refused(images_refused, images):
     for name in (OLD, NEW):
         images.add(name, digest)
     assert images_refused("baseline", *IMAGES) == (
-        f"{NEW} and {OLD} are the same image ({digest[:19]}…); name two that differ, or measure one against itself: "
+        f"{NEW} and {OLD} are the same image ({digest[:19]}…); name two different images, or measure one against "
+        f"itself: "
         "envkit calibrate"
     )
 

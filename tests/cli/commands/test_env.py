@@ -218,7 +218,7 @@ def test_a_memory_limit_is_an_option_of_docker_s_and_is_in_no_other_text(cli, im
         (["tuned"], "this machine has no tuned profile yet; make one with: envkit tune"),
         (["tcmalloc"], "profile 'tcmalloc' preloads tcmalloc, which is not installed"),
         (["baseline", "--engine", "lokal"], "no engine 'lokal'"),
-        (["baseline", "--cpus", "2"], "--cpus means nothing to the engine local"),
+        (["baseline", "--cpus", "2"], "--cpus has no effect on the engine local"),
     ],
 )
 def test_bad_input_prints_nothing_that_could_be_evaluated(env_refused, options, said):

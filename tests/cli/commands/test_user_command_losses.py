@@ -165,7 +165,7 @@ def test_losses_that_are_no_numbers(own, losses, loss, shown):
     result = own(*TIMES, *LOSS)
     assert result.returncode == 1
     fix = "lower its learning rate or, where it happens under one profile alone, leave this out"
-    why = f"diverged: the loss of step 3 is {shown}, so that its speed says nothing; {fix} (warming up)"
+    why = f"diverged: the loss of step 3 is {shown}, so its speed is meaningless; {fix} (warming up)"
     assert f"Failed block 1, mine: the worker {why}" in words(result.stdout)
     assert "FASTER" not in result.stdout
 

@@ -28,7 +28,7 @@ OWN = ("--", "python", "train.py", "--epochs", "1")
     ("options", "line"),
     [
         (["--metric", r"(\d+)", "--unit", "sec"],
-         "--unit sec: no such unit; there are: s, ms, us, min, per-second, per-minute, auto"),
+         "--unit sec: no such unit; choose one of: s, ms, us, min, per-second, per-minute, auto"),
         (["--metric", "step", "--unit", "ms"], "--metric 'step' has no group that could be a number with a unit; "
          "put one around the number, or leave the unit out"),
         (["--metric", "time ("],
@@ -55,7 +55,7 @@ OWN = ("--", "python", "train.py", "--epochs", "1")
         (["--loss-metric", "loss ("], "--loss-metric 'loss (' is no regular expression: missing ), unterminated "
          "subpattern at position 6"),
         (["--warmup-steps", 3],
-         "--warmup-steps means nothing to a command of your own; leave it out, and give --warmup-lines"),
+         "--warmup-steps has no effect on your own command; leave it out, and give --warmup-lines"),
     ],
 )  # fmt: skip
 def test_options_that_are_refused(refused, tmp_path, options, line):
@@ -155,7 +155,7 @@ def test_ways_to_time_it_that_do_not_go_together(message_of, tmp_path, options, 
     ],
 )  # fmt: skip
 def test_how_to_train_is_its_own_affair(refused, tmp_path, option):
-    why = "means nothing to a command of your own; leave it out, and give the command options of its own"
+    why = "has no effect on your own command; leave it out, and give the command options of its own"
     assert refused("bench", "baseline", *option, "--output", tmp_path / "run", *OWN) == f"envkit: {option[0]} {why}"
     assert not (tmp_path / "run").exists()
 
@@ -163,7 +163,7 @@ def test_how_to_train_is_its_own_affair(refused, tmp_path, option):
 @pytest.mark.parametrize("command", [("matrix", "jemalloc"), ("tune",)])
 def test_how_to_train_is_its_own_affair_in_other_commands_too(refused, tmp_path, command):
     line = refused(*command, "--scale", 2, "--output", tmp_path / "run", *OWN)
-    assert line.startswith("envkit: --scale means nothing to a command of your own; ")
+    assert line.startswith("envkit: --scale has no effect on your own command; ")
     assert not (tmp_path / "run").exists()
 
 

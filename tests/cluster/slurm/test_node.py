@@ -254,7 +254,7 @@ def test_a_node_of_several_with_too_few_cores(submitted, check):
     status, said = check()
     assert (status, said.status) == (2, 2)
     assert said.problem.startswith("--nproc 10000: only ")
-    assert " usable (this node), and each rank takes one of its own; " in said.problem
+    assert " usable (this node), and each rank needs its own; " in said.problem
 
 
 @pytest.fixture

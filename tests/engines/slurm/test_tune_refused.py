@@ -42,7 +42,7 @@ def answered_by_one(result, folder, tmp_path):
     assert "on 1 node: faster" in " ".join(result.stdout.split())
     assert profile.load(str(tmp_path / "work-tuned.yaml")).env == {"GOMP_SPINCOUNT": "1000"}
     line, go_on = last_lines(result)
-    assert go_on == f"1 of 2 nodes measured; go on with: envkit tune --resume {folder}"
+    assert go_on == f"1 of 2 nodes measured; continue with: envkit tune --resume {folder}"
     return line
 
 
@@ -99,7 +99,7 @@ def test_two_tunings_into_one_folder(start, cli, tune, folder, tmp_path):
     [
         (
             ("--nodes", "2", "--exhaustive"),
-            "--nodes means nothing with --exhaustive, which only measures the space on this machine; "
+            "--nodes has no effect with --exhaustive, which only measures the space on this machine; "
             "leave one of them out",
         ),
         (("--nodes", "0"), "--nodes: '0' is not a whole number above 0"),

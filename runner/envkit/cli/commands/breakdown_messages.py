@@ -18,7 +18,7 @@ class NoSuchWorkload(Message):
     """--workload names none of the kit's own."""
 
     code = "cli.no-such-workload"
-    template = "no workload '{name}'[ (did you mean '{suggestion}'?)]; there are: {known:list}"
+    template = "no workload '{name}'[ (did you mean '{suggestion}'?)]; choose one of: {known:list}"
 
     name: str
     known: tuple[str, ...]

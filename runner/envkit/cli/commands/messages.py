@@ -31,7 +31,7 @@ class OptionAlone(Message):
     """An option has no effect without another one."""
 
     code = "cli.option-alone"
-    template = "{option} means nothing without {other}; add it, or leave this out"
+    template = "{option} has no effect without {other}; add it, or leave this out"
 
     option: str
     other: str
@@ -176,7 +176,7 @@ class NotWithPid(Message):
     """A clause whose subject is an option that says how to start a training."""
 
     code = "cli.not-with-pid"
-    template = "means nothing with --pid: that process runs already; leave it out"
+    template = "has no effect with --pid: that process runs already; leave it out"
 
 
 # --- compare-engines ---
@@ -199,7 +199,7 @@ class HalfWidthOfBlocks(Message):
     """A number of blocks is fixed, so that no interval ends the run."""
 
     code = "cli.half-width-of-blocks"
-    template = "--half-width means nothing to {blocks:count block}, which never stop early; add --budget"
+    template = "--half-width has no effect on {blocks:count block}, which never stop early; add --budget"
 
     blocks: int
 
@@ -208,7 +208,7 @@ class PrefetchWithoutWorkers(Message):
     """--prefetch was given, and no setting has workers."""
 
     code = "cli.prefetch-without-workers"
-    template = "--prefetch means nothing without workers; leave it out, or give more --workers"
+    template = "--prefetch has no effect without workers; leave it out, or give more --workers"
 
 
 class TooLargeSettings(Message):
@@ -272,7 +272,7 @@ class NotOfLoaderGrid(Message):
     """A clause whose subject is an option of another workload."""
 
     code = "cli.not-of-loader-grid"
-    template = "means nothing to loader-grid, which measures the loader; leave it out"
+    template = "has no effect on loader-grid, which measures the loader; leave it out"
 
 
 # --- matrix ---

@@ -21,7 +21,7 @@ class NotWithAgainst(Message):
     """A clause whose subject is an option that says how to measure."""
 
     code = "cli.not-with-against"
-    template = "means nothing with --against, which measures nothing; leave it out"
+    template = "has no effect with --against, which measures nothing; leave it out"
 
 
 class BaselineSaved(Message):
@@ -137,7 +137,7 @@ class MeasuresNothing(Message):
     """A clause whose subject is an option that says how to measure. ``action`` is that of ``envkit fleet``."""
 
     code = "cli.measures-nothing"
-    template = "means nothing to fleet {action}, which measures nothing; leave it out"
+    template = "has no effect on fleet {action}, which measures nothing; leave it out"
 
     action: str
 

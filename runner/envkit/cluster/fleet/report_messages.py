@@ -38,7 +38,7 @@ HELP = {
     "envkit_node_time_ratio": "Time per step over that of the middle node of its kind.",
     "envkit_node_time_low_ratio": "Lower end of the interval of the time ratio.",
     "envkit_node_time_high_ratio": "Upper end of the interval of the time ratio.",
-    "envkit_node_slow": "1 if the node is slow, or else 0.",
+    "envkit_node_slow": "1 if the node is slow, otherwise 0.",
     "envkit_node_samples": "Samples that were measured.",
     "envkit_node_interference_samples": "Samples that were disturbed from outside.",
     "envkit_node_reference_kernel_ratio": "Time of a fixed piece of work over the median of the node's kind.",
@@ -48,7 +48,7 @@ HELP = {
     "envkit_node_change_ratio": "Time over the middle node's, now over the same in an earlier report.",
     "envkit_node_change_low_ratio": "Lower end of the interval of the change.",
     "envkit_node_change_high_ratio": "Upper end of the interval of the change.",
-    "envkit_node_became_slower": "1 if the node became slower, or else 0; none of a node that was not judged.",
+    "envkit_node_became_slower": "1 if the node became slower, otherwise 0; none of a node that was not judged.",
     "envkit_fleet_nodes": "Nodes by verdict.",
     "envkit_fleet_step_seconds": "Time per step of the middle node.",
     "envkit_fleet_spread_ratio": "Standard deviation between healthy nodes.",
@@ -56,7 +56,7 @@ HELP = {
     "envkit_fleet_measured_timestamp_seconds": (
         "When the last node's measurement began, by its own clock, in seconds since 1970."
     ),
-    "envkit_fleet_change_complete": "1 if each node was judged, but for those that are new, or else 0.",
+    "envkit_fleet_change_complete": "1 if each node was judged, but for those that are new, otherwise 0.",
     "envkit_fleet_change_nodes": "Nodes by what became of them.",
     "envkit_fleet_change_ratio": "Time per step of the middle node, now over the same in an earlier report.",
     "envkit_fleet_change_allowance_ratio": "By how much a node may change.",

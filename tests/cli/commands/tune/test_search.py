@@ -53,7 +53,7 @@ def test_where_the_confirmation_fails_nothing_is_written_and_it_can_go_on(tuned,
     result = tuned()
     assert result.returncode == 1
     assert result.stderr.splitlines()[-1] == (
-        "envkit: the confirmation ended: a worker failed; no profile was written; go on with: "
+        "envkit: the confirmation ended: a worker failed; no profile was written; continue with: "
         f"envkit tune --resume {tmp_path / 'tuning'}"
     )
     assert "Failed" in result.stdout
@@ -68,7 +68,7 @@ def test_where_the_same_fails_again_in_the_confirmation_there_is_another_way_on(
         "was killed" if engine.trained >= 75 and variables.items() >= lacks.items() else None
     )
     assert "failed before" not in tuned().stderr
-    go_on = f"go on with: envkit tune --resume {tmp_path / 'tuning'}"
+    go_on = f"continue with: envkit tune --resume {tmp_path / 'tuning'}"
     said = "tuned failed before, too: start a new tuning with what its workers lacked or without what it sets, or "
     for _ in range(2):
         result = cli("tune", "--resume", tmp_path / "tuning")
@@ -178,7 +178,7 @@ def test_a_candidate_whose_losses_are_no_numbers_is_always_rejected(tuned, engin
     engine.other = lambda variables: {"losses": [2.3, math.nan, 2.1]} if "GOMP_SPINCOUNT" in variables else {}
     result = tuned("--numerics", "any", "--details")
     assert "GOMP_SPINCOUNT" not in written(local).env
-    assert "diverged: the loss of step 7 is nan, so that its speed says nothing" in words(result.stdout)
+    assert "diverged: the loss of step 7 is nan, so its speed is meaningless" in words(result.stdout)
 
 
 def test_a_baseline_whose_losses_are_no_numbers_ends_the_search(tuned, engine, local):
@@ -235,7 +235,7 @@ def test_where_the_baseline_fails_later_what_failed_before_it_is_tried_again(
     engine.misbehave = lambda variables: "was lost: the daemon went away" if engine.trained > trainings else None
     result = tuned()
     assert result.returncode == 1
-    assert result.stderr.splitlines()[-1].endswith(f"go on with: envkit tune --resume {tmp_path / 'tuning'}")
+    assert result.stderr.splitlines()[-1].endswith(f"continue with: envkit tune --resume {tmp_path / 'tuning'}")
     assert len(events(tmp_path, "failure")) > 1  # others had their turn before the baseline
     engine.misbehave = lambda variables: None
     result = cli("tune", "--resume", tmp_path / "tuning", "--json")
@@ -279,7 +279,7 @@ def test_ctrl_c_in_a_trial_loses_nothing(tuned, cli, engine, local, tmp_path, in
     result = tuned()
     assert (result.returncode, result.stdout) == (130, "")
     line = result.stderr.splitlines()[-1]
-    assert line == f"envkit: interrupted; go on with: envkit tune --resume {tmp_path / 'tuning'}"
+    assert line == f"envkit: interrupted; continue with: envkit tune --resume {tmp_path / 'tuning'}"
     result = cli("tune", "--resume", tmp_path / "tuning", "--json")
     assert result.returncode == 0, result
     # the interrupted worker alone was started once more; a run that goes on warms up its arms again
@@ -321,10 +321,10 @@ def test_exhaustive_ranks_all_candidates_each_with_its_interval_and_writes_no_pr
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--blocks", 3), "--blocks means nothing without --exhaustive"),
-        (("--exhaustive", "--budget", "9m"), "--budget means nothing with --exhaustive"),
-        (("--exhaustive", "--space-only"), "--space-only means nothing with --exhaustive"),
-        (("--exhaustive", "--profile", "x.yaml"), "--profile means nothing with --exhaustive"),
+        (("--blocks", 3), "--blocks has no effect without --exhaustive"),
+        (("--exhaustive", "--budget", "9m"), "--budget has no effect with --exhaustive"),
+        (("--exhaustive", "--space-only"), "--space-only has no effect with --exhaustive"),
+        (("--exhaustive", "--profile", "x.yaml"), "--profile has no effect with --exhaustive"),
         (("--profile", "tuned"), "give a name that ends in .yaml"),
         (("--exhaustive", "--space", "default"), "more than 500 candidates one by one"),
     ],

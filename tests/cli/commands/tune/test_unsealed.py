@@ -72,7 +72,7 @@ def test_nothing_that_an_edited_record_names_is_run(
     rewrite(interrupted, change(PROGRAM))
     before = engine.trained
     line = refused(*(arguments("--resume", interrupted) if given else ["tune", "--resume", interrupted]))
-    assert "carries no seal of yours (another user or machine made it, or it was edited), and differs from the" in line
+    assert "lacks your seal (another user or machine made it, or it was edited), and differs from the" in line
     assert not given or PROGRAM in line
     assert (engine.trained, {*pythons}) == (before, {None})
 
@@ -135,7 +135,7 @@ def test_what_the_confirmations_record_names_is_not_run(tuned, engine, refused, 
            "loss_metric": None, "optimizer_steps": None}  # fmt: skip
     rewrite(confirmation, lambda run: run["plan"].update(user_command=own))
     line = refused("tune", "--resume", tmp_path / "tuning")
-    assert f"{confirmation}: the record carries no seal of yours" in line
+    assert f"{confirmation}: the record lacks your seal" in line
     assert "user_command was " in line
 
 
