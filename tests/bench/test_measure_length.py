@@ -51,8 +51,9 @@ def without_budget(bench_arguments, *options):
 # --- a budget without room for a verdict ---
 
 
-GOING_ON = "envkit: one block takes 2.0 s: a verdict needs 6 blocks, about {} in all; continuing until then; "
-           "Ctrl-C stops"
+GOING_ON = (
+    "envkit: one block takes 2.0 s: a verdict needs 6 blocks, about {} in all; continuing until then; Ctrl-C stops"
+)
 
 
 def test_a_run_that_takes_somewhat_longer_than_its_budget_says_so_at_once_and_goes_on(bench, instant, events):

@@ -29,7 +29,8 @@ from tests.refusals import assert_refused
         ('command: [python, "a\\0b"]', 1, "'command.1' has a NUL character", "remove it"),
         ('command: "python \\uD83D"', 1, "'command' has half of a character (\\ud83d)", "remove it"),
         ("command: \"sh -c 'echo\"", 1, "command: no closing quotation", "close it"),
-        ("command: a && b", 1, "command: '&&' is for a shell, and none reads this", "use bash -c '…', or quote it"),
+        ("command: a && b", 1, "command: '&&' needs a shell, and this command runs without "
+                               "one", "use bash -c '…', or quote it"),
         ("command: |\n  cd x\n  python train.py", 1, "command: a line break ends", "or end the line with a '\\'"),
         ("command: python\nname: [a]", 2, "'name' must be a text", "put a text in quotes"),
         ("command: python\nname:", 2, "'name' must be a text", "put a text in quotes"),
@@ -54,7 +55,7 @@ from tests.refusals import assert_refused
         ("command: python\nloss_metric: 3", 2, "'loss_metric' must be a text, not 3", "put a text in quotes"),
         ("command: python\nloss_metric: loss", 2, "loss_metric: 'loss' has no group", r"as in loss (\S+)"),
         ("command: python\nloss_metric: (a)(b)", 2, "loss_metric: '(a)(b)' has 2 groups", "write the others (?:…)"),
-        ("command: python\nfolder: gone", 2, "there is no folder FOLDER/gone", "it is taken from where this file is"),
+        ("command: python\nfolder: gone", 2, "there is no folder FOLDER/gone", "the path is relative to this file"),
     ],
 )  # fmt: skip
 def test_workload_files_that_are_refused(tmp_path, text, line, key, fix):

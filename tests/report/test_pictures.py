@@ -225,8 +225,9 @@ def test_steps_of_several_at_once_are_told_of():
     events = events_of()
     events[0]["plan"]["arms"][1]["instances"] = 2
     for picture in (FOREST, DISTRIBUTIONS, TIME_COURSE):
-        assert "several trainings at once: a step is one step of each, and speedups are per "
-               "item" in words(drawn(picture, events))
+        assert "several trainings at once: a step is one step of each, and speedups are per item" in words(
+            drawn(picture, events)
+        )
 
 
 def test_an_svg_takes_its_colours_from_the_page():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envkit.messages import Message, Severity
 
-EXIT_STATUSES = "exit status: 0 no reason to stop was found, 1 such a reason, 2 bad input, 130 interrupted"
+EXIT_STATUSES = "exit status: 0 found no problem that must be fixed first, 1 found one, 2 bad input, 130 interrupted"
 
 
 class NotForIssue(Message):
@@ -104,7 +104,7 @@ class WatchedShortly(Message):
 
     code = "cli.watched-shortly"
     severity = Severity.WARNING
-    template = "'{program}' ended after {seconds:.1f} s: too short to see much"
+    template = "'{program}' ended after {seconds:.1f} s: too short to observe much"
 
     program: str
     seconds: float

@@ -9,7 +9,7 @@ class OutputElsewhere(Message):
     """--output names another folder than --resume."""
 
     code = "cli.output-elsewhere"
-    template = "--output {output}: the run goes on in {resume} (--resume); leave one of them out"
+    template = "--output {output}: the run continues in {resume} (--resume); leave one of them out"
 
     output: str
     resume: str
@@ -41,7 +41,7 @@ class NoVerdictOfRun(Message):
     severity = Severity.WARNING
     template = (
         "--blocks {blocks:d}: {comparisons:count comparison} can have no verdict with fewer than {fewest}; "
-        "that settings take effect is seen all the same"
+        "whether settings take effect is still checked"
     )
 
     blocks: int
@@ -55,8 +55,8 @@ class NoVerdictOfNode(Message):
     code = "cli.no-verdict-of-node"
     severity = Severity.WARNING
     template = (
-        "--blocks {blocks:d}: a node counts towards a verdict with {fewest} or more; "
-        "that settings take effect is seen all the same"
+        "--blocks {blocks:d}: a node counts towards a verdict with {fewest} or more; whether settings take "
+        "effect is still checked"
     )
 
     blocks: int
@@ -68,8 +68,8 @@ class OptionBesideResume(Message):
 
     code = "cli.option-beside-resume"
     template = (
-        "{option} can be given with --resume only where the whole command is given again; add the PROFILE and its "
-        "options, or give --resume alone"
+        "{option} can be given with --resume only if the whole command is given again; add the PROFILE and "
+        "its options, or give --resume alone"
     )
 
     option: str
@@ -142,7 +142,7 @@ class NotADevice(Message):
     """--device names none."""
 
     code = "cli.not-a-device"
-    template = "'{given}' is no device; give {known:or}; CUDA_VISIBLE_DEVICES says which GPU is the first"
+    template = "'{given}' is not a device; give {known:or}; CUDA_VISIBLE_DEVICES says which GPU is the first"
 
     given: str
     known: tuple[str, ...]
@@ -153,7 +153,7 @@ class NotAFormat(Message):
 
     code = "cli.not-a-format"
     template = (
-        "'{given}' is no number format; choose one of: {known:list} (how narrow the interval is to be is --half-width)"
+        "'{given}' is not a number format; choose one of: {known:list} (the width of the interval is --half-width)"
     )
 
     given: str
@@ -164,7 +164,7 @@ class ScaleTooLarge(Message):
     """--scale is larger than the kit makes data for."""
 
     code = "cli.scale-too-large"
-    template = "{scale:d} is more than {most}, the largest that data is made for"
+    template = "{scale:d} is more than {most}, the largest scale"
 
     scale: int
     most: int
@@ -213,7 +213,7 @@ class NotABackend(Message):
     """--backend names none."""
 
     code = "cli.not-a-backend"
-    template = "'{given}' exchanges nothing; give {known:or}"
+    template = "'{given}' is not a backend; give {known:or}"
 
     given: str
     known: tuple[str, ...]
@@ -223,7 +223,7 @@ class RanksOfCommand(Message):
     """Ranks were asked for of a user's own command. ``option`` has its value."""
 
     code = "cli.ranks-of-command"
-    template = "{option} has no effect on your own command; leave it out, and start torchrun by it"
+    template = "{option} has no effect on your own command; leave it out, and start torchrun in that command"
 
     option: str
 
@@ -291,7 +291,7 @@ class PythonOfCommand(Message):
     """Two Pythons were to be compared, and a user's own command names its Python itself."""
 
     code = "cli.python-of-command"
-    template = "{option}: a command of your own names its Python itself; measure each by a command of its own"
+    template = "{option}: your own command names its Python itself; measure each Python by its own command"
 
     option: str
 
@@ -301,7 +301,7 @@ class SameImage(Message):
 
     code = "cli.same-image"
     template = (
-        "{option} {image}: is the image that {own} names too; name two, or measure one against itself: "
+        "{option} {image}: is also the image of {own}; name two images, or measure one against itself: "
         "{instead:command}"
     )
 

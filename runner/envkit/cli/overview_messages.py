@@ -39,7 +39,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "fleet": "measure every node of a cluster and find the slow ones",
     },
     "advanced": {
-        "plan": "say how long a measurement must run to find a difference",
+        "plan": "estimate how long a measurement must run",
         "calibrate": "measure the noise floor: the baseline against itself",
         "compare-engines": "measure what a container engine costs",
         "loader-grid": "measure DataLoader settings: workers and batch sizes",

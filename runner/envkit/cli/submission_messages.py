@@ -27,7 +27,7 @@ class UnfitFolderName(Message):
     """sbatch can't take the name of the submission's folder."""
 
     code = "cli.unfit-folder-name"
-    template = "--output {folder!r}: sbatch can't take such a name; give a plain one"
+    template = "--output {folder!r}: sbatch does not accept such a name; give a simpler one"
 
     folder: str
 
@@ -55,7 +55,7 @@ class PerhapsSubmitted(Message):
     """Slurm did not answer while a job was submitted. ``again`` is the command that looks for it."""
 
     code = "cli.perhaps-submitted"
-    template = "{problem}; it may have taken the job all the same: look, and go on, with: {again}"
+    template = "{problem}; Slurm may have accepted the job anyway: check and continue with: {again}"
 
     problem: Message | str
     again: str
@@ -66,8 +66,7 @@ class NobodyToCancel(Message):
 
     code = "cli.nobody-to-cancel"
     template = (
-        "--start-within has no effect with --detach, as nobody is left to cancel what has not started; leave "
-        "one of them out"
+        "--start-within has no effect with --detach, because no process stays to cancel the job; leave one of them out"
     )
 
 
@@ -142,7 +141,7 @@ class JointUnfinished(Message):
     """The run of all nodes together is not done."""
 
     code = "cli.joint-unfinished"
-    template = "not measured to the end; continue with: {again}"
+    template = "unfinished; continue with: {again}"
 
     again: str
 

@@ -96,8 +96,9 @@ class BadLoader(Message):
 
     code = "cli.bad-loader"
     template = (
-        "no settings of the loader in '{given}'; write them as loader-w4-b64-p2 or, with epochs that end (fork, spawn "
-        "or forkserver; 1 worker or more, batches of 80 images or fewer), loader-w2-b32-p2-spawn-persistent"
+        "'{given}' is not a loader workload; write them as loader-w4-b64-p2 or, with epochs that end (fork, "
+        "spawn or forkserver; 1 worker or more, batches of 80 images or fewer), "
+        "loader-w2-b32-p2-spawn-persistent"
     )
 
     given: str
@@ -143,7 +144,7 @@ class EmptyMetric(Message):
     """A clause that follows a metric."""
 
     code = "cli.empty-metric"
-    template = "is empty; give a regular expression, or a path as $.step_time"
+    template = "is empty; give a regular expression, or a path such as $.step_time"
 
 
 class OfUnit(Message):
@@ -177,7 +178,7 @@ class NoFolder(Message):
     """A workload file names a folder that is not there."""
 
     code = "cli.no-folder"
-    template = "folder: there is no folder {folder}; it is taken from where this file is"
+    template = "folder: there is no folder {folder}; the path is relative to this file"
 
     folder: str
 
@@ -196,7 +197,7 @@ class NoWarmupLines(Message):
     """A workload file counts the first step of an optimizer, which has no beginning."""
 
     code = "cli.no-warmup-lines"
-    template = "'warmup_lines' must be 1 or more with 'optimizer_steps': a first step has no beginning that is known"
+    template = "'warmup_lines' must be 1 or more with 'optimizer_steps': the beginning of a first step is unknown"
 
 
 class EmptyCommand(Message):
@@ -220,7 +221,8 @@ class SeveralLines(Message):
 
     code = "cli.several-lines"
     template = (
-        "a line break ends a command for a shell, and none reads this; use bash -c '…', or end the line with a '\\'"
+        "a line break ends a shell command, and this command runs without a shell; use bash -c '…', or end "
+        "the line with a '\\'"
     )
 
 
@@ -228,7 +230,7 @@ class ForAShell(Message):
     """A command has an assignment or an operator that only a shell understands."""
 
     code = "cli.for-a-shell"
-    template = "'{part}' is for a shell, and none reads this; use bash -c '…', or quote it"
+    template = "'{part}' needs a shell, and this command runs without one; use bash -c '…', or quote it"
 
     part: str
 
@@ -237,7 +239,7 @@ class ReplacedByAShell(Message):
     """A command has what only a shell replaces."""
 
     code = "cli.replaced-by-a-shell"
-    template = "'{part}' is for a shell, and none reads this; use bash -c '…', or single quotes"
+    template = "'{part}' needs a shell, and this command runs without one; use bash -c '…', or single quotes"
 
     part: str
 

@@ -10,8 +10,8 @@ class OtherSchema(Message):
 
     code = "common.other-schema"
     template = (
-        "{file}: this {kind} has schema {found}, and this version of envkit reads schema {readable}; measure again"
-        "[, or write it anew: {anew:command}]"
+        "{file}: this {kind} has schema {found}, and this version of envkit reads schema {readable}; measure "
+        "again[, or write it again: {anew:command}]"
     )
 
     file: str
@@ -144,7 +144,7 @@ class DuplicateKey(Message):
     """A key stands twice in one mapping."""
 
     code = "common.duplicate-key"
-    template = "the key '{key}' stands twice (first on line {first:d}); remove one"
+    template = "the key '{key}' appears twice (first on line {first:d}); remove one"
 
     key: str
     first: int

@@ -172,7 +172,7 @@ def test_what_cannot_be_taken_apart(refused, write_profile, run_folder, text, sa
     ("arguments", "said"),
     [
         ([], "ablate needs a PROFILE; envkit profiles lists them"),
-        (["baseline"], "baseline: there is nothing to take apart: it is what profiles are compared with; "),
+        (["baseline"], "baseline: there is nothing to take apart: it is the reference; "),
         (["no-such-profile"], "no profile 'no-such-profile' in "),
         (["gnu-omp", "--full"], "ablate takes no --full: one run each has no confidence interval"),
         (["gnu-omp", "--workload", "all"], "--workload all has no effect on envkit ablate; name one of: "),

@@ -67,8 +67,8 @@ def test_the_profile_to_try_first_with_reasons(advise):
     assert "watched 10 steps of 100.0 ms in 1.0 s; 2.0 of 4 CPUs busy" in said
     assert "time 40% matrix products, 40% outside of operators, 10% copying and filling memory" in said
     assert (
-        "why 30% of its CPU time is the kernel's, with 5,000 page faults a step: the allocator gives memory back to "
-        "the kernel, which fills its pages with zeros anew for each step (page-faults)"
+        "why 30% of its CPU time is the kernel's, with 5,000 page faults a step: the allocator returns memory to "
+        "the kernel, which zeroes its pages again for each step (page-faults)"
     ) in said
     assert "glibc-retain 1.42 1.28 to 1.57 page-faults mkl-native 1.22" in said
     assert "jemalloc 1.00 0.95 to 1.05 similar trainings did not become faster" in said
@@ -96,7 +96,7 @@ def test_where_nothing_helps_it_says_so(advise, watched, fits):
     watched(matrix=0.02, system_share=0.01)
     said = words(advise("--prove", "4m").stdout)
     assert said.startswith("No profile is expected to make this training faster ")
-    assert "mkl-native 1.01 0.91 to 1.12 2% of a step is matrix products, for which MKL takes code" in said
+    assert "mkl-native 1.01 0.91 to 1.12 2% of a step is matrix products, for which MKL uses code" in said
     assert "next" not in said
 
 
@@ -110,8 +110,10 @@ def test_a_machine_where_no_profile_applies(advise, fits):
 def test_on_another_machine_ranges_are_said_to_come_from_elsewhere(advise, fits):
     fits(machine="Another CPU, 64 usable CPUs")
     said = words(advise().stdout)
-    assert "measured on Another CPU, 64 usable CPUs; on another machine, such as this one, only the ranking is "
-           "useful" in said
+    assert (
+        "measured on Another CPU, 64 usable CPUs; on another machine, such as this one, only the ranking is useful"
+        in said
+    )
 
 
 def test_a_training_that_waits_is_told_that_no_profile_changes_that(advise, simulation):

@@ -46,8 +46,8 @@ def test_a_baseline_that_was_edited_is_refused(save, check_refused, folder):
     document["arms"]["mine"]["step_s"][3] *= 0.9
     rewritten(path, arms=document["arms"])
     assert check_refused(folder) == (
-        f"envkit: {path}: was edited: its digest is that of another content; "
-        "restore the file, or save it anew: envkit baseline save NAME --from DIR --replace"
+        f"envkit: {path}: was edited: its digest does not match its content; "
+        "restore the file, or save it again: envkit baseline save NAME --from DIR --replace"
     )
 
 

@@ -118,7 +118,7 @@ def test_another_machine_is_refused_before_anything_is_measured(again, refused, 
         (("--blocks", 3), "--blocks 3: is too few to compare; give 6 or more"),
         (
             ("--budget", "60s"),
-            "--budget can't be given to baseline check, which measures a number of blocks that is fixed before "
+            "--budget can't be given to baseline check, which measures a fixed number of blocks "
             "(10, as many as old has); give another with --blocks",
         ),
     ],

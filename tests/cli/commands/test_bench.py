@@ -49,7 +49,7 @@ def test_more_profiles_need_more_blocks_for_an_interval_which_is_said_before_any
 ):
     result = bench_of(["one", "two"], "--blocks", 6)
     assert "Next      raise --blocks" in result.stdout
-    before = "--blocks 6: 2 comparisons can have no verdict with fewer than 7; that settings take effect is seen"
+    before = "--blocks 6: 2 comparisons can have no verdict with fewer than 7; whether settings take effect is still"
     assert result.stderr.startswith(before)
     again = bench_of(["one", "two"], "--blocks", 7, "--output", tmp_path / "again")
     assert "interval needs" not in again.stdout
@@ -202,8 +202,8 @@ def test_bad_options_name_the_option(cli, option, value):
     ("option", "value", "said"),
     [
         ("--precision", "1%",
-         "is no number format; choose one of: fp32, bf16-autocast (how narrow the interval is to be is --half-width)"),
-        ("--device", "gpu", "is no device; give cpu or cuda; CUDA_VISIBLE_DEVICES says which GPU is the first"),
+         "is not a number format; choose one of: fp32, bf16-autocast (the width of the interval is --half-width)"),
+        ("--device", "gpu", "is not a device; give cpu or cuda; CUDA_VISIBLE_DEVICES says which GPU is the first"),
         ("--backend", "mpi", "exchanges nothing; give gloo or nccl"),
     ],
 )  # fmt: skip

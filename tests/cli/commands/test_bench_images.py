@@ -332,7 +332,7 @@ def images_refused(refused, run_folder):
         ([*IMAGES, "--workload", "all"], "--workload all has no effect with --against-image; name one of: cnn, "),
         ([*IMAGES, "--sif", "x.sif"], "--sif has no effect on the engine docker"),
         (["--image", OLD, "--against-image", OLD],
-         f"--against-image {OLD}: is the image that --image names too; name two, or measure one against itself: "
+         f"--against-image {OLD}: is also the image of --image; name two images, or measure one against itself: "
          f"envkit calibrate --engine docker --image {OLD}"),
         (["--image", NEW, "--against-image", "gone"], "there is no image 'gone'"),
         (["--image", "gone", "--against-image", OLD], "there is no image 'gone'"),
@@ -369,7 +369,7 @@ def test_images_alone_are_no_command_to_go_on_with(bench, simulation, instant, r
     bench("baseline")
     line = refused("bench", "--resume", run_folder, "--against-image", OLD)
     assert line.startswith(
-        "envkit: --against-image can be given with --resume only where the whole command is given again"
+        "envkit: --against-image can be given with --resume only if the whole command is given again"
     )
 
 

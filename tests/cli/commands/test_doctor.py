@@ -36,7 +36,7 @@ def test_what_ranks_tell_of_is_not_missed_in_one_process(diagnosed, simulation, 
     simulation.worker("baseline", evidence={"nccl": {"log": "not written"}})
     found, status = diagnosed(profile)
     assert (found.keys(), status) == ({"ranks-only"}, 0)
-    assert found["ranks-only"]["seen"].startswith("not looked at: nccl.log")
+    assert found["ranks-only"]["seen"].startswith("not checked: nccl.log")
     assert found["ranks-only"]["message"]["code"] == "checks.ranks-only"
     assert found["ranks-only"]["message"]["keys"][0] == "nccl.log"
     assert found["ranks-only"]["fix"] == f"envkit bench {profile} --device cuda --nproc 2"

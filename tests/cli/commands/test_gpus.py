@@ -117,8 +117,9 @@ def test_commands_of_one_process_exchange_nothing(refused, simulation, command):
     where = ["--nodes", 1, "--dry-run"] if command == "submit" else []
     named = [] if command == "calibrate" else ["physical-cores"]
     line = refused(command, *named, *where, "--python", simulation.python, "--workload", "all-reduce")
-    assert line == "envkit: --workload all-reduce: one process has no peer to exchange with; give envkit bench "
-                   "--nproc N"
+    assert (
+        line == "envkit: --workload all-reduce: one process has no peer to exchange with; give envkit bench --nproc N"
+    )
 
 
 def test_a_command_of_ones_own_exchanges_as_it_likes(refused):

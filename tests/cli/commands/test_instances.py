@@ -191,7 +191,7 @@ def test_a_command_of_ones_own_is_started_once(refused, write_profile):
 
 def test_a_prefix_that_says_where_to_run(refused, bench_arguments):
     line = refused(*bench_arguments("mine", "--instances", 2, text="prefix: [taskset, -c, '0']\n"))
-    assert line.endswith("('taskset -c 0'), and each process gets CPUs of its own; leave one of them out")
+    assert line.endswith("('taskset -c 0'), and each process gets its own CPUs; leave one of them out")
 
 
 def test_two_images(refused):
@@ -215,7 +215,7 @@ def test_one_is_what_it_is_without_any(bench, simulation, instant):
 def test_no_baseline_is_saved_of_them(bench, workers, refused, run_folder):
     assert bench("mine", "--instances", 2, "--blocks", 8).returncode == 0
     line = refused("baseline", "save", "old", "--from", run_folder)
-    assert line.endswith(": had several train at once (--instances); measure one process alone")
+    assert line.endswith(": trained several at once (--instances); measure one process alone")
 
 
 def test_several_at_once_are_no_advice_under_a_profile_that_is_slower_than_the_baseline(bench, simulation, instant):

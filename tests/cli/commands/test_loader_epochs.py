@@ -94,7 +94,7 @@ def test_workers_that_stay_uncalled_for_are_an_error_too(own, simulation):
         (["--start-method", "fork", "--steps", "3"],
          "--steps 3: an epoch of batches of 32 has 5 steps, and a sample must see one end; give at least 5"),
         (["--start-method", "fork", "--persistent-workers", "no"],
-         "loader-grid compares settings, and this is one; give "),
+         "loader-grid compares settings, and this is only one; give "),
         (["--start-method", "spawn", "--workload", "cnn"],
          "--workload has no effect on loader-grid, which measures the loader; leave it out"),
     ],
@@ -112,10 +112,10 @@ def test_what_can_t_be(refused, run_folder, options, line):
         (["loader-grid", "--persistent-workers", "maybe"],
          "--persistent-workers: no answer 'maybe'; choose one of: no, yes"),
         (["bench", "jemalloc", "--workload", "loader-w2-b32-p2-spwan"],
-         "--workload: no settings of the loader in 'loader-w2-b32-p2-spwan'; write them as "
+         "--workload: 'loader-w2-b32-p2-spwan' is not a loader workload; write them as "
          "loader-w4-b64-p2 or, with epochs that end"),
         (["bench", "jemalloc", "--workload", "loader-w0-b32-spawn"],
-         "--workload: no settings of the loader in 'loader-w0-b32-spawn'; write them as "),
+         "--workload: 'loader-w0-b32-spawn' is not a loader workload; write them as "),
         (["tune", "--workload", "cnn-spawn"], "--workload: no workload 'cnn-spawn'; choose one of: cnn, "),
     ],
 )  # fmt: skip

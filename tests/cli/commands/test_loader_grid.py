@@ -106,7 +106,10 @@ def test_it_goes_on_where_it_was_interrupted(loader_grid, cli, simulation, run_f
         (["--data", "x"], "--data has no effect on loader-grid, which measures the loader; leave it out"),
         (["--half-width", "1%"], "--half-width has no effect on 3 blocks, which never stop early; add --budget"),
         (["--workers", "0", "--prefetch", "2"], "--prefetch has no effect without workers; leave it out, or give "),
-        (["--workers", "2", "--batches", "8"], "loader-grid compares settings, and this is one; give more --workers, "),
+        (
+            ["--workers", "2", "--batches", "8"],
+            "loader-grid compares settings, and this is only one; give more --workers, ",
+        ),
         (["--workers", "1000", "--batches", "8,16"], "loader-w1000-b8-p2: too large a number; give fewer workers"),
     ],
 )
@@ -119,4 +122,4 @@ def test_what_means_nothing_here(refused, run_folder, options, line):
 def test_lists_that_are_none(cli, option):
     result = cli("loader-grid", option)
     assert result.returncode == 2
-    assert "is no list of whole numbers from" in result.stderr.splitlines()[-1]
+    assert "is not a list of whole numbers" in result.stderr.splitlines()[-1]

@@ -53,7 +53,7 @@ def test_longer_samples_are_advised_by_the_length_that_they_had(bench_arguments,
     arguments = bench_arguments("mine", "--blocks", 5)[1:]
     at = arguments.index("--steps")
     said = words(cli("plan", *arguments[:at], *arguments[at + 2 :]).stdout)
-    assert int(re.search(r"try longer ones, as --steps (\d+)", said)[1]) >= 20
+    assert int(re.search(r"try longer ones, such as --steps (\d+)", said)[1]) >= 20
 
 
 def test_json(plan, run_folder):
@@ -134,7 +134,7 @@ def test_interrupted(plan, simulation):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["mine", "--blocks", 2], "--blocks 2: the noise can't be told from fewer than 3 blocks"),
+        (["mine", "--blocks", 2], "--blocks 2: the noise can't be estimated from fewer than 3 blocks"),
         (["mine", "--full"], "plan takes no --full; give --blocks"),
         (["mine", "--epochs", "2"], "plan takes no --epochs; give --blocks"),
         (["mine", "--budget", "60s"], "plan takes no --budget; give --blocks"),

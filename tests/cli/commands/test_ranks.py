@@ -101,8 +101,9 @@ def test_the_report(bench, cli, workers, run_folder):
     assert "mine on 2 ranks: 2.0" in markdown.stdout
     rows = [line for line in markdown.stdout.splitlines() if line.startswith("|") and "reference" in line]
     assert [line.split("|")[1].strip() for line in rows] == ["baseline"]
-    assert "ranks     baseline 2, mine 2; each on its share of the "
-           "CPUs" in cli("report", run_folder, "--details").stdout
+    assert (
+        "ranks     baseline 2, mine 2; each on its share of the CPUs" in cli("report", run_folder, "--details").stdout
+    )
 
 
 def test_how_unlike_ranks_communicate(bench, cli, workers, run_folder):
@@ -242,7 +243,7 @@ STAGES = ("--workload", "model-parallel")
         ("", (*STAGES, "--compile"),
          "model-parallel is trained on CPUs in fp32, not compiled and not channels-last; "),
         ("prefix: [taskset, -c, '0']\n", ("--nproc", 2),
-         "profile 'mine' chooses CPUs ('taskset -c 0'), and each process gets CPUs of its own; leave one of "),
+         "profile 'mine' chooses CPUs ('taskset -c 0'), and each process gets its own CPUs; leave one of "),
         (OWN_RANKS, ("--nproc", 2), "profile 'mine' has 2 ranks of its own; leave --nproc out"),
         ("ranks: 4\n", (),
          "profile 'mine' trains on 4 ranks, and this process can use 2 cores: it does not apply to this "),
@@ -305,7 +306,7 @@ def test_a_profile_with_ranks_is_measured_beside_one_process(bench, simulation, 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "--nodes 2: this process runs in no Slurm job; submit one: envkit submit PROFILE --nodes 2"),
+        ((), "--nodes 2: this process is not in a Slurm job; submit one: envkit submit PROFILE --nodes 2"),
         (("--engine", "docker"), "--engine docker: on nodes workers are started by local, apptainer or enroot; choose"),
     ],
 )

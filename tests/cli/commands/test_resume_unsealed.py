@@ -206,14 +206,14 @@ def test_another_profile_is_named(interrupted, bench_arguments, cli):
 
 def test_options_alone_are_no_command(interrupted, refused):
     assert refused("bench", "--resume", interrupted, "--seed", 7) == (
-        "envkit: --seed can be given with --resume only where the whole command is given again; add the PROFILE and "
+        "envkit: --seed can be given with --resume only if the whole command is given again; add the PROFILE and "
         "its options, or give --resume alone"
     )
 
 
 def test_another_output_is_refused(interrupted, bench_arguments, refused, tmp_path):
     line = refused(*bench_arguments("mine"), "--output", tmp_path / "other", "--resume", interrupted)
-    assert line.startswith(f"envkit: --output {tmp_path}/other: the run goes on in {interrupted} (--resume)")
+    assert line.startswith(f"envkit: --output {tmp_path}/other: the run continues in {interrupted} (--resume)")
 
 
 def later(kind, **fields):

@@ -209,7 +209,7 @@ def test_a_submission_that_is_done_is_reported_again(cli, submission):
 def test_what_it_was_started_with_stays(refused, submission, option):
     said = refused("submit", "--resume", submission, *option)
     assert said == (
-        f"envkit: {option[0]} can be given with --resume only where the whole command is given again; add the PROFILE "
+        f"envkit: {option[0]} can be given with --resume only if the whole command is given again; add the PROFILE "
         "and its options, or give --resume alone"
     )
 
@@ -322,7 +322,7 @@ def test_slurm_that_does_not_answer_may_have_taken_the_job(refused, slurm, monke
     monkeypatch.setattr(client, "submit", no_answer)
     folder = tmp_path / "run"
     assert refused("submit", "intel-omp", "--data", "synthetic", "--output", folder) == (
-        "envkit: sbatch did not end within 120 s; it may have taken the job all the same: look, and go on, with: "
+        "envkit: sbatch did not end within 120 s; Slurm may have accepted the job anyway: check and continue with: "
         f"envkit submit --resume {folder}"
     )
     assert record.read(folder, "submit")[-1]["event"] == "submitting"

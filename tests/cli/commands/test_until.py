@@ -130,7 +130,7 @@ def test_what_can_not_be_reached_is_refused(refused, bench_arguments, run_folder
 
 @pytest.mark.parametrize(
     ("target", "said"),
-    [("accuracy", "is no METRIC=NUMBER; write for example accuracy=0.85 or loss=0.4"),
+    [("accuracy", "is not METRIC=NUMBER; write for example accuracy=0.85 or loss=0.4"),
      ("accuracy=lots", "has no number behind the '='; write for example accuracy=0.85 or loss=0.4"),
      ("loss=-1", "is out of range: loss must be a number above 0; write for example accuracy=0.85 or loss=0.4")],
 )  # fmt: skip

@@ -32,7 +32,7 @@ OWN = ("--", "python", "train.py", "--epochs", "1")
         (["--metric", "step", "--unit", "ms"], "--metric 'step' has no group that could be a number with a unit; "
          "put one around the number, or leave the unit out"),
         (["--metric", "time ("],
-         "--metric 'time (' is no regular expression: missing ), unterminated subpattern at position 6"),
+         "--metric 'time (' is not a regular expression: missing ), unterminated subpattern at position 6"),
         (["--metric", r"([\d.]+) ?it/s"],
          r"--metric '([\d.]+) ?it/s' looks like a rate, and would be taken "
          "for seconds; give the unit per-second, or s if that is right"),
@@ -45,14 +45,14 @@ OWN = ("--", "python", "train.py", "--epochs", "1")
          "taken for seconds; give the unit min, or s if that is right"),
         (["--metric", "^step", "--unit", "auto"], "--metric '^step' has no group that could be a number with a "
          "unit; put one around the number, or leave the unit out"),
-        (["--metric", ""], "--metric '' is empty; give a regular expression, or a path as $.step_time"),
+        (["--metric", ""], "--metric '' is empty; give a regular expression, or a path such as $.step_time"),
         (["--loss-metric", "^step"],
          r"--loss-metric '^step' has no group that could be a loss; put one around it, as in loss (\S+)"),
         (["--loss-metric", r"loss (\S+) (\S+)"],
          r"--loss-metric 'loss (\S+) (\S+)' has 2 groups, and one can be a loss; write the others (?:…)"),
         (["--loss-metric", ""],
-         "--loss-metric '' is empty; give a regular expression with a group around the loss, or a path as $.loss"),
-        (["--loss-metric", "loss ("], "--loss-metric 'loss (' is no regular expression: missing ), unterminated "
+         "--loss-metric '' is empty; give a regular expression with a group around the loss, or a path such as $.loss"),
+        (["--loss-metric", "loss ("], "--loss-metric 'loss (' is not a regular expression: missing ), unterminated "
          "subpattern at position 6"),
         (["--warmup-steps", 3],
          "--warmup-steps has no effect on your own command; leave it out, and give --warmup-lines"),

@@ -147,7 +147,7 @@ def test_another_submissions_folder_is_not_this_ones(submitted, on_node, folder)
     submitted()
     status, stderr = on_node("node1", identity="another1")
     assert status == 2
-    assert stderr.startswith(f"envkit: node1: {folder}: the results folder is not the same one there; give one")
+    assert stderr.startswith(f"envkit: node1: {folder}: the results folder is a different one there; give one")
     assert not (folder / "node1").exists()
 
 
@@ -325,7 +325,7 @@ def test_a_run_of_all_nodes_goes_on_only_where_it_began(submitted, check, folder
     status, said = check(nodes="node[2-3]")
     assert status == 2
     assert said.problem == (
-        "this job has node[2-3], and the run began on node[1-2]: times of other nodes don't go with those that it has; "
+        "this job has node[2-3], and the run began on node[1-2]: times of other nodes can't be added to it; "
         f"go on there with: envkit submit --resume {folder}"
     )
 
@@ -336,7 +336,7 @@ def test_the_run_of_all_nodes_is_in_a_folder_of_its_own(submitted, on_node, fold
     status, _ = on_node("node1")
     said = node_status.read(folder / "all-nodes")
     assert (status, said.status) == (2, 2)
-    assert said.problem.startswith("--nodes 2: this process runs in no Slurm job; submit one: ")
+    assert said.problem.startswith("--nodes 2: this process is not in a Slurm job; submit one: ")
     assert not (folder / "node1").exists()
 
 

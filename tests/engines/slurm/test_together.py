@@ -126,7 +126,7 @@ def test_a_rank_that_dies_is_named_and_its_log_shown_and_the_others_end(cli, fol
     failed, go_on = last_lines(result)
     assert failed.startswith(f"{TOGETHER}: block 1, baseline: the worker lost rank 1 on node2, which ended with exit ")
     assert failed.endswith("RuntimeError: planted trouble"), failed
-    assert go_on == f"not measured to the end; continue with: envkit submit --resume {folder}"
+    assert go_on == f"unfinished; continue with: envkit submit --resume {folder}"
     (failure,) = [event for event in record.read(folder / TOGETHER) if event["event"] == "failure"]
     assert failure["time"] - died.stat().st_mtime < DEATH_S
 

@@ -56,7 +56,7 @@ def test_nodes_with_two_cpu_models(cli, tune, folder, tmp_path, another_cpu):
 def test_a_results_folder_that_one_node_does_not_share(cli, tune, tmp_path):
     folder = LOCAL / "run"
     line = answered_by_one(cli(*tune("--output", folder)), folder, tmp_path)
-    assert line.startswith(f"node2: {folder}: the results folder is not the same one there; give one that all nodes")
+    assert line.startswith(f"node2: {folder}: the results folder is a different one there; give one that all nodes")
 
 
 def test_a_node_that_never_starts(cli, tune, folder):

@@ -91,9 +91,7 @@ class AblatesReference(Message):
     """The baseline was named, which sets nothing."""
 
     code = "cli.ablates-reference"
-    template = (
-        "{profile}: there is nothing to take apart: it is what profiles are compared with; envkit profiles lists them"
-    )
+    template = "{profile}: there is nothing to take apart: it is the reference; envkit profiles lists them"
 
     profile: str
 
@@ -224,7 +222,7 @@ class OneCell(Message):
     """The options describe one setting, and there is nothing to compare it with."""
 
     code = "cli.one-cell"
-    template = "loader-grid compares settings, and this is one; give more {options:or}"
+    template = "loader-grid compares settings, and this is only one; give more {options:or}"
 
     options: tuple[str, ...]
 
@@ -314,7 +312,7 @@ class PlanTakesNo(Message):
     """An option that decides how long to measure, which ``envkit plan`` finds out."""
 
     code = "cli.plan-takes-no"
-    template = "plan takes no {option}; give --blocks to look at the noise for longer"
+    template = "plan takes no {option}; give --blocks to measure the noise for longer"
 
     option: str
 
@@ -323,7 +321,7 @@ class TooFewBlocksForNoise(Message):
     """--blocks is less than what a standard deviation takes."""
 
     code = "cli.too-few-blocks-for-noise"
-    template = "--blocks {blocks}: the noise can't be told from fewer than {least} blocks"
+    template = "--blocks {blocks}: the noise can't be estimated from fewer than {least} blocks"
 
     blocks: int
     least: int
@@ -364,7 +362,7 @@ class TryLonger(Message):
 
     code = "cli.try-longer"
     severity = Severity.ADVICE
-    template = "try longer ones, as --steps {steps:d}"
+    template = "try longer ones, such as --steps {steps:d}"
 
     steps: int
 

@@ -12,8 +12,8 @@ class NoRatio(Message):
 
     code = "cli.no-ratio"
     template = (
-        "the reference kernel is other work now (Python, the C library or the kit changed), and there is no ratio to "
-        "compare instead, because nothing was measured beside the reference"
+        "the reference kernel changed with Python, the C library or envkit, and there is no ratio to compare "
+        "instead, because only the reference was measured"
     )
 
 

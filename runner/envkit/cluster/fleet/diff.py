@@ -86,7 +86,7 @@ class Diff:
 
     @property
     def complete(self) -> bool:
-        """Whether each node was judged, but for those that are new."""
+        """Return whether every node except new ones was judged."""
         return not (self.gone or self.left_out or self.of(ChangeVerdict.NOT_JUDGED))
 
     def counts(self) -> dict[str, int]:

@@ -124,7 +124,7 @@ def test_an_earlier_tuned_profile_stays_where_nothing_betters_the_baseline(tuned
 def test_a_profile_that_no_tuning_wrote_is_never_replaced(refused, arguments, write_profile, tmp_path, simulation):
     path = write_profile("mine", folder=tmp_path)
     line = refused(*arguments("--profile", path))
-    assert line == f"envkit: --profile {path}: it is there already, and no tuning wrote it; give another name"
+    assert line == f"envkit: --profile {path}: it already exists, and no tuning wrote it; give another name"
     assert simulation.starts(all=True) == []
 
 

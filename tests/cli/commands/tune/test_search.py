@@ -314,7 +314,7 @@ def test_exhaustive_ranks_all_candidates_each_with_its_interval_and_writes_no_pr
     speedup, low, _, high = first.split()[:4]
     assert float(low) < float(speedup.removesuffix("x")) < float(high)
     assert profile.load(str(tmp_path / "tuning/chosen.yaml")).env["GOMP_SPINCOUNT"] == "1000"
-    assert "the first of 23 was lucky too, and is not confirmed" in words(result.stdout)
+    assert "the first of 23 was also lucky, and is not confirmed" in words(result.stdout)
     assert "not tried" not in result.stdout
 
 
@@ -350,7 +350,7 @@ constraints:
   - {never: {spin: [0]}, because: a test}
 """)
     line = refused(*arguments("--space", nothing, option, budget=None))
-    why = "each choice comes to the baseline, sets a variable twice or can't have an effect"
+    why = "each choice equals the baseline, sets a variable twice or can't have an effect"
     assert line == f"envkit: {nothing}: nothing of this space can be tried here: {why}; give another space"
     assert engine.trained == 0
     assert not (tmp_path / "tuning").exists()
@@ -379,7 +379,7 @@ def test_where_a_budget_is_too_small_on_a_busy_machine_that_is_said_too(tuned, e
     usage = sample(["train", "--steps", "3"], {"seconds": [1.0]}, 0, {})["usage"]
     engine.other = lambda variables: {"usage": {**usage, "worker_cpus_busy_s": 3.0}}
     result = tuned(budget="4s")
-    said = r" or more; the machine is busy \(others used 1\.\d\d CPUs\), and a quiet one needs less; no profile was "
+    said = r" or more; the machine is busy \(others used 1\.\d\d CPUs\), and an idle one needs less; no profile was "
     assert re.search(said, result.stderr)
 
 
@@ -392,5 +392,5 @@ def test_a_candidate_that_is_stopped_for_being_hopeless_is_said_so(tuned, engine
 
     engine.run = stopped
     said = words(tuned("--exhaustive", "--blocks", 1, "--details", budget=None).stdout)
-    assert "its worker was stopped after 20 s, at least 4 times what the baseline's took" in said
+    assert "its worker was stopped after 20 s, at least 4 times the baseline's time" in said
     assert "--timeout" not in said

@@ -105,7 +105,7 @@ def test_another_space_is_refused(interrupted, refused, arguments, tmp_path):
     """A space names programs, too: those of prefixes."""
     path = interrupted / SPACE_FILE
     path.write_text(path.read_text().replace("5000", "6000"))
-    line = f"{path}: is not the space that was to be searched; put that back, or start a new tuning"
+    line = f"{path}: is not the space of this search; restore that, or start a new tuning"
     assert refused("tune", "--resume", interrupted) == f"envkit: {line}"
     assert refused(*arguments("--resume", interrupted)) == f"envkit: {line}"
     (tmp_path / "small.yaml").write_text(path.read_text())
