@@ -36,7 +36,7 @@ from tests.refusals import assert_refused
         ("command: python\nname:", 2, "'name' must be a text", "put a text in quotes"),
         ("command: python\nfolder: ' '", 2, "'folder' can't be ''", "put a text in quotes"),
         ("command: python\nmetric: 3", 2, "'metric' must be a text, not 3", "put a text in quotes"),
-        ("command: python\nmetric: 'a('", 2, "metric: 'a(' is no regular expression", "unterminated subpattern at "),
+        ("command: python\nmetric: 'a('", 2, "metric: 'a(' is not a regular expression", "unterminated subpattern at "),
         ("command: python\nunit: ms", 2, "'unit' has no effect without 'metric'", "add 'metric', or remove 'unit'"),
         ("command: python\nwhole_command: true\nwarmup_lines: 2", 3, "'warmup_lines' has no effect with", "remove one"),
         ("command: python\nin_place: true\nlink: [data]", 3, "'link' has no effect with 'in_place'", "remove one"),

@@ -248,7 +248,7 @@ def test_another_python_on_the_path_is_not_resumed_with(own, cli, simulation, ru
     before = (run_folder / record.FILE_NAME).read_bytes()
     result = cli("bench", "--resume", run_folder, PATH=f"{other.parent}:{os.environ['PATH']}")
     assert (result.returncode, (run_folder / record.FILE_NAME).read_bytes()) == (2, before)
-    assert f" and is {other} on this PATH: the samples can't be compared; resume where" in result.stderr
+    assert f" and is {other} on this PATH: the samples can't be compared; resume with" in result.stderr
 
 
 def test_what_the_worker_says_of_its_failure_is_shown(own, simulation, run_folder, cli):

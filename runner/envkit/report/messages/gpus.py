@@ -75,7 +75,7 @@ class IdleGpu(Message):
 
     code = "report.idle-gpu"
     severity = NOTE
-    template = "idle for {share:.1%} of a step[ between {kernels:,.0f} kernels and copies], under the profiler"
+    template = "without work for {share:.1%} of a step[ between {kernels:,.0f} kernels and copies], under the profiler"
 
     share: float
     kernels: float | None
