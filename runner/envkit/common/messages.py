@@ -105,7 +105,7 @@ class InvalidYaml(Message):
 
 
 class InvalidScalar(Message):
-    """A value looks like a date or a number, and is none."""
+    """A value only looks like a date or a number."""
 
     code = "common.invalid-scalar"
     template = "not valid YAML: '{value}': {reason}; quote it"
@@ -333,7 +333,7 @@ class LockUnopenable(Message):
 
 
 class NotALock(Message):
-    """Something else stands in the place of this machine's lock."""
+    """Something else stands instead of this machine's lock."""
 
     code = "common.not-a-lock"
     template = "{file}: not a lock file; remove it, or set TMPDIR"

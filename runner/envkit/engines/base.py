@@ -53,7 +53,7 @@ class EngineOptions:
         return next(filter(None, (getattr(self, name) for name in IMAGE_FILES)), None)
 
     def to_json(self) -> dict[str, str]:
-        """Those that were given, by name."""
+        """Return those that were given, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 

@@ -57,7 +57,7 @@ def made_by(name: str, target: str = "image") -> str:
 
 
 def argv(task: Task) -> list[str]:
-    """What runs inside: the worker, which finds its code and data under the names they have there."""
+    """Return what runs inside: the worker, which finds its code and data under the names they have there."""
     if task.program:
         return [*task.prefix, *task.program]
     inside = {task.data: DATA, task.turn: _turn(task)}

@@ -154,7 +154,7 @@ class _Container:
             self._failure = DaemonLost(_reason(error))
 
     def _status(self) -> Message | None:
-        """What was wrong with its end, which it is waited for; None for a good one."""
+        """Return what was wrong with its end, which it is waited for; None for a good one."""
         try:
             status = self._container.wait(timeout=self._timeout_s)["StatusCode"]
         except (requests.exceptions.ReadTimeout, requests.exceptions.ConnectionError) as error:
@@ -175,7 +175,7 @@ def _is_timeout(error: requests.exceptions.RequestException) -> bool:
 
 
 def _all_gpus(task: Task) -> list[Any] | None:
-    """What ``--gpus all`` asks of the daemon."""
+    """Return what ``--gpus all`` asks of the daemon."""
     return [docker.types.DeviceRequest(count=-1, capabilities=[["gpu"]])] if task.gpus else None
 
 

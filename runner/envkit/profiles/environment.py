@@ -33,7 +33,7 @@ class Environment:
 
 
 def capabilities(prefix: Sequence[str]) -> list[str]:
-    """What a container must be allowed for its command to start behind ``prefix``.
+    """Return what a container must be allowed for its command to start behind ``prefix``.
 
     Docker's default seccomp filter, and those made after it, keep numactl's system calls for who has SYS_NICE
     (https://docs.docker.com/engine/security/seccomp/).

@@ -276,7 +276,7 @@ def _settings(kind: Kind, value: str, version: str | None) -> None:
 
 
 def number_or_boolean(kind: Kind, value: str) -> int | float | bool | None:
-    """What a library makes of a value that it accepts, or None where that is neither a number nor a boolean.
+    """Return what a library makes of a value that it accepts, or None where that is neither a number nor a boolean.
 
     Workspaces are as many bytes as all of them take.
     """

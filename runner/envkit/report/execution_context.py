@@ -116,7 +116,7 @@ def _metric(plan: Plan, own: UserCommand) -> Message:
 
 
 def sides(summary: Summary, arm: Arm) -> list[tuple[str, str, str]]:
-    """What the reference and ``arm`` were started with, and in what their images and limits differ.
+    """Return what the reference and ``arm`` were started with, and in what their images and limits differ.
 
     Each has a name, and what it is there and here. What of the images differs does not come from the engines alone.
     """

@@ -68,7 +68,7 @@ class Size:
 
 
 def more_comparisons(arms: int) -> int:
-    """Those beside the comparisons with the baseline: tuned against shipped, where both are there."""
+    """Return those beside the comparisons with the baseline: tuned against shipped, where both are there."""
     return 1 if arms > 2 else 0
 
 

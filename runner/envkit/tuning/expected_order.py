@@ -27,7 +27,7 @@ def gains(trial: Event, shipped: Sequence[Candidate]) -> dict[str, float]:
 
 
 def by_gain(shipped: Sequence[Candidate], expected: Mapping[str, float]) -> list[Candidate]:
-    """Those with the most expected of them first; all others after them, in the order in which they were."""
+    """Return those with the most expected of them first; all others after them, in the order in which they were."""
     names = sorted(expected, key=lambda name: -expected[name])
     place = {name: number for number, name in enumerate(names)}
     return sorted(shipped, key=lambda one: place.get(one.profile.name, len(place)))

@@ -60,7 +60,7 @@ def say(storage: BaseStorage, node: str, what: str, value: Any) -> None:
 
 
 def said(storage: BaseStorage, what: str) -> dict[str, Any]:
-    """What nodes have said of that, by node; those first that were."""
+    """Return what nodes have said of that, by node; those first that were."""
     attributes = storage.get_study_user_attrs(storage.get_study_id_from_name(STUDY))
     return {name.removeprefix(f"{what} "): value for name, value in attributes.items() if name.startswith(f"{what} ")}
 

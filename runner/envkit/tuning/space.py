@@ -93,7 +93,7 @@ def allowed(space: Space, choice: Choice) -> bool:
 
 
 def profile(space: Space, choice: Choice, name: str) -> Profile | None:
-    """What a choice sets, as a profile; None where two levels give one variable different values.
+    """Return what a choice sets, as a profile; None where two levels give one variable different values.
 
     Also None where no machine has what two levels need, and for a level that the space does not have, which a record or
     another node may name.

@@ -105,7 +105,7 @@ class TrialStore:
 
     @property
     def trial_s(self) -> float:
-        """What one more trial will cost, in seconds of a worker; 0 before the first."""
+        """Return what one more trial will cost, in seconds of a worker; 0 before the first."""
         return fmean(itertools.chain(*self.trials_s_of.values())) if self.trials_s_of else 0.0
 
     def trial_s_of(self, number: int) -> float:
@@ -158,5 +158,5 @@ class TrialStore:
 
 @lru_cache(maxsize=4096)
 def _estimate(ratios: tuple[float, ...]) -> float:
-    """What many nodes measured of many candidates is asked for again and again."""
+    """Return what many nodes measured of many candidates is asked for again and again."""
     return middle_of(ratios)

@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _document(one: Profile, place: Place, hidden: Sequence[Path]) -> dict[str, Any]:
-    """What ``--json`` has of a profile."""
+    """Return what ``--json`` has of a profile."""
     keys = ("name", "title", "preload", "numerics")
     where = {"from": place.kind, "file": str(one.path), "hides": [str(file) for file in hidden]}
     return {**{key: getattr(one, key) for key in keys}, **where}

@@ -116,7 +116,7 @@ def require() -> None:
 
 
 def partitions() -> list[Partition]:
-    """Those that the user may see."""
+    """Return those that the user may see."""
     found: dict[str, Partition] = {}
     for line in _ask("sinfo", "--noheader", "--format", "%P|%D|%N").splitlines():
         name, count, hosts = line.strip().split("|", 2)
@@ -158,7 +158,7 @@ def submit_each(script: Path, nodes: Sequence[str]) -> str:
 
 
 def jobs(numbers: str, one_node: bool = False) -> list[Job]:
-    """What becomes of these jobs, as far as Slurm still knows of them. Raises NoAnswer.
+    """Return what becomes of these jobs, as far as Slurm still knows of them. Raises NoAnswer.
 
     Of jobs that Slurm remembers no more the state is UNKNOWN, where it remembers none. Each of them may be for
     ``one_node`` that was asked for: it is then the job's node while it waits, too.
