@@ -1,4 +1,4 @@
-"""What the container engines have in common: where things are inside, and the limits as options of a command line."""
+"""Shared by the container engines: paths inside, and limits as options of a command line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LIMITS = frozenset({"cpus", "cpuset_cpus", "memory"})
 
 @dataclass(frozen=True)
 class Kind:
-    """What is not the same of engines that start containers."""
+    """Differences between engines that start containers."""
 
     gpus: tuple[str, ...]  # the words by which it is asked for all GPUs of the machine
     start: str  # the word of its command line after which its options begin

@@ -12,7 +12,7 @@ from envkit.worker.performance_variables import is_performance_variable
 
 @dataclass(frozen=True)
 class Environment:
-    """What a worker is started with, and what it must observe for the profile to count as in effect."""
+    """The environment of a worker, and what it must observe for the profile to count as in effect."""
 
     profile: str
     title: str

@@ -1,6 +1,6 @@
 """Which values a variable takes: one function for each type of the catalogue, which says what is wrong with a value.
 
-What each type accepts was compared with what the libraries themselves do with good and bad values.
+Each type was compared with how the libraries themselves treat good and bad values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the end of an epoch costs with which start method of DataLoader's workers, and where these stay: as tables."""
+"""Tables of the cost of an epoch's end, by start method and persistence of DataLoader's workers."""
 
 from __future__ import annotations
 

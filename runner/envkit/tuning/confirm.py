@@ -1,7 +1,7 @@
 """Measure the search's choice again, on fresh samples, beside the baseline and the best shipped profile.
 
-Of many candidates the one that did best in the search was lucky too, so its times in the search are too good to
-report. This run is an ordinary one, with a record of its own, whose number of blocks is fixed before it begins.
+The best of many candidates in the search was lucky too, so its times in the search are too good to report. This run is
+an ordinary one, with a record of its own, whose number of blocks is fixed before it begins.
 """
 
 from __future__ import annotations

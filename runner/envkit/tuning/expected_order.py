@@ -1,6 +1,6 @@
 """The order in which a search tries the shipped profiles: those first of which the most is expected.
 
-What is expected follows from a trial of the baseline, which shows where a training's time goes.
+The expectation follows from a trial of the baseline, which shows where a training's time goes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What several nodes that search one space know of each other's candidates: an Optuna study in a shared folder.
+"""Candidates shared by nodes that search one space: an Optuna study in a shared folder.
 
 Each candidate is one trial of the study, whose number is the candidate's on all nodes. The node that claims it measures
 it first. After each round a node says all that it has found so far, of its own and of other nodes' candidates: the

@@ -1,4 +1,4 @@
-"""What a search knows: its candidates, what each trial measured, and what failed. Rebuilt from the record's events."""
+"""The knowledge of a search: its candidates, the results of trials, and failures. Rebuilt from the record's events."""
 
 from __future__ import annotations
 
