@@ -204,7 +204,7 @@ def test_bad_options_name_the_option(cli, option, value):
         ("--precision", "1%",
          "is not a number format; choose one of: fp32, bf16-autocast (the width of the interval is --half-width)"),
         ("--device", "gpu", "is not a device; give cpu or cuda; CUDA_VISIBLE_DEVICES says which GPU is the first"),
-        ("--backend", "mpi", "exchanges nothing; give gloo or nccl"),
+        ("--backend", "mpi", "is not a backend; give gloo or nccl"),
     ],
 )  # fmt: skip
 def test_words_that_there_are_not(cli, option, value, said):

@@ -169,7 +169,7 @@ def test_losses_may_differ_by_more_in_bf16_than_in_fp32(bench, simulation, insta
 def test_compiling_takes_a_compiler_in_the_image(refused, bench_arguments, simulation, lacks, what):
     simulation.inspection(**{"commands": FOUND, **lacks})
     line = refused(*bench_arguments("mine", "--compile"))
-    assert line.startswith(f"envkit: --compile: torch.compile needs {what}, and /")
+    assert line.startswith(f"envkit: --compile: torch.compile needs {what}, which /")
     assert line.endswith("(engine local) lacks; install it there, or leave --compile out")
 
 
