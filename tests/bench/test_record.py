@@ -204,7 +204,7 @@ def blocks_backwards(lines):
 def test_measurements_in_another_order_are_refused(refused, tmp_path, change, number, after):
     path = rewritten(tmp_path / "run", change)
     said = "lines are out of order; sort them by time"
-    assert refused("report", path.parent) == f"envkit: {path}:{number}: a sample stands after {after}: {said}"
+    assert refused("report", path.parent) == f"envkit: {path}:{number}: a sample follows {after}: {said}"
 
 
 def test_a_run_that_goes_on_may_complete_an_earlier_block(tmp_path):

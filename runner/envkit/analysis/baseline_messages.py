@@ -130,8 +130,8 @@ class NoFitRun(Message):
 
     code = "analysis.no-fit-run"
     template = (
-        "none of the {runs} runs in {folder} can become a baseline; name one with --from DIR to see why, or "
-        "measure: envkit bench PROFILE"
+        "none of the {runs} runs in {folder} can become a baseline; name one with --from DIR, or measure: "
+        "envkit bench PROFILE"
     )
 
     runs: int

@@ -23,7 +23,7 @@ def test_a_missing_baseline_and_one_that_is_nearly_called_so(save, refused, fold
     )
     save("cnn-epyc")
     message = refused("baseline", "check", "cnn-epic", "--folder", folder)
-    assert f"no baseline 'cnn-epic' in {folder} (did you mean 'cnn-epyc'?); choose one of: cnn-epyc;" in message
+    assert f"no baseline 'cnn-epic' in {folder} (did you mean 'cnn-epyc'?); there are: cnn-epyc;" in message
     assert "x.json: no such file" in refused("baseline", "diff", "x.json", "cnn-epyc", "--folder", folder)
 
 

@@ -175,8 +175,7 @@ def test_another_number_of_losses_than_before(own, losses):
     result = own(*TIMES, *LOSS)
     assert result.returncode == 1
     text = words(result.stdout)
-    assert " had 2; print equally "
-           "many" in text or " had 3; print equally many" in text  # by which of the two came first
+    assert " had 2; print equally many" in text or " had 3; print equally many" in text
     assert "losses, and earlier samples had " in text
     assert "FASTER" not in result.stdout
 
