@@ -28,7 +28,7 @@ class ReadableInputError(InputError):
 
 @dataclass(frozen=True)
 class Result:
-    """What a measurement found. ``str()`` of it is the report that the command line prints.
+    """The result of a measurement. ``str()`` of it is the report that the command line prints.
 
     ``speedup`` is the baseline's time per step over the profile's, and ``low`` to ``high`` its confidence interval.
     They are None if the run has no verdict. ``verdict`` is that of the interval alone. ``headline`` is the first line

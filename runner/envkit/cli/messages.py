@@ -123,7 +123,7 @@ class OptionAlone(Message):
     """An option has no effect without another one."""
 
     code = "cli.option-alone"
-    template = "{option} means nothing without {other}; add it, or leave this out"
+    template = "{option} has no effect without {other}; add it, or leave this out"
 
     option: str
     other: str

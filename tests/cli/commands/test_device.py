@@ -70,7 +70,7 @@ def test_a_worker_that_trained_elsewhere_is_a_failure(bench, simulation, instant
     simulation.worker("baseline", modes={"precision": "fp32", "device": "cpu"})
     result = bench("mine", *ON_GPU)
     assert result.returncode == 1
-    assert "was to train with device: cuda, and saw that it was: cpu" in words(result.stdout)
+    assert "should have trained with device: cuda, but observed cpu" in words(result.stdout)
 
 
 @pytest.fixture

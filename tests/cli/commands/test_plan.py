@@ -57,7 +57,7 @@ def test_longer_samples_are_advised_by_the_length_that_they_had(bench_arguments,
     arguments = bench_arguments("mine", "--blocks", 5)[1:]
     at = arguments.index("--steps")
     said = words(cli("plan", *arguments[:at], *arguments[at + 2 :]).stdout)
-    assert int(re.search(r"try longer ones, as --steps (\d+)", said)[1]) >= 20
+    assert int(re.search(r"try longer ones, such as --steps (\d+)", said)[1]) >= 20
 
 
 def test_json(plan, run_folder):

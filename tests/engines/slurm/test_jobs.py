@@ -107,7 +107,7 @@ def test_a_time_limit_comes_near(start, cli, simulated, slow, folder):
     assert result.returncode == 1, result
     assert last_lines(result) == [
         "node1, node2: the job's time limit was near",
-        f"0 of 2 nodes measured; go on with: envkit submit --resume {folder}",
+        f"0 of 2 nodes measured; continue with: envkit submit --resume {folder}",
     ]
     earlier = {node: measured(folder, node) for node in NODES}
     for node, before in earlier.items():
