@@ -14,8 +14,8 @@ from envkit import cli, rendering
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record
 from envkit.cli import measuring
+from envkit.cli.messages import NotInPython
 from envkit.common.errors import INTERRUPTED, InputError
-from envkit.messages import Message
 from envkit.report import model, terminal
 
 
@@ -83,15 +83,6 @@ def bench(
     if status == INTERRUPTED:
         raise KeyboardInterrupt
     return _result(arguments.output)
-
-
-class NotInPython(Message):
-    """An option of the command that gives no result."""
-
-    code = "api.no-such-option"
-    template = "envkit.bench takes no option '{option}'; use the command line: envkit bench"
-
-    option: str
 
 
 def _result(folder: Path) -> Result:

@@ -55,7 +55,7 @@ class NoGpuInImage(Message):
 class SameImage(Message):
     code = "bench.same-image"
     template = (
-        "{image} and {other} are the same image ({identity}); name two that differ, "
+        "{image} and {other} are the same image ({identity}); name two different images, "
         "or measure one against itself: envkit plan"
     )
 

@@ -127,3 +127,12 @@ class OptionAlone(Message):
 
     option: str
     other: str
+
+
+class NotInPython(Message):
+    """An option of ``envkit bench`` gives no result, which its function in Python returns."""
+
+    code = "cli.not-in-python"
+    template = "envkit.bench takes no option '{option}'; use the command line: envkit bench"
+
+    option: str

@@ -176,7 +176,7 @@ def test_what_cannot_be_taken_apart(refused, write_profile, run_folder, text, sa
         (["no-such-profile"], "no profile 'no-such-profile' in "),
         (["gnu-omp", "--full"], "ablate takes no --full: one run each has no confidence interval"),
         (["gnu-omp", "--workload", "all"], "--workload all: envkit ablate trains one workload; name one of: "),
-        (["gnu-omp", "--engine", "lokal"], "no engine 'lokal'; did you mean 'local'?; choose one of: "),
+        (["gnu-omp", "--engine", "lokal"], "no engine 'lokal' (did you mean 'local'?); choose one of: "),
     ],
 )
 def test_bad_input(refused, arguments, said):

@@ -170,7 +170,7 @@ def test_allowed_variables_are_those_of_the_start_when_resumed(bench, simulation
         (["inetl-omp"], "no profile 'inetl-omp' in "),
         (
             ["baseline", "--engine", "dokcer"],
-            "no engine 'dokcer'; did you mean 'docker'?; choose one of: local, docker, ",
+            "no engine 'dokcer' (did you mean 'docker'?); choose one of: local, docker, ",
         ),
         (["baseline", "--python", "/no/python"], "--python /no/python: no such executable; give an interpreter, for "),
         (["baseline", "--python", "/bin/false"], "/bin/false: the worker ended with exit status 1"),

@@ -332,7 +332,7 @@ def images_refused(refused, run_folder):
         ([*IMAGES, "--workload", "all"], "--workload all: --against-image trains one workload; name one of: cnn, "),
         ([*IMAGES, "--sif", "x.sif"], "--sif has no effect on the engine docker"),
         (["--image", OLD, "--against-image", OLD],
-         f"--against-image {OLD}: is the image that --image names too; name two, or measure one against itself: "
+         f"--against-image {OLD}: is also the image of --image; name two images, or measure one against itself: "
          f"envkit plan --engine docker --image {OLD}"),
         (["--image", NEW, "--against-image", "gone"], "there is no image 'gone'"),
         (["--image", "gone", "--against-image", OLD], "there is no image 'gone'"),

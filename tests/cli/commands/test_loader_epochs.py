@@ -25,7 +25,7 @@ def test_what_it_takes_to_begin_an_epoch_is_told_apart_from_the_batches_in_it(lo
     lines = result.stdout.splitlines()
     begin = lines.index("epochs of 5 batches of 32, 2 workers, prefetch_factor 2")
     assert [line.split() for line in lines[begin + 1 : begin + 4]] == [
-        ["start", "persistent", "s", "to", "begin", "least", "to", "most", "ms/batch", "s/epoch"],
+        ["start", "persistent", "s", "to", "begin", "min", "to", "max", "ms/batch", "s/epoch"],
         ["fork", "yes", "3.050", "3.050", "to", "3.050", "50.0", "3.25"],
         ["fork", "no", "3.050", "3.050", "to", "3.050", "50.0", "3.25"],
     ]

@@ -158,7 +158,10 @@ def test_trackers_of_experiments_are_off_unless_kept(own, cli, simulation, run_f
             seen = {name: start["environment"][name] for name in ("WANDB_MODE", "NEPTUNE_MODE", "CLEARML_OFFLINE_MODE")}
             assert seen == {"WANDB_MODE": "online", "NEPTUNE_MODE": "offline", "CLEARML_OFFLINE_MODE": "1"}
     details = words(cli("report", run_folder, "--details").stdout)
-    assert "trackers off by NEPTUNE_MODE, SWANLAB_MODE, CLEARML_OFFLINE_MODE; --keep-env NAME keeps yours" in details
+    assert (
+        "trackers turned off by NEPTUNE_MODE, SWANLAB_MODE, CLEARML_OFFLINE_MODE; --keep-env NAME keeps yours"
+        in details
+    )
     assert "folder a fresh copy for each start" in details
 
 
@@ -388,5 +391,5 @@ def test_a_budget_with_room_for_one_block_alone_is_refused_after_it_with_one_tha
     instant.takes_s = 60.0
     result = own("--budget", "4m", blocks=None)
     assert "a verdict needs 6 blocks, about 15 minutes on this machine" in result.stderr
-    assert result.stderr.endswith("; give --budget 15m, or go on with: envkit bench --resume run\n")
+    assert result.stderr.endswith("; give --budget 15m, or continue with: envkit bench --resume run\n")
     assert "UNFINISHED mine: 1 complete block (one sample of each), and a verdict needs 6" in words(result.stdout)
