@@ -16,7 +16,7 @@ def test_operators_of_real_training_under_a_profile(cli):
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
     assert document["not_in_effect"] == []
-    assert document["reasons"] == [f"nothing can be concluded from 1 process each: take {ENOUGH} (--processes)"]
+    assert document["reasons"] == [f"nothing can be concluded from 1 process each: use {ENOUGH} (--processes)"]
     for side in document["profiles"]:
         operators = {one["name"]: one for one in side["operators"]}
         # two convolutions, forwards and backwards, and two linear layers: the first's output is 64 x 32 x 28 x 28

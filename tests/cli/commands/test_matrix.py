@@ -198,7 +198,7 @@ def test_an_interrupted_run_is_gone_on_with(matrix, cli, one, simulation, run_fo
     [
         (["no-such-profile"], "no profile 'no-such-profile' in "),
         (["interleave"], "none of these profiles is left to measure: interleave; name others"),
-        (["physical-cores", "--engine", "lokal"], "no engine 'lokal'; did you mean 'local'?; choose one of: "),
+        (["physical-cores", "--engine", "lokal"], "no engine 'lokal' (did you mean 'local'?); choose one of: "),
     ],
 )
 def test_bad_input(matrix, run_folder, arguments, said):

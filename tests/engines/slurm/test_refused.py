@@ -72,7 +72,7 @@ def test_a_results_folder_that_one_node_does_not_share(cli, simulated):
     folder = LOCAL / "run"
     result = cli(*simulated("--nodes", 2, "--blocks", 1, output=folder))
     assert result.returncode == 2, result
-    assert last_lines(result)[0].startswith(f"node2: {folder}: the results folder is not the same one there; give one")
+    assert last_lines(result)[0].startswith(f"node2: {folder}: the results folder is a different one there; give one")
     assert len(measured(folder, "node1")) == 2
 
 

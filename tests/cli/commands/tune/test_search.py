@@ -38,7 +38,7 @@ def test_it_finds_confirms_and_writes_the_best(tuned, local, tmp_path):
     ):  # fmt: skip
         assert said in words(result.stdout), said
     # the finds are told as they come
-    assert "best so far 1.4" in result.stderr
+    assert "; ahead after 1 trial: " in result.stderr
     assert "GOMP" not in result.stderr
 
 
