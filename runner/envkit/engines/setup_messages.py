@@ -132,15 +132,6 @@ class Unmountable(Message):
     folder: str
 
 
-class UnmountableTemporary(Message):
-    """A container engine can't mount the kit's temporary folder because of a character in its name."""
-
-    code = "engines.unmountable-temporary"
-    template = "{folder}: a container engine can't mount a folder with ':' or ',' in its name; set TMPDIR to another"
-
-    folder: str
-
-
 class UnmountableByEnroot(Message):
     """Enroot can't mount a folder because of a character in its name."""
 
