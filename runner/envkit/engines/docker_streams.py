@@ -1,4 +1,4 @@
-"""What a container's worker that was started ahead is told, and tells: its stdin and stdout, by way of the daemon.
+"""The streams of a container's worker that was started ahead: the daemon passes on its stdin and stdout.
 
 The daemon closes a container's stdin as soon as this process is gone.
 """
