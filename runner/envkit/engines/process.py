@@ -8,6 +8,7 @@ import os
 import platform
 import select
 import signal
+import stat
 import subprocess
 import tempfile
 import time
@@ -20,12 +21,13 @@ from envkit.common.errors import InputError
 from envkit.engines import owner
 from envkit.engines.base import Outcome, ended, tail
 from envkit.engines.messages import ExitStatus, Killed, TimedOut
-from envkit.engines.setup_messages import ForeignNotes
+from envkit.engines.setup_messages import ForeignNotes, NotesUnwritable
 from envkit.messages import Message
 from envkit.worker.measure import turn
 
 GRACE_S = 5.0
 READ_BYTES = 2**16
+OTHERS_CAN_WRITE = 0o022
 # Slurm signals all processes of a job: the runner's own signal may come a moment after that of its worker, and on a
 # node whose CPUs are all busy that moment is longer.
 OWN_SIGNAL_S = 1.0
@@ -45,6 +47,7 @@ class Process:
     ) -> None:
         self._begin = time.monotonic()
         self._before_ready = b""
+        notes, me = _make_notes(), owner.me()
         process = None
         try:
             with _interrupts_held_back():
@@ -52,7 +55,7 @@ class Process:
                     command, cwd=folder, env=environment, stdin=subprocess.PIPE if ahead else subprocess.DEVNULL,
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
                 )  # fmt: skip
-            self._note = _write_down(process.pid)
+            self._note = _write_down(process.pid, notes, me)
         except BaseException:  # an interrupt that was held back, too
             if process is not None:
                 end(process)
@@ -212,16 +215,30 @@ def _notes() -> Path:
 
 def _is_mine(folder: Path) -> bool:
     """Whether this user made the folder: what another one noted there must not be believed."""
-    return folder.is_dir() and not folder.is_symlink() and folder.stat().st_uid == os.getuid()
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & OTHERS_CAN_WRITE
 
 
-def _write_down(session: int) -> Path:
+def _make_notes() -> Path:
+    """Return the folder for notes. Raise InputError if there can be none, which another user may see to."""
+    folder = _notes()
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        if not _is_mine(folder):
+            raise InputError(ForeignNotes(str(folder))) from None
+    except OSError as error:
+        raise InputError(NotesUnwritable(str(folder), str(error.strerror))) from None
+    return folder
+
+
+def _write_down(session: int, notes: Path, me: str) -> Path:
     """Make a note of the session, for whoever finds it after this runner was killed; its file."""
-    note = _notes() / str(session)
-    note.parent.mkdir(mode=0o700, exist_ok=True)
-    if not _is_mine(note.parent):
-        raise InputError(ForeignNotes(str(note.parent)))
-    note.write_text(json.dumps({"owner": owner.me(), "started": owner.started(session)}))
+    note = notes / str(session)
+    note.write_text(json.dumps({"owner": me, "started": owner.started(session)}))
     return note
 
 
