@@ -190,6 +190,10 @@ def _result(arguments: argparse.Namespace, cpus: Collection[int] | None) -> dict
 
         _require_memory()
         return time_reference_kernel()
+    if getattr(arguments, "compile", False):
+        from envkit.worker import compiler_cache
+
+        compiler_cache.require_own()
     if arguments.command in ("operators", "phases"):
         return _taken_apart(arguments)
     if arguments.command == "command":
