@@ -9,11 +9,11 @@ from pathlib import Path
 from envkit.analysis.summary import Summary
 from envkit.bench import record
 from envkit.bench.record import Event
-from envkit.common.errors import InputError
 from envkit.rendering import text
 from envkit.report import ablation, advice, certainty, lines, pictures, reproduce, tables, verdict
 
 from benchmarks import page, recorded, script
+from benchmarks.errors import ScriptError
 
 PICTURE = "Speedups of {} and of its parts, with their 95% intervals"
 
@@ -27,9 +27,9 @@ def main() -> int:
     parts, drawn = [], dict[str, Summary]()
     for one, (events, summary) in runs.items():
         if not summary.plan.ablated:
-            raise InputError(f"{one}: takes no profile apart; runs of make ablate do")
+            raise ScriptError(f"{one}: takes no profile apart; runs of make ablate do")
         if summary.plan.whole.name in drawn:
-            raise InputError(f"{one}: takes {summary.plan.whole.name} apart, as another of these runs does; name one")
+            raise ScriptError(f"{one}: takes {summary.plan.whole.name} apart, as another of these runs does; name one")
         drawn[summary.plan.whole.name] = summary
         with record.reading(one):
             parts += _of_run(events, summary, arguments.page.stem)
@@ -51,7 +51,7 @@ def _of_run(events: Sequence[Event], summary: Summary, stem: str) -> list[str]:
         f"**{text(verdict.headline(summary).text)}**",
         f"The run: `{reproduce.started_with(events)}`",
         page.table(settings.header, settings.rows),
-        text(settings.note),
+        text(settings.note) if settings.note else "",
         recorded.shown(f"{stem}-{name}", PICTURE.format(name)),
         page.table(tables.header(summary, wide=True), took, numbers_from=1),
         recorded.items(said),

@@ -20,7 +20,6 @@ from pathlib import Path
 from envkit.advice.expected import FILE, LEAST_GAIN, Expected, features
 from envkit.advice.symptoms import FEATURES, Symptoms
 from envkit.common import atomic
-from envkit.common.errors import InputError
 from envkit.engines.base import PROJECT, WORKER
 from envkit.report import advised
 from envkit.stats.interval import Speedup, log_ratios, speedup
@@ -28,6 +27,7 @@ from envkit.stats.verdict import Verdict
 from envkit.worker.host import cpu_facts, fingerprint
 
 from benchmarks import fitting, gallery_runs, page, script
+from benchmarks.errors import ScriptError
 from benchmarks.fitting import KNOWN, Seen
 from benchmarks.gallery_runs import Run
 from benchmarks.results import Line, Results
@@ -102,7 +102,7 @@ def main() -> int:
     arguments = parser.parse_args()
     runs = {name: run for name, run in gallery_runs.runs(arguments.map, gallery_runs.models()).items() if run.is_whole}
     if len(runs) < FEWEST:
-        raise InputError(f"{arguments.map}: has {len(runs)} whole runs of the gallery, and it takes {FEWEST} or more; "
+        raise ScriptError(f"{arguments.map}: has {len(runs)} whole runs of the gallery, and it takes {FEWEST} or more; "
                          "make them with: make gallery")  # fmt: skip
     gallery_runs.require_python()
     results = Results(arguments.results, {"machine": page.machine()})
@@ -135,7 +135,7 @@ def _watch(name: str) -> Line:
     )  # fmt: skip
     if result.returncode != 0:
         said = (result.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise InputError(f"{name}: envkit advise ended with exit status {result.returncode}: {said}")
+        raise ScriptError(f"{name}: envkit advise ended with exit status {result.returncode}: {said}")
     took = time.perf_counter() - begin
     print(f"{name}: watched, {took:.0f} s", flush=True)
     return {"seconds": round(took, 1), "symptoms": json.loads(result.stdout)["symptoms"]}
@@ -166,7 +166,7 @@ def _pair(name: str, number: int) -> Line:
         )
         times = [float(time) for time in STEP.findall(printed.stdout + printed.stderr)][WARMUP : WARMUP + STEPS]
         if len(times) < STEPS:
-            raise InputError(f"{name}: only {len(times)} steps were seen in {WATCHED_S} s; this machine is too slow")
+            raise ScriptError(f"{name}: only {len(times)} steps were seen in {WATCHED_S} s; this machine is too slow")
         found[which] = sum(times) / STEPS
     return found
 

@@ -23,7 +23,7 @@ from envkit.cli import measuring
 from envkit.cli.arguments import count
 from envkit.cli.measuring import Invocation
 from envkit.cli.measuring_options import BUDGET_S
-from envkit.common.errors import MEASURED, InputError
+from envkit.common.errors import MEASURED
 from envkit.engines.base import PROJECT, EngineOptions
 from envkit.rendering import text
 from envkit.report import certainty, lines, terminal
@@ -31,6 +31,7 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks import page, recorded, script
+from benchmarks.errors import ScriptError
 
 EPOCHS = 10
 
@@ -99,7 +100,7 @@ def _arms(also: Sequence[str], engine: str) -> list[Arm]:
     arms += [Arm(Path(name).stem, name, "") for name in dict.fromkeys(also)]
     for number, arm in enumerate(arms):
         if arm.name in {earlier.name for earlier in arms[:number]}:
-            raise InputError(f"--also {arm.profile}: '{arm.name}' is measured already; leave it out, or rename it")
+            raise ScriptError(f"--also {arm.profile}: '{arm.name}' is measured already; leave it out, or rename it")
     return [Arm(arm.name, arm.profile, engine, arm.workload) for arm in arms]
 
 

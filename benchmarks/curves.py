@@ -20,7 +20,7 @@ from envkit.bench.record import Event
 from envkit.cli import main as envkit
 from envkit.cli import measuring
 from envkit.cli.arguments import count
-from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.common.errors import FAILED, MEASURED
 from envkit.rendering import text as rendered
 from envkit.report import certainty, learning, lines, observed, pictures
 from envkit.report.messages.headings import READING_EPOCHS
@@ -28,6 +28,7 @@ from envkit.report.parts import Row
 from envkit.report.verdict import headline
 
 from benchmarks import page, recorded, script
+from benchmarks.errors import ScriptError
 
 PROFILE, UNTIL, EPOCHS = "mimalloc-retain-mkl", "accuracy=0.85", 15
 PICTURE = "Training loss and test accuracy of each profile against the time of its training"
@@ -41,7 +42,7 @@ def main() -> int:
         return status
     events, summary = recorded.ended(folder)
     if not summary.learning:
-        raise InputError(f"{folder}: has no learning curves; give the folder of a run with --full, or none")
+        raise ScriptError(f"{folder}: has no learning curves; give the folder of a run with --full, or none")
     with record.reading(folder):
         parts = _page(events, summary, arguments.page)
     recorded.write(arguments.page, parts, pictures.LEARNING_CURVES, summary, PICTURE)

@@ -12,11 +12,12 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 from envkit import cli
-from envkit.common.errors import MEASURED, InputError
+from envkit.common.errors import MEASURED
 from envkit.engines.base import PROJECT
 from envkit.profiles.formats import FORMATS
 
 from benchmarks import page, script
+from benchmarks.errors import ScriptError
 
 SHOWN_PROJECT = "/home/you/envkit"
 INTRODUCTION = """\
@@ -90,7 +91,7 @@ def printed(arguments: Sequence[str]) -> str:
     with redirect_stdout(out):
         status = cli.main([*arguments])
     if status != MEASURED:
-        raise InputError(f"envkit {shlex.join(arguments)}: ended with exit status {status}")
+        raise ScriptError(f"envkit {shlex.join(arguments)}: ended with exit status {status}")
     return out.getvalue().replace(str(PROJECT), SHOWN_PROJECT)
 
 

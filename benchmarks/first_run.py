@@ -17,10 +17,11 @@ from pathlib import Path
 
 from envkit.bench import record
 from envkit.bench.plan import REFERENCE_PROFILE
-from envkit.common.errors import MEASURED, InputError
+from envkit.common.errors import MEASURED
 from envkit.engines.base import PROJECT
 
 from benchmarks import neighbour, page, script
+from benchmarks.errors import ScriptError
 from benchmarks.results import Line, Results
 
 PROFILE = "intel-omp"
@@ -46,7 +47,7 @@ def main() -> int:
 def _git(*arguments: str) -> str:
     done = subprocess.run(["git", *arguments], cwd=PROJECT, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise InputError(f"git {arguments[0]}: {done.stderr.strip()}")
+        raise ScriptError(f"git {arguments[0]}: {done.stderr.strip()}")
     return done.stdout.strip()
 
 
@@ -64,7 +65,7 @@ def _first_run(clone: Path) -> Line:
     ended = subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, check=False)
     total_s = time.time() - begin
     if ended.returncode != MEASURED:
-        raise InputError(f"make bench: ended with exit status {ended.returncode}: {ended.stderr.strip()[-200:]}")
+        raise ScriptError(f"make bench: ended with exit status {ended.returncode}: {ended.stderr.strip()[-200:]}")
     (folder,) = (clone / "results").iterdir()
     found = script.runner("report", folder, what=str(folder))["comparisons"][0]
     return {**times(record.read(folder), begin), "total_s": total_s, **found["speedup"], "verdict": found["verdict"]}

@@ -23,11 +23,12 @@ from envkit.bench.record import FILE_NAME, Event
 from envkit.cli.arguments import count
 from envkit.cluster.fleet.findings import NodeVerdict
 from envkit.cluster.fleet.slow import ERROR_RATE
-from envkit.common.errors import FAILED, InputError
+from envkit.common.errors import FAILED
 from envkit.engines.base import PROJECT
 from envkit.worker.readings import text_of
 
 from benchmarks import fleet_records, page, script
+from benchmarks.errors import ScriptError
 from benchmarks.fleet_alarms import LINES, NODES, NOISES, ONE_OF, SIZES, SPREADS, rates
 from benchmarks.fleet_records import PLANTED, Simulated
 
@@ -130,10 +131,10 @@ def _template(given: Path | None, folder: Path) -> list[Event]:
         ended = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=False)
         if ended.returncode != 0:
             said = (ended.stderr.strip().splitlines() or ["nothing"])[-1]
-            raise InputError(f"the run to make records from ended with status {ended.returncode}: {said}")
+            raise ScriptError(f"the run to make records from ended with status {ended.returncode}: {said}")
     events = fleet_records.quiet(record.read(given))
     if len(events[0]["plan"]["arms"]) != 1 or not {"sample", "end"} <= {event["event"] for event in events}:
-        raise InputError(f"--template {given}: must be a run of one profile that ended, with a sample")
+        raise ScriptError(f"--template {given}: must be a run of one profile that ended, with a sample")
     return events
 
 
@@ -143,7 +144,7 @@ def _write(records: Path, template: Sequence[Event], fleet: Simulated) -> int:
     records.parent.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(records.parent).free
     if free < need:
-        raise InputError(f"{records.parent}: needs {need / 2**30:.1f} GiB, has {free / 2**30:.1f}; give --folder")
+        raise ScriptError(f"{records.parent}: needs {need / 2**30:.1f} GiB, has {free / 2**30:.1f}; give --folder")
     return fleet_records.write(records, template, fleet, SEED)
 
 
@@ -173,7 +174,7 @@ def _report(records: Path, folder: Path) -> Reported:
         seconds = time.perf_counter() - begin
     if process.returncode != FAILED:  # some nodes are slow
         said = (folder / "stderr").read_text().strip().splitlines()[-1:] or ["nothing"]
-        raise InputError(f"the report ended with status {process.returncode} and not {FAILED}: {said[0]}")
+        raise ScriptError(f"the report ended with status {process.returncode} and not {FAILED}: {said[0]}")
     return Reported(seconds, _cpu_s() - before, sum(peaks.values()), json.loads(printed.read_bytes()))
 
 

@@ -19,13 +19,14 @@ from envkit.cli import measuring
 from envkit.cli.arguments import count
 from envkit.cli.measuring import Invocation
 from envkit.cli.measuring_options import BUDGET_S, against_baseline
-from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.common.errors import FAILED, MEASURED
 from envkit.common.suggestion import nearest
 from envkit.engines.base import PROJECT
 from envkit.rendering import text
 from envkit.report import verdict
 
 from benchmarks import gallery_heatmap, gallery_page, gallery_runs, interleaved, page, recorded, script
+from benchmarks.errors import ScriptError
 from benchmarks.gallery_runs import BLOCKS, PROFILES, Model, Run
 
 
@@ -35,7 +36,7 @@ def main() -> int:
     chosen = _chosen(arguments.model or list(models), models)
     arms = against_baseline(arguments.profile or list(PROFILES), "local")
     if len(arms) == 1:
-        raise InputError(f"--profile {REFERENCE_PROFILE}: is what profiles are compared with; name another")
+        raise ScriptError(f"--profile {REFERENCE_PROFILE}: is what profiles are compared with; name another")
     interleaved.require_blocks(arguments.blocks, len(arms) - 1)
     runs = gallery_runs.runs(arguments.results, models)
     for run in runs.values():
@@ -75,7 +76,7 @@ def _chosen(names: Sequence[str], models: Mapping[str, Model]) -> list[Model]:
             there = ", ".join(models)
             near = nearest(name, models)
             meant = f" (did you mean '{near}'?)" if near else ""
-            raise InputError(f"--model {name}: there is no such model{meant}; there are: {there}")
+            raise ScriptError(f"--model {name}: there is no such model{meant}; there are: {there}")
     return [models[name] for name in dict.fromkeys(names)]
 
 
@@ -126,7 +127,7 @@ def _write(
             print(f"gallery_map: {run.model.name}: {run.failure}", file=sys.stderr)
         return FAILED
     if not whole:
-        raise InputError(f"{results}: has no whole record of a model yet; make some with: make gallery")
+        raise ScriptError(f"{results}: has no whole record of a model yet; make some with: make gallery")
     page.write(path, gallery_page.parts(whole, failed, unmeasured, profiles, path.stem))
     recorded.save(path.with_suffix(""), gallery_heatmap.drawn(whole, profiles))
     return FAILED if failed else MEASURED

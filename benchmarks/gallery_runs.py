@@ -15,12 +15,14 @@ from envkit.bench.problems import problem_of
 from envkit.bench.record import Event
 from envkit.bench.user_command import UserCommand
 from envkit.common import yamlfile
-from envkit.common.errors import InputError
 from envkit.engines.base import PROJECT
+from envkit.messages import Printed
 from envkit.rendering import text
 from envkit.report import verdict
 from envkit.report.judgement import losses_differ
 from envkit.stats.verdict import Verdict
+
+from benchmarks.errors import ScriptError
 
 LIST = PROJECT / "benchmarks" / "gallery" / "models.yaml"
 PYTHON = ".venv-gallery/bin/python"
@@ -63,7 +65,7 @@ def models(path: Path = LIST) -> dict[str, Model]:
         for key, (kind, what) in WANTED.items():
             value = given.get(key)
             if not isinstance(value, kind) or not value or (kind is int and value < 1):
-                raise file.error((name,), f"'{name}' needs '{key}', {what}; add it, as the others have it")
+                raise file.error((name,), Printed(f"'{name}' needs '{key}', {what}; add it, as the others have it"))
         found[name] = Model(name, *(given[key] for key in WANTED))
     return found
 
@@ -140,4 +142,4 @@ def runs(results: Path, known: Mapping[str, Model]) -> dict[str, Run]:
 def require_python() -> None:
     """Raise InputError where there is nothing that has what the gallery needs."""
     if not (PROJECT / PYTHON).exists():
-        raise InputError(f"there is no {PYTHON} yet, which the trainings run in; make it with: make gallery-setup")
+        raise ScriptError(f"there is no {PYTHON} yet, which the trainings run in; make it with: make gallery-setup")

@@ -23,7 +23,6 @@ from envkit.bench.plan import MARGIN, MOST_PADDING
 from envkit.checks.effect import check
 from envkit.checks.interference import disturbances
 from envkit.cli.arguments import count
-from envkit.common.errors import InputError
 from envkit.common.machine_lock import machine_lock
 from envkit.engines.base import EngineOptions, Task
 from envkit.engines.inspect_image import inspect
@@ -40,6 +39,7 @@ from envkit.worker.modes import USUAL, Options
 from envkit.worker.workloads import LOSS_TOLERANCE
 
 from benchmarks import page
+from benchmarks.errors import ScriptError
 from benchmarks.results import Line, Results
 
 STEPS, WARMUP_STEPS = 100, 20
@@ -64,7 +64,7 @@ class Entry:
     without: tuple[str, ...] = ()  # variables of the caller's that it must not have
     engine: LocalEngine | None = None  # with an interpreter of its own, where it is not the one of all
     options: Options = USUAL  # how it trains
-    instances: int = 1  # how many train at once, each on its part of the CPUs
+    instances: int = 1  # how many train at once, each on its share of the CPUs
 
 
 def add_options(parser: argparse.ArgumentParser, blocks: int, steps: int = STEPS) -> None:
@@ -167,7 +167,7 @@ def measure(bench: Bench, results: Results, entries: Sequence[Entry]) -> None:
 def require_blocks(blocks: int, comparisons: int) -> None:
     """Raise InputError where so few blocks can't give each of so many comparisons an interval."""
     if blocks < (fewest := fewest_blocks(comparisons)):
-        raise InputError(
+        raise ScriptError(
             f"--blocks {blocks}: is too few, as intervals of {comparisons} comparisons take {fewest} blocks; "
             f"give --blocks {fewest} or more"
         )
@@ -333,7 +333,7 @@ def _blocks(number: int) -> str:
 def require_samples(results: Results, name: str) -> None:
     """Raise InputError where the entry that others are compared with could not be measured."""
     if not results.of("sample", entry=name):
-        raise InputError(
+        raise ScriptError(
             f"{name} could not be measured: {failure(results, name)}; fix that, and move {results.path} away"
         )
 

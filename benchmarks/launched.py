@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from envkit.common.errors import InputError
 from envkit.profiles.resolve import GET
 
 from benchmarks import interleaved
+from benchmarks.errors import ScriptError
 from benchmarks.interleaved import Entry
 
 LAUNCHER = "torch.backends.xeon.run_cpu"
@@ -79,7 +79,7 @@ def lay_out(libraries: Path, inspection: Mapping[str, Any]) -> None:
     for library, name in WANTED.items():
         found = inspection["libraries"].get(library)
         if found is None:
-            raise InputError(
+            raise ScriptError(
                 f"{library} is not installed, and the launcher is to be given it; get it with: {GET[library]}"
             )
         link = libraries / "lib" / name

@@ -39,7 +39,7 @@ def _page(events: Sequence[Event], summary: Summary) -> list[str]:
         f"The run: `{reproduce.started_with(events)}`; data: {recorded.data(summary)}",
         "## The ranking",
         page.table(["profile", "speedup", "95% CI", "difference", "cautions", *effort], found, numbers_from=5),
-        text(tables.legend(summary)),
+        text(legend) if (legend := tables.legend(summary)) else "",
         recorded.items(said),
         "## What they are",
         page.table(("profile", "what it does", "known to help", "known to hurt"), _about(summary)),

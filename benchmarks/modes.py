@@ -15,13 +15,14 @@ from typing import Any
 
 from envkit.bench import requirements
 from envkit.bench.plan import REFERENCE_PROFILE
-from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.common.errors import FAILED, MEASURED
 from envkit.profiles import profile
 from envkit.profiles.profile import Profile
 from envkit.stats.verdict import Verdict
 from envkit.worker.modes import BF16, FP32, USUAL, Options
 
 from benchmarks import interleaved, page, script
+from benchmarks.errors import ScriptError
 from benchmarks.grouped import Grouped, Pair, pairs
 from benchmarks.interleaved import Bench, Entry
 from benchmarks.results import Results
@@ -72,9 +73,9 @@ def _profiles(names: Sequence[str]) -> list[Profile]:
     loaded = [profile.load(name) for name in (REFERENCE_PROFILE, *names)]
     found = [one.name for one in loaded]
     if REFERENCE_PROFILE in found[1:]:
-        raise InputError(f"--profile {REFERENCE_PROFILE}: is measured anyway; name another profile, or leave it out")
+        raise ScriptError(f"--profile {REFERENCE_PROFILE}: is measured anyway; name another profile, or leave it out")
     if twice := [name for name in found if found.count(name) > 1]:
-        raise InputError(f"--profile {twice[0]}: was given twice; leave one of them out")
+        raise ScriptError(f"--profile {twice[0]}: was given twice; leave one of them out")
     return loaded
 
 
@@ -84,7 +85,7 @@ def _require_compiler(python: str, inspection: Mapping[str, Any]) -> None:
     if not inspection["python_headers"]:
         missing.append("Python's headers (Python.h)")
     if missing:
-        raise InputError(f"torch.compile needs {' and '.join(missing)}, and {python} has none here; install it first")
+        raise ScriptError(f"torch.compile needs {' and '.join(missing)}, and {python} has none here; install it first")
 
 
 def _in(name: str, mode: str) -> str:

@@ -12,10 +12,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from envkit.common.errors import MEASURED, InputError
+from envkit.common.errors import MEASURED
 from envkit.engines.base import PROJECT
 
 from benchmarks import page, script
+from benchmarks.errors import ScriptError
 
 SCRIPTS = PROJECT / "tests/scripts"
 PAGE = page.PAGES / "own-training.md"
@@ -45,7 +46,7 @@ def report(arguments: Sequence[str], folder: Path) -> str:
     )  # fmt: skip
     if result.returncode != MEASURED:
         shown = result.stdout.strip().splitlines()
-        raise InputError(f"envkit {shlex.join(arguments)}: ended with exit status {result.returncode} {shown[:3]}")
+        raise ScriptError(f"envkit {shlex.join(arguments)}: ended with exit status {result.returncode} {shown[:3]}")
     return "\n".join(line.rstrip() for line in result.stdout.partition("\nrecord ")[0].splitlines())
 
 

@@ -10,10 +10,11 @@ import sys
 from collections.abc import Sequence
 
 from envkit.bench.plan import REFERENCE_PROFILE
-from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.common.errors import FAILED, MEASURED
 from envkit.profiles import profile
 
 from benchmarks import interleaved, launched, page, script
+from benchmarks.errors import ScriptError
 from benchmarks.grouped import Pair
 from benchmarks.interleaved import Bench
 from benchmarks.launched import AT_ONCE, PEERS, SEVERAL
@@ -38,7 +39,7 @@ def main() -> int:
     bench = Bench(arguments)
     inspection = bench.inspection([one.prefix[0] for one in loaded if one.prefix])
     if inspection["facts"]["physical_cores"] < SEVERAL:
-        raise InputError(f"{SEVERAL} trainings at once take {SEVERAL} cores, and here 1 is usable")
+        raise ScriptError(f"{SEVERAL} trainings at once take {SEVERAL} cores, and here 1 is usable")
     libraries = arguments.results.resolve().with_suffix("") / "libraries"
     launched.lay_out(libraries, inspection)
     ours = [interleaved.of_profile(one, inspection, number) for number in (1, SEVERAL) for one in loaded]

@@ -13,7 +13,6 @@ from envkit.bench.measure import ENDED
 from envkit.bench.record import Event
 from envkit.cli import measuring
 from envkit.common import atomic
-from envkit.common.errors import InputError
 from envkit.common.folders import quoted
 from envkit.engines.base import PROJECT
 from envkit.rendering import text
@@ -24,6 +23,7 @@ from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.workloads import GENERATED
 
 from benchmarks import page
+from benchmarks.errors import ScriptError
 
 
 def parser(name: str, description: str | None, without: str = "the latest") -> argparse.ArgumentParser:
@@ -43,7 +43,7 @@ def latest(suffix: str, what: str, target: str) -> Path:
     """
     folders = sorted(measuring.RESULTS.glob(f"*-{suffix}"))
     if not folders:
-        raise InputError(f"{measuring.RESULTS}: has no run of {what} yet; make one with: make {target}")
+        raise ScriptError(f"{measuring.RESULTS}: has no run of {what} yet; make one with: make {target}")
     return folders[-1]
 
 
@@ -53,9 +53,9 @@ def ended(folder: Path, picture: Picture | None = None) -> tuple[list[Event], Su
     with record.reading(folder):
         summary = summarise(events)
     if summary.ended not in ENDED:
-        raise InputError(f"{folder}: did not come to its end; go on with: envkit bench --resume {quoted(folder)}")
+        raise ScriptError(f"{folder}: did not come to its end; go on with: envkit bench --resume {quoted(folder)}")
     if picture is not None and (why := picture.missing(summary)):
-        raise InputError(f"{folder}: makes no page: {text(why)}; measure more blocks")
+        raise ScriptError(f"{folder}: makes no page: {text(why)}; measure more blocks")
     return events, summary
 
 
@@ -66,7 +66,7 @@ def require_same(folder: Path, settings: Mapping[str, tuple[object, object]], op
     """
     for name, (before, now) in settings.items():
         if before != now:
-            raise InputError(
+            raise ScriptError(
                 f"{folder}: was measured with {name} {before}, and now it is {now}; "
                 f"move it away, or give another with {option}"
             )

@@ -7,8 +7,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from envkit.common.errors import InputError
 from envkit.engines.base import PROJECT
+
+from benchmarks.errors import ScriptError
 
 FOLDER = PROJECT / "results" / "benchmarks"
 Line = dict[str, Any]
@@ -34,11 +35,11 @@ class Results:
             self.lines = [json.loads(line) for line in whole.splitlines()]
             before = {key: self.lines[0][key] for key in settings} if self.lines else {}
         except (ValueError, KeyError, TypeError):
-            raise InputError(f"{self.path}: is not what this benchmark writes; give another file") from None
+            raise ScriptError(f"{self.path}: is not what this benchmark writes; give another file") from None
         now = json.loads(json.dumps(settings))
         for key, value in before.items():
             if value != now[key]:
-                raise InputError(
+                raise ScriptError(
                     f"{self.path}: was measured with {_difference(key, value, now[key])}; "
                     "move the file away, or give another with --results"
                 )

@@ -1,6 +1,6 @@
 """The baseline against itself, again and again: whoever finds a difference there is wrong; this counts how often.
 
-Each run is one ``envkit calibrate`` on the real workload, with fresh processes, and stops by the same rules as any run.
+Each run is one ``envkit plan`` on the real workload, with fresh processes, and stops by the same rules as any run.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _calibrate(folder: Path, arguments: argparse.Namespace) -> Line:
     else:
         options = ["--budget", f"{arguments.budget:g}s", "--output", str(folder)]
         options += script.given(arguments, "steps", "python", "data")
-    document = script.runner("calibrate", *options, what=str(folder))
+    document = script.runner("plan", *options, what=str(folder))
     comparison = document["comparisons"][0]
     interval = comparison["speedup"] or dict.fromkeys(("ratio", "low", "high", "blocks"))
     return {
@@ -100,7 +100,7 @@ QUESTION = """Both sides of the comparison are the same: the baseline. A verdict
 should come at most 5% of the time. How often does it, on the real workload, on this machine?"""
 HOW = """## How
 
-Each run is `envkit calibrate --budget {budget:g}s{steps}`: the CNN in fresh processes, in blocks of two in
+Each run is `envkit plan --budget {budget:g}s{steps}`: the CNN in fresh processes, in blocks of two in
 random order, with the same looks and the same interval as every `envkit bench`."""
 
 

@@ -19,6 +19,7 @@ from envkit.common.errors import BAD_INPUT, INTERRUPTED, InputError
 from envkit.engines.base import PROJECT
 from envkit.rendering import text_of
 
+from benchmarks.errors import ScriptError
 from benchmarks.page import PAGES
 from benchmarks.results import FOLDER
 
@@ -49,7 +50,7 @@ def runner(command: str, *options: object, what: str) -> dict[str, Any]:
     if result.returncode != 0:
         said = [line for line in result.stderr.splitlines() if line.startswith("envkit: ")]
         why = said[-1].removeprefix("envkit: ") if said else "it was not in effect"
-        raise InputError(f"{what}: envkit {command} ended with exit status {result.returncode}: {why}")
+        raise ScriptError(f"{what}: envkit {command} ended with exit status {result.returncode}: {why}")
     document: dict[str, Any] = json.loads(result.stdout)
     return document
 

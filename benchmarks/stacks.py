@@ -22,6 +22,7 @@ from envkit.profiles import profile
 from envkit.profiles.profile import Profile
 
 from benchmarks import interleaved, page, script
+from benchmarks.errors import ScriptError
 from benchmarks.grouped import Grouped, pairs
 from benchmarks.interleaved import Bench, Entry, of_profile
 from benchmarks.results import Results
@@ -60,13 +61,13 @@ def main() -> int:
     arguments = parser.parse_args()
     named = arguments.stack or _made()
     if arguments.python is not None:
-        raise InputError("--python means nothing here; name interpreters with --stack")
+        raise ScriptError("--python means nothing here; name interpreters with --stack")
     if len({name for name, _ in named}) < len(named):
-        raise InputError("--stack: two stacks have one name; give each its own")
+        raise ScriptError("--stack: two stacks have one name; give each its own")
     if len(named) < 2:
-        raise InputError("there is one stack only: make another with make stack VARIANT=book, or name it with --stack")
+        raise ScriptError("there is one stack only: make another with make stack VARIANT=book, or name it with --stack")
     if arguments.tuned in (BASELINE, BOOK):
-        raise InputError(f"--tuned {arguments.tuned}: is measured anyway; name another profile, or leave it out")
+        raise ScriptError(f"--tuned {arguments.tuned}: is measured anyway; name another profile, or leave it out")
     profiles = [profile.load(name) for name in (BASELINE, BOOK, arguments.tuned)]
     compared = pairs([name for name, _ in named], [one.name for one in profiles], _on)
     interleaved.require_blocks(arguments.blocks, len(compared))

@@ -28,11 +28,11 @@ from statistics import fmean, variance
 from typing import Any
 
 from envkit.bench.record import FILE_NAME
-from envkit.common.errors import InputError
 from envkit.engines.base import PROJECT
 from envkit.stats.verdict import Verdict
 
 from benchmarks import burner
+from benchmarks.errors import ScriptError
 
 BURNER = Path(burner.__file__).resolve()
 # What the first command has in the variable WORK.
@@ -125,9 +125,9 @@ def _work(extra: float) -> str:
 def require() -> None:
     """Raise InputError where a rival is missing."""
     if shutil.which("hyperfine") is None:
-        raise InputError("hyperfine is not installed; get it with: apt-get install hyperfine")
+        raise ScriptError("hyperfine is not installed; get it with: apt-get install hyperfine")
     if subprocess.run([sys.executable, "-c", "import pyperf"], capture_output=True, check=False).returncode:
-        raise InputError("pyperf is not installed; 'make dev' installs it")
+        raise ScriptError("pyperf is not installed; 'make dev' installs it")
 
 
 def versions() -> dict[str, str]:

@@ -22,7 +22,6 @@ from envkit.bench.blocks import block_ratios, recorded_design
 from envkit.bench.plan import MARGIN, Plan
 from envkit.bench.specification import TIMEOUT_S
 from envkit.cli.arguments import count
-from envkit.common.errors import InputError
 from envkit.profiles import profile
 from envkit.stats.sequential import at_end, design
 from envkit.tuning import profile_file, space_file
@@ -31,6 +30,7 @@ from envkit.tuning.space import profile as profile_of
 from envkit.worker.fashion_mnist import SYNTHETIC
 
 from benchmarks import page, script
+from benchmarks.errors import ScriptError
 from benchmarks.results import Line, Results
 
 SPACE, GRID_BLOCKS, SEARCHES, SIDE_BLOCKS, QUARTER = "coarse", 12, 3, 20, 4
@@ -85,7 +85,7 @@ def _make_absolute(arguments: argparse.Namespace) -> None:
 def _require_blocks(blocks: int, comparisons: int) -> None:
     """Raise InputError, before hours are measured, for too few blocks to give so many intervals at the end."""
     if at_end(design(blocks, comparisons), [0.0] * blocks, MARGIN, stopped_early=False) is None:
-        raise InputError(f"--side-blocks {blocks}: too few for {comparisons} intervals that hold together; give more")
+        raise ScriptError(f"--side-blocks {blocks}: too few for {comparisons} intervals that hold together; give more")
 
 
 def _settings(arguments: argparse.Namespace) -> Line:

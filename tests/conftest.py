@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import itertools
 import os
@@ -89,6 +90,24 @@ class ByGroup(LoadScopeScheduling):
         return nodeid.partition("::")[0] if nodeid.startswith(FILES) else nodeid
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Under ``-m 'not slow'`` import no file that has slow tests only: some take seconds, as they import torch."""
+    if config.getoption("markexpr") != "not slow" or collection_path.is_dir():
+        return None
+    return collection_path.relative_to(PROJECT).as_posix().startswith((*REAL, *SLOW)) or None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[object]:
+    """Collect with Python's cyclic garbage collection off, and leave thousands of tests out of later ones."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """``pytest --dist loadgroup`` goes by group."""
     return ByGroup(config, log) if config.getvalue("dist") == "loadgroup" else None
@@ -138,7 +157,8 @@ def own_surroundings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
     monkeypatch.setattr(measuring, "RESULTS", folder / "results")
     # tests/engines use the real ones
     monkeypatch.setenv("DOCKER_HOST", f"unix://{folder}/no-daemon")
-    monkeypatch.setenv("PATH", f"{STAND_INS}{os.pathsep}{os.environ['PATH']}")
+    # last comes a folder that has a `python`, which not every machine has
+    monkeypatch.setenv("PATH", os.pathsep.join((str(STAND_INS), os.environ["PATH"], str(Path(sys.executable).parent))))
     # no test pulls the plug: what is written need not have reached a disk, which takes milliseconds for each line
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     return folder
@@ -166,7 +186,7 @@ def command_line(*arguments: object) -> list[str]:
 
 
 @pytest.fixture
-def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
+def cli_in_process(monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Run ``runner ARGUMENTS`` in this process, which is several times as fast as starting one for each.
 
     ``variables`` are set besides those that there are. An exception that gets out is a traceback, and fails the test.
@@ -192,6 +212,11 @@ def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
         return subprocess.CompletedProcess(argv, status, stdout.getvalue(), stderr.getvalue())
 
     return run
+
+
+@pytest.fixture
+def cli(cli_in_process: Cli) -> Cli:
+    return cli_in_process
 
 
 @pytest.fixture

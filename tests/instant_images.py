@@ -10,6 +10,7 @@ from typing import Any
 from envkit.common.errors import InputError
 from envkit.engines import container
 from envkit.engines.base import EngineOptions, Outcome, Task
+from envkit.messages import Printed
 
 from tests.instant_engine import InstantEngine
 from tests.simulation import Simulation
@@ -57,7 +58,7 @@ class InstantImages:
         """What the registry of engines does to get one."""
         named = str(getattr(options, self._option))
         if named not in self._images:
-            raise InputError(f"there is no image '{named}'; build it")
+            raise InputError(Printed(f"there is no image '{named}'; build it"))
         image = self._images[named]
         image.given = options
         return image

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import socket
+import struct
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import TypeVar
 from envkit.engines import owner
 
 PATIENCE_S = 240
+LISTENS = "0A"  # TCP_LISTEN in /proc/net/tcp
 Answer = TypeVar("Answer")
 
 
@@ -36,3 +39,19 @@ def running(word: str) -> dict[int, str]:
         with contextlib.suppress(OSError):
             found[int(path.parent.name)] = path.read_text(errors="replace")
     return {pid: command for pid, command in found.items() if word in command}
+
+
+def listening(pid: int) -> set[str]:
+    """The addresses on which a process takes TCP connections."""
+    links = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            links.add(str(link.readlink()))
+    found = set()
+    for version, table in ((socket.AF_INET, "tcp"), (socket.AF_INET6, "tcp6")):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == LISTENS and f"socket:[{inode}]" in links:
+                words = struct.iter_unpack("=I", bytes.fromhex(local.partition(":")[0]))
+                found.add(socket.inet_ntop(version, b"".join(struct.pack("!I", word) for (word,) in words)))
+    return found

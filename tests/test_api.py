@@ -20,6 +20,7 @@ def measure(instant, simulation, write_profile, tmp_path, monkeypatch):
     """Measure a profile by simulated workers that take half the time."""
     simulation.worker("mine", seconds=times(0.5))
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").touch()
 
     def run(*arguments, text="env: {SIMULATED: mine}\n", blocks=6, **options):
         return envkit.bench(str(write_profile("mine", text)), *arguments, python=simulation.python, seed=7,

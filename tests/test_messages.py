@@ -17,6 +17,7 @@ import pytest
 from envkit.messages import Message, MessageError, from_json
 from envkit.rendering import text
 
+from tests.conftest import PROJECT
 from tests.test_structure import imported, modules, tree
 
 # Modules that print, or write a page or a file for people. Only these may import the renderer.
@@ -157,6 +158,60 @@ def test_message(one):
         assert not said.endswith("."), "a message has no full stop, because others can hold it"
         assert not re.search(r"\bNone\b|\(\)|  ", HEADING.sub("", said)), said
         assert from_json(json.loads(json.dumps(message.to_json()))) == message
+
+
+def alternatives(hint: Any) -> set[Any]:
+    """Return the types that an annotation allows, or allows in a tuple."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return {one for part in typing.get_args(hint) for one in alternatives(part)}
+    if typing.get_origin(hint) is tuple:
+        return alternatives(typing.get_args(hint)[0])
+    return {hint}
+
+
+def test_alternatives_of_an_annotation():
+    assert alternatives(tuple[Message | str, ...] | None) == {Message, str, types.NoneType}
+
+
+def test_no_text_stands_for_a_message():
+    """Text of another program is a ``Printed``, or a field of its own."""
+    either = []
+    for one in CLASSES:
+        for name, hint in typing.get_type_hints(one).items():
+            found = alternatives(hint)
+            holds_message = any(isinstance(each, type) and issubclass(each, Message) for each in found)
+            either += [f"{one.code}: {name}"] if holds_message and str in found else []
+    assert either == []
+
+
+def test_an_error_is_no_text():
+    with pytest.raises(AttributeError):
+        MessageError("text")
+
+
+def used_names() -> dict[str, set[str]]:
+    """Return the modules in which each name, attribute, imported name and literal stands; benchmarks are among them."""
+    trees = {module: tree(module) for module in modules()}
+    trees |= {str(path): ast.parse(path.read_text()) for path in (PROJECT / "benchmarks").glob("*.py")}
+    found: dict[str, set[str]] = {}
+    for module, parsed in trees.items():
+        for node in ast.walk(parsed):
+            names = [getattr(node, kind, None) for kind in ("id", "attr", "value", "name")]
+            for name in (one for one in names if isinstance(one, str)):
+                found.setdefault(name, set()).add(module)
+    return found
+
+
+def test_each_message_is_used():
+    """A worker's messages may be named by their codes: it does not import their classes."""
+    used = used_names()
+    bases = {base for one in CLASSES for base in one.__bases__}
+    unused = [
+        one.code
+        for one in CLASSES
+        if one not in bases and not (used.get(one.__name__, set()) | used.get(one.code, set())) - {one.__module__}
+    ]
+    assert unused == []
 
 
 def test_only_output_makes_text_of_messages():

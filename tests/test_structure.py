@@ -17,6 +17,11 @@ PACKAGES = (
     "common", "worker", "profiles", "engines", "advice", "checks", "stats", "bench", "analysis", "report", "tuning",
     "cluster", "cli",
 )  # fmt: skip
+# What runs code that stands in data: pickles, in files or from other ranks, and marshalled code.
+UNPICKLE = {
+    "pickle", "marshal", "shelve", "dill", "cloudpickle", "recv_object_list", "broadcast_object_list", "gather_object",
+    "all_gather_object", "scatter_object_list",
+}  # fmt: skip
 MOST_LINES, MOST_LINES_OF_A_FUNCTION, MOST_AT_THE_ROOT = 400, 60, 5
 
 
@@ -87,3 +92,14 @@ def test_no_function_is_too_long():
         if isinstance(node, ast.FunctionDef)
     )
     assert not {name: lines for name, lines in functions if lines > MOST_LINES_OF_A_FUNCTION}
+
+
+def test_nothing_is_unpickled():
+    """Whoever can write a file or reach a port could run code by it."""
+    found = []
+    for module in modules():
+        for node in ast.walk(tree(module)):
+            names = [*(one.name for one in node.names)] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            names += [node.attr] if isinstance(node, ast.Attribute) else []
+            found += [f"{module}: {name}" for name in names if name.partition(".")[0] in UNPICKLE]
+    assert not found

@@ -123,11 +123,22 @@ def _restored(value: Any) -> Any:
 
 
 class MessageError(Exception):
-    """An exception that carries a message. Its ``str`` is the message's code.
+    """An exception that carries a message. Its ``str`` is the message's code."""
 
-    Text instead of a message is for what has not become a message yet; tests/test_messages.py counts how often.
-    """
-
-    def __init__(self, message: Message | str) -> None:
-        super().__init__(message if isinstance(message, str) else message.code)
+    def __init__(self, message: Message) -> None:
+        super().__init__(message.code)
         self.message = message
+
+
+class Printed(Message):
+    """Text of another program or of the operating system, as it was printed."""
+
+    code = "common.printed"
+    template = "{detail}"
+
+    detail: str
+
+
+def message_of(error: Exception) -> Message:
+    """Return the message that ``error`` carries. For any other exception, return its text, or its type's name."""
+    return error.message if isinstance(error, MessageError) else Printed(str(error) or type(error).__name__)

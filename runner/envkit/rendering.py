@@ -19,13 +19,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from envkit.common.printable import harmless
-from envkit.messages import Message, MessageError
+from envkit.messages import Message, message_of
 
 _OPTIONAL = re.compile(r"(?<!\[)\[(?!\[)(.*?)(?<!\])\](?!\])", re.DOTALL)
 
 
 def text(message: Message | str) -> str:
-    """Return the message in one line of English, safe to print on a terminal.
+    """Return a message, or a caption of a catalogue, in one line of English that is safe to print on a terminal.
 
     Characters that a terminal would act upon, in values that come from elsewhere, are replaced by pictures of them.
     """
@@ -36,7 +36,7 @@ def text(message: Message | str) -> str:
 
 def text_of(error: Exception) -> str:
     """Return the text of an exception's message, or of the exception if it carries none."""
-    return text(error.message if isinstance(error, MessageError) else str(error))
+    return text(message_of(error))
 
 
 def _filled(template: str, values: Mapping[str, Any]) -> str:

@@ -6,7 +6,6 @@ import pytest
 from envkit.bench.batch_split import not_tried, shared, ungrown, unshared
 from envkit.bench.requirement_messages import (
     FewerRanks,
-    FewerRanksOrScale,
     HasRanks,
     LargerThanData,
     NameAnother,
@@ -57,7 +56,7 @@ def test_the_numbers_that_are_advised_can_be_given(name):
     [
         ("cnn", 1, 843, None, None),
         ("cnn", 1, 844, LargerThanData(844, 64, "images", 54000, "cnn"), FewerRanks(843)),
-        ("translation", 4, 33, LargerThanData(33, 128, "sentences", 4096, "translation"), FewerRanksOrScale(32)),
+        ("translation", 4, 33, LargerThanData(33, 128, "sentences", 4096, "translation"), FewerRanks(32, "--scale")),
         ("cnn", 843, 2, LargerThanData(2, 843 * 64, "images", 54000, "cnn"), SmallerScale()),
         ("loader", 1, 2, NoGrowingBatch("loader"), NameAnother(tuple(shared()))),
     ],

@@ -288,7 +288,7 @@ def test_how_things_stand_goes_to_stderr_and_the_report_to_stdout(bench, simulat
     simulation.worker("mine", seconds=times(0.5))
     result = bench("mine")
     lines = result.stderr.splitlines()
-    assert lines[0] == "block 1 of 6; about 0:15 left"  # no ratio before the first interval
+    assert lines[0] == "block 1 of 6 (one sample of each); about 0:15 left"  # no ratio before the first interval
     assert re.fullmatch(r"block 6 of 6: mine 2.0\dx \(interim 1.9\d to 2.0\d\); about 0:00 left", lines[5])
     assert len(lines) == 6
     assert "Details   " in result.stdout

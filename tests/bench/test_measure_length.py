@@ -48,7 +48,9 @@ def without_budget(bench_arguments, *options):
 # --- a budget without room for a verdict ---
 
 
-GOING_ON = "envkit: one block takes 2.0 s: a verdict needs 6 blocks, about {} in all; going on until then, Ctrl-C ends"
+GOING_ON = (
+    "envkit: one block takes 2.0 s: a verdict needs 6 blocks, about {} in all; continuing until then; Ctrl-C stops"
+)
 
 
 def test_a_run_that_takes_somewhat_longer_than_its_budget_says_so_at_once_and_goes_on(bench, instant, events):
@@ -56,7 +58,7 @@ def test_a_run_that_takes_somewhat_longer_than_its_budget_says_so_at_once_and_go
     result = bench("mine", "--budget", "10s")
     said = result.stderr.splitlines()
     (told,) = [line for line in said if line.startswith("envkit: ")]
-    assert told == GOING_ON.format("15 s") + " with what was measured"
+    assert told == GOING_ON.format("15 s") + " and reports what was measured"
     assert result.returncode == 0
     assert "no interference detected in 6 blocks" in result.stdout
     assert events("longer")[0]["budget_s"] == 10.0
@@ -80,11 +82,11 @@ def test_a_budget_that_is_far_too_short_ends_after_the_first_block_with_what_was
     assert result.returncode == 2
     (said,) = [line for line in result.stderr.splitlines() if line.startswith("envkit: ")]
     assert said.startswith("envkit: --budget 4.5s is too short: a verdict needs 6 blocks, about 15 s on this ")
-    assert f"; give --budget 15s, or go on with: envkit bench --resume {run_folder}" in said
+    assert f"; give --budget 15s, or continue with: envkit bench --resume {run_folder}" in said
     assert samples() == [(0, "mine"), (0, "baseline")]
     assert events()[-1]["reason"] == "the budget is too short"
     shown = " ".join(result.stdout.split())
-    assert shown.startswith("UNFINISHED mine: 1 complete block, and a verdict needs 6")
+    assert shown.startswith("UNFINISHED mine: 1 complete block (one sample of each), and a verdict needs 6")
     assert f"Next about 12 s more: envkit bench --resume {run_folder}" in shown
     assert "Settings verified in every process" in shown
     assert "Losses identical over 3 steps" in shown
@@ -107,14 +109,29 @@ def test_what_ended_before_its_first_block_tells_what_the_first_workers_showed(
     bench, instant, simulation, samples, cli, run_folder
 ):
     instant.takes_s = 20.0
-    simulation.worker("mine warming", seconds=times(0.5), evidence={"openmp": {"runtime": "intel"}})
+    simulation.worker("mine warming", seconds=times(0.5))
     options = ("--budget", "30s", "--warmup-steps", 4)
     result = bench("mine", *options, text="expect: {openmp.runtime: gnu}\n")
     assert (result.returncode, samples()) == (2, [])
-    assert result.stdout.startswith("UNFINISHED  mine: 0 complete blocks, and a verdict needs 6")
+    assert result.stdout.startswith("UNFINISHED  mine: 0 complete blocks (one sample of each), and a verdict needs 6")
     shown = " ".join(cli("report", run_folder, "--details").stdout.split())
     assert "first baseline 142.86 ms per step, mine 71.07 ms per step, in one process each" in shown
+    assert "settings mine: 1 verified in its first process" in shown
+
+
+def test_what_is_not_in_effect_in_its_first_process_ends_the_run(bench, instant, simulation, cli, run_folder, events):
+    """Nothing is measured then, however long the budget is."""
+    simulation.worker("mine warming", seconds=times(0.5), evidence={"openmp": {"runtime": "intel"}})
+    result = bench("mine", text="expect: {openmp.runtime: gnu}\n")
+    assert result.returncode == 1
+    assert result.stdout.startswith("NOT IN EFFECT  mine: no speedup is reported")
+    (sample,) = events("sample")
+    assert (sample["arm"], sample["block"], sample["padding_bytes"]) == ("mine", 0, 0)
+    assert [start["name"] for start in simulation.starts(all=True)] == ["inspect", "baseline warming", "mine warming"]
+    shown = " ".join(cli("report", run_folder, "--details").stdout.split())
     assert "settings mine is NOT IN EFFECT: openmp.runtime: expected gnu, seen intel" in shown
+    assert cli("bench", "--resume", run_folder).returncode == 1
+    assert [sample["block"] for sample in events("sample")] == [0, 1]
 
 
 def test_an_interrupted_run_says_what_a_verdict_takes(bench, instant, simulation, run_folder):
@@ -122,7 +139,7 @@ def test_an_interrupted_run_says_what_a_verdict_takes(bench, instant, simulation
     result = bench("mine", "--budget", "50s")
     assert result.returncode == 130
     shown = " ".join(result.stdout.split())
-    assert shown.startswith("UNFINISHED mine: 2 complete blocks, and a verdict needs 6")
+    assert shown.startswith("UNFINISHED mine: 2 complete blocks (one sample of each), and a verdict needs 6")
     assert f"about 10 s more: envkit bench --resume {run_folder}" in shown
 
 
@@ -157,7 +174,7 @@ def test_without_a_budget_the_run_goes_on_until_there_is_an_interval(cli, bench_
     instant.takes_s = 60.0
     result = cli(*without_budget(bench_arguments))
     assert "envkit: one block takes 1 min 59 s: a verdict needs 6 blocks, about 14 minutes in all" in result.stderr
-    assert "going on until then" in result.stderr
+    assert "continuing until then" in result.stderr
     assert "no interference detected in 6 blocks" in result.stdout
     assert spent(events()) > BUDGET_S
 

@@ -11,6 +11,7 @@ from envkit.bench import record
 from envkit.bench.messages import HoldsRun
 from envkit.bench.record import FILE_NAME, SCHEMA, Record, RecordFull
 from envkit.bench.record_messages import (
+    GIVE_RUN,
     DamagedLine,
     NoSchema,
     NotLockable,
@@ -18,13 +19,11 @@ from envkit.bench.record_messages import (
     NoWholeLine,
     OtherKind,
     OtherRunner,
-    RecordUnreadable,
-    RecordUnwritable,
     ResultsUnwritable,
     UnusableRecord,
 )
 from envkit.common.errors import InputError
-from envkit.common.messages import OtherSchema
+from envkit.common.messages import OtherSchema, Unreadable, Unwritable
 
 from tests.records import run_events, write
 from tests.refusals import refusal
@@ -107,7 +106,7 @@ def test_reopening_what_is_not_there(tmp_path):
 
 def test_reading_what_is_not_there(tmp_path):
     found = refusal(record.read, tmp_path / "none")
-    assert found == RecordUnreadable(f"{tmp_path}/none/{FILE_NAME}", "No such file or directory")
+    assert found == Unreadable(f"{tmp_path}/none/{FILE_NAME}", "No such file or directory", GIVE_RUN)
 
 
 @pytest.mark.parametrize("line", [b'{"event": "sample", "sec', b"", b"[]", b'{"event": "sample", "seconds": \xff\xfe}'])
@@ -185,7 +184,7 @@ def test_a_trial_of_a_search_that_stands_there_twice_counts_once(tmp_path):
 def test_two_samples_in_one_place_are_refused(refused, tmp_path):
     other = json.dumps({**run_events()[5], "worker_seconds": 9.0}) + "\n"
     path = rewritten(tmp_path / "run", lambda lines: lines.insert(7, other))
-    said = "another sample of 'baseline' in block 3 than that on line 6; remove one of them"
+    said = "a second sample of 'baseline' in block 3, after that on line 6; remove one of them"
     assert refused("report", path.parent) == f"envkit: {path}:8: {said}"
 
 
@@ -203,8 +202,8 @@ def blocks_backwards(lines):
 )
 def test_measurements_in_another_order_are_refused(refused, tmp_path, change, number, after):
     path = rewritten(tmp_path / "run", change)
-    said = "lines are not in the order in which they were written; sort them by their times"
-    assert refused("report", path.parent) == f"envkit: {path}:{number}: a sample stands after {after}: {said}"
+    said = "lines are out of order; sort them by time"
+    assert refused("report", path.parent) == f"envkit: {path}:{number}: a sample follows {after}: {said}"
 
 
 def test_a_run_that_goes_on_may_complete_an_earlier_block(tmp_path):
@@ -240,7 +239,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(folder, monkeypatch):
             patch.setattr(os, "write", half_then_full)
             with pytest.raises(RecordFull) as error:
                 opened.append("sample", seconds=3.5)
-        assert error.value.message == RecordUnwritable(str(folder / FILE_NAME), "No space left on device")
+        assert error.value.message == Unwritable(str(folder / FILE_NAME), "No space left on device")
         assert len(calls) == 2
         assert (folder / FILE_NAME).read_bytes() == before
         opened.append("sample", seconds=4.5)  # there is room again

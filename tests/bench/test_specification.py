@@ -15,10 +15,10 @@ from envkit.bench.specification_messages import (
     TargetWithoutEpochs,
     UnknownArm,
     UnknownSpecificationKey,
-    UnknownWorkload,
     UnusableText,
 )
 from envkit.bench.user_command import UserCommand
+from envkit.common.messages import UnknownWord
 from envkit.engines.base import EngineOptions
 from envkit.worker.modes import Options
 from envkit.worker.workloads import WORKLOADS
@@ -66,7 +66,7 @@ def lacking(name):
         ({**DOCUMENT, "arms": []}, InvalidValue("arms", "[] should be non-empty")),
         ({**DOCUMENT, "budget_s": "3m"}, InvalidValue("budget_s", "'3m' is not of type 'number'")),
         ({**DOCUMENT, "arms": DOCUMENT["arms"][:1]}, UnknownArm("X", "mine")),
-        ({**DOCUMENT, "user_command": None, "workload": "cmm"}, UnknownWorkload("cmm", tuple(WORKLOADS))),
+        ({**DOCUMENT, "user_command": None, "workload": "cmm"}, UnknownWord("workload", "cmm", tuple(WORKLOADS))),
         (own_with(metric="took ("), UnusableText("user_command.metric", "took (", ANY)),
         ({**DOCUMENT, "until": "accuracy"}, UnusableText("until", "accuracy", ANY)),
         ({**DOCUMENT, "epochs": 0}, TargetWithoutEpochs()),

@@ -10,7 +10,7 @@ import pytest
 from envkit import engines
 from envkit.common.errors import InputError
 from envkit.common.machine_lock import machine_lock
-from envkit.common.messages import Locked
+from envkit.common.running_messages import Locked
 from envkit.stats.verdict import Verdict
 
 from benchmarks import interleaved

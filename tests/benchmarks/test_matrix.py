@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 from envkit.cli import measuring
+from envkit.messages import Printed
 
 from benchmarks import matrix
 from tests import records
@@ -20,7 +21,11 @@ STARTED = {"command": ["/somewhere/__main__.py", "matrix", "--steps", "3"], "kit
 def folder(tmp_path):
     others = {"tcmalloc": {"seconds": times(0.7)}, "jemalloc": {"seconds": times(1.6)}, "same": {}}
     events = events_of(blocks=12, others=others)
-    left_out = {"event": "left-out", "time": events[0]["time"], "profiles": {"smt": "needs two | threads"}}
+    left_out = {
+        "event": "left-out",
+        "time": events[0]["time"],
+        "profiles": {"smt": Printed("needs two | threads").to_json()},
+    }
     return records.write(tmp_path / "20261121-120000-matrix", [{**events[0], **STARTED}, left_out, *events[1:]])
 
 
@@ -47,7 +52,7 @@ def test_a_run_that_was_cut_short_makes_no_page(folder, benchmark_script, page_f
     path = folder / "record.jsonl"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
     said = refusal(benchmark_script(matrix, folder, "--page", page_file))
-    assert f"did not come to its end; go on with: envkit bench --resume {folder}" in said
+    assert f"did not come to its end; continue with: envkit bench --resume {folder}" in said
     assert not page_file.exists()
 
 

@@ -36,7 +36,7 @@ def test_runs_calibrate_and_keeps_its_record(run, first_record, page_file):
 
 def test_a_run_that_fails_ends_it_with_one_line(run, simulation):
     simulation.worker("baseline", does="exit", status=3)
-    assert "envkit calibrate ended with exit status 1" in refusal(run())
+    assert "envkit plan ended with exit status 1" in refusal(run())
 
 
 def measured(path, *verdicts: tuple[str, float | None, float | None]) -> None:

@@ -19,6 +19,7 @@ from envkit.checks.finding_messages import (
     NoMend,
     StartWithoutSetarch,
     TooManyThreads,
+    remedy,
 )
 from envkit.checks.profile_messages import InterfaceMissing, LeaveFewerOut, NoGpu, NoInterface
 from envkit.profiles.environment import Environment
@@ -352,7 +353,7 @@ def test_two_versions_of_what_is_preloaded(others, found):
 
 
 @pytest.mark.parametrize(
-    ("aslr", "fix"), [("off", FIX["fixed-addresses"]), ("off for this process", StartWithoutSetarch())]
+    ("aslr", "fix"), [("off", remedy("fixed-addresses")), ("off for this process", StartWithoutSetarch())]
 )
 def test_fixed_addresses_are_mended_where_they_were_fixed(aslr, fix):
     (finding,) = diagnose(situation(fingerprint={"aslr": aslr}))

@@ -15,6 +15,7 @@ from envkit.checks.effect_messages import (
     RemovedByProgram,
     SetBeforeTorch,
     SetByProgram,
+    Value,
 )
 from envkit.profiles.environment import Environment
 
@@ -300,10 +301,10 @@ def test_what_is_read_at_the_start_stays(name, now):
 @pytest.mark.parametrize(
     ("seen", "did"),
     [
-        ({"now": "3", "at_torch": "3"}, SetByProgram("3", "OMP_NUM_THREADS", "3")),
-        ({"now": "4", "at_torch": "3"}, SetByProgram("3", "OMP_NUM_THREADS", "3")),
-        ({"now": "3"}, SetByProgram("3", "OMP_NUM_THREADS", "3")),
-        ({"now": None, "at_torch": None}, RemovedByProgram("3", "OMP_NUM_THREADS")),
+        ({"now": "3", "at_torch": "3"}, SetByProgram(Value("3"), "OMP_NUM_THREADS", "3")),
+        ({"now": "4", "at_torch": "3"}, SetByProgram(Value("3"), "OMP_NUM_THREADS", "3")),
+        ({"now": "3"}, SetByProgram(Value("3"), "OMP_NUM_THREADS", "3")),
+        ({"now": None, "at_torch": None}, RemovedByProgram(Value("3"), "OMP_NUM_THREADS")),
     ],
 )
 def test_what_is_read_late_is_as_the_library_says_and_the_program_is_named(seen, did):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from envkit.checks.effect_messages import Value
 from envkit.checks.finding_messages import Unmet
 from envkit.checks.process_messages import (
     InEffectAsFarAsVerified,
@@ -56,7 +57,7 @@ def test_what_was_set_too_late_as_the_library_says():
     assert judged(THREADS) == (False, [NotInEffectHere("mine"), SetAfterTorch(("OMP_NUM_THREADS",))])
     holds, lines = judged({"OMP_PROC_BIND": "close"}, expect={"openmp.proc_bind": "close"}, proc_bind="false")
     assert (holds, lines[1:]) == (
-        False, [Unmet("openmp.proc_bind", "close", "false"), SetAfterTorch(("OMP_PROC_BIND",))],
+        False, [Unmet("openmp.proc_bind", Value("close"), Value("false")), SetAfterTorch(("OMP_PROC_BIND",))],
     )  # fmt: skip
 
 
@@ -66,7 +67,7 @@ def test_what_was_noted_was_set_before_torch():
     holds, (line,) = judged({"OMP_PLACES": "cores"}, now=noted)
     assert (holds, line) == (True, InEffectHere("mine", (), 1))
     holds, lines = judged(THREADS, now=noted)
-    assert (holds, lines[1:]) == (False, [Unmet("openmp.max_threads", "3", "2")])
+    assert (holds, lines[1:]) == (False, [Unmet("openmp.max_threads", Value("3"), Value("2"))])
 
 
 def test_what_nothing_tells():
@@ -86,7 +87,7 @@ def test_a_runtime_that_does_not_tell_what_it_read():
     untold = {"wait_policy": None, "not_verified": {"settings": why, "wait_policy": why}}
     holds, lines = judged({"OMP_WAIT_POLICY": "passive"}, expect={"openmp.wait_policy": "passive"}, **untold)
     assert (holds, len(lines)) == (True, 3)
-    assert lines[1] == NotVerified("openmp.wait_policy", why)
+    assert lines[1] == NotVerified("openmp.wait_policy", Value(why))
 
 
 @pytest.mark.parametrize(
@@ -104,15 +105,15 @@ def test_what_is_known_of_the_moment_when_torch_was_imported(now, at_torch):
 
 def test_a_variable_that_is_not_set_and_one_that_is_another():
     holds, lines = judged(THREADS, now={"OMP_NUM_THREADS": "4"})
-    assert (holds, lines[1:]) == (False, [Unmet("variable OMP_NUM_THREADS", "3", "not set")])
+    assert (holds, lines[1:]) == (False, [Unmet("variable OMP_NUM_THREADS", Value("3"), Value("not set"))])
     holds, lines = judged(THREADS, started={"OMP_NUM_THREADS": "1"}, now={"OMP_NUM_THREADS": "1"}, max_threads=1)
-    assert Unmet("variable OMP_NUM_THREADS", "3", "1") in lines
+    assert Unmet("variable OMP_NUM_THREADS", Value("3"), Value("1")) in lines
 
 
 def test_one_that_no_library_reads_is_compared_as_it_is_now():
     assert judged({"TEXT": "a"})[0]
     holds, lines = judged({"TEXT": "a"}, now={"TEXT": "b"})
-    assert (holds, lines[1:]) == (False, [Unmet("variable TEXT", "a", "b")])
+    assert (holds, lines[1:]) == (False, [Unmet("variable TEXT", Value("a"), Value("b"))])
 
 
 def test_what_is_set_besides_is_named():

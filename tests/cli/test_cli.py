@@ -13,7 +13,7 @@ import pytest
 from envkit import __version__
 from envkit.cli import COMMANDS
 from envkit.cli.argument_messages import NotACount, NoUnit
-from envkit.cli.commands import ablate, calibrate, loader_grid, plan
+from envkit.cli.commands import ablate, loader_grid, plan
 from envkit.cli.messages import (
     BadOptionValue,
     BadUsage,
@@ -40,7 +40,7 @@ MEASURING = (
 )  # fmt: skip
 # Of these, by command, those that it always refuses.
 REFUSED = {
-    "plan": plan.REFUSED, "calibrate": calibrate.REFUSED, "loader-grid": loader_grid.NOT_HERE, "ablate": ablate.REFUSED,
+    "plan": plan.REFUSED, "loader-grid": loader_grid.NOT_HERE, "ablate": ablate.REFUSED,
     "submit": ("image",), "fleet": ("image",),
 }  # fmt: skip
 
@@ -69,7 +69,6 @@ FLAGS = {
     ),
     "submit": ("PROFILE", "--nodes", *SLURM, *shown("submit")),
     "plan": ("PROFILE", "--engine", *shown("plan")),
-    "calibrate": ("--engine", *shown("calibrate")),
     "matrix": ("PROFILE", "--engine", *MEASURING),
     "ablate": ("PROFILE", "--engine", *shown("ablate")),
     "compare-engines": ("PROFILE", "--engines", *MEASURING),
@@ -112,6 +111,14 @@ def test_help_of_a_command_is_enough_to_work_with(cli, command):
             assert len(line.split("  ")) > 2 or below.startswith(" " * 24), line
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_group_of_the_help_has_an_option(cli, command):
+    lines = cli(command, "--help-all", COLUMNS="200").stdout.partition("\nexit status:")[0].splitlines()
+    titles = [number for number, line in enumerate(lines) if re.fullmatch(r"[a-z][^:]*:", line)]
+    for begin, end in itertools.pairwise([*titles, len(lines)]):
+        assert any(re.match(r"  (-|[A-Z]+\b)", line) for line in lines[begin:end]), lines[begin]
+
+
 @pytest.mark.parametrize("command", REFUSED)
 def test_help_has_no_word_of_what_is_always_refused(cli, command):
     lines = cli(command, "--help-all", COLUMNS="200").stdout.splitlines()
@@ -124,7 +131,7 @@ def test_help_has_no_word_of_what_is_always_refused(cli, command):
     ("command", "words"),
     [
         ("ablate", "(default: 90s for each of: the baseline, the profile, each setting alone, and the profile without"),
-        ("doctor", "exit status: 0 no reason to stop was found, 1 such a reason, 2 bad input"),
+        ("doctor", "exit status: 0 found no problem that must be fixed first, 1 found one, 2 bad input"),
         ("submit", "(default: 3m; 120s per arm with --nproc)"),
     ],
 )
@@ -208,7 +215,7 @@ def test_exit_statuses(cli_process, bench_arguments, simulation, run_folder):
 
 @pytest.mark.parametrize(
     ("arguments", "named"),
-    [(["report"], "DIR"), (["plan"], "PROFILE"), (["profiles", "more"], "more")],
+    [(["report"], "DIR"), (["show"], "PROFILE"), (["profiles", "more"], "more")],
 )
 def test_wrong_usage_of_a_command_is_said_in_one_line(cli, arguments, named):
     result = cli(*arguments)
@@ -256,9 +263,7 @@ def test_what_is_wrong_is_a_message_in_one_line(cli, arguments, message):
     assert answer == {"error": {**message.to_json(), "text": text(message)}}
 
 
-@pytest.mark.parametrize(
-    "command", ["bench", "matrix", "ablate", "calibrate", "submit", "compare-engines", "loader-grid"]
-)
+@pytest.mark.parametrize("command", ["bench", "matrix", "ablate", "plan", "submit", "compare-engines", "loader-grid"])
 def test_a_budget_and_a_number_of_blocks_are_one_too_many(cli, command):
     result = cli(command, "--budget", "4m", "--blocks", 8)
     assert (result.returncode, result.stdout) == (2, "")

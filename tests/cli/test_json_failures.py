@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 from envkit.cli import COMMANDS
 from envkit.common import progress
 
+from tests.conftest import CODE_PATH, command_line
 from tests.simulation import times
 
 # By command, what it refuses.
@@ -29,7 +31,6 @@ REFUSED = {
     "submit": ["nosuch", "--dry-run"],
     "fleet": ["report", "nosuch"],
     "plan": ["nosuch"],
-    "calibrate": ["--engine", "nosuch"],
     "compare-engines": ["nosuch", "--engines", "local,docker"],
     "loader-grid": ["nosuch"],
 }
@@ -50,14 +51,14 @@ def test_what_is_refused_is_a_document_too(cli, tmp_path, command):
         (line,) = result.stderr.splitlines()
         error = json.loads(result.stdout)["error"]
         assert (result.returncode, error["severity"], f"envkit: {error['text']}") == (2, "error", line)
-        assert "code" in error
+        assert error["code"]
         if "--" in rest:
             break
 
 
 def test_codes_are_those_of_messages(cli):
     answer = json.loads(cli("bench", "intel-omp", "--engine", "dokcer", "--json").stdout)["error"]
-    assert (answer["code"], answer["name"], answer["suggestion"]) == ("engines.unknown-engine", "dokcer", "docker")
+    assert (answer["code"], answer["word"], answer["suggestion"]) == ("common.unknown-word", "dokcer", "docker")
     answer = json.loads(cli("bench", "intel-omp", "--keep-env", "NO_SUCH", "--json").stdout)["error"]
     assert (answer["code"], answer["name"]) == ("bench.variable-not-set", "NO_SUCH")
 
@@ -107,10 +108,30 @@ def test_profiling_whose_worker_fails(cli, simulation, instant, write_profile):
     assert (result.returncode, json.loads(result.stdout)["error"]["text"][:18]) == (1, "a worker of mine: ")
 
 
+@pytest.mark.parametrize(("fails", "status", "code"), [(True, 1, "bench.worker-failed"), (False, 0, None)])
+def test_a_closed_stderr(bench_arguments, simulation, monkeypatch, fails, status, code):
+    """Neither messages nor progress take another file for it, and real workers start."""
+    monkeypatch.setenv("PYTHONPATH", CODE_PATH)
+    if fails:
+        simulation.worker("mine", does="exit", status=3)
+    command = command_line(*bench_arguments("mine", "--blocks", 1, "--json"))
+    closed = ["sh", "-c", 'exec "$@" 2>&-', "sh", *command]
+    result = subprocess.run(closed, stdout=subprocess.PIPE, text=True, check=False)
+    document = json.loads(result.stdout)
+    assert (result.returncode, document.get("error", {}).get("code")) == (status, code)
+
+
+def test_bad_input_with_a_closed_stderr(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", CODE_PATH)
+    closed = ["sh", "-c", 'exec "$@" 2>&-', "sh", *command_line("show", "nosuch", "--json")]
+    result = subprocess.run(closed, stdout=subprocess.PIPE, text=True, check=False)
+    assert (result.returncode, json.loads(result.stdout)["error"]["code"]) == (2, "profiles.unknown-profile")
+
+
 @pytest.mark.parametrize("option", ["-q", "--quiet"])
 def test_quiet_shows_no_progress(bench, instant, tmp_path, option, monkeypatch):
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
     loud, quiet = bench("mine"), bench("mine", option, "--output", tmp_path / "quiet")
-    assert "block 1 of 6; " in loud.stderr
+    assert "block 1 of 6 (one sample of each); " in loud.stderr
     assert quiet.stderr == ""
     assert "baseline" in quiet.stdout

@@ -9,6 +9,7 @@ from envkit.bench.messages import WorkerEnded
 from envkit.cli.trying import _quotes, _without_values
 from envkit.cli.workload_messages import TrialFailed, TrialNotInEffect
 from envkit.engines.messages import ExitStatus, NotStarted
+from envkit.messages import Printed
 
 JOB = SimpleNamespace(kept={"TOKEN": "a-secret-value"}, inherited={})
 
@@ -16,7 +17,10 @@ JOB = SimpleNamespace(kept={"TOKEN": "a-secret-value"}, inherited={})
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
-        (TrialFailed("said a-secret-value", "at a-secret-value"), TrialFailed("said $TOKEN", "at $TOKEN")),
+        (
+            TrialFailed(Printed("said a-secret-value"), "at a-secret-value"),
+            TrialFailed(Printed("said $TOKEN"), "at $TOKEN"),
+        ),
         (TrialFailed(NotStarted("no a-secret-value"), "oh"), TrialFailed(NotStarted("no $TOKEN"), "oh")),
         (TrialNotInEffect("k", "5", "seen a-secret-value"), TrialNotInEffect("k", "5", "seen $TOKEN")),
     ],

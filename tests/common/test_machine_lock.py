@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from envkit.common import machine_lock as machine_lock_module
 from envkit.common.machine_lock import machine_lock
-from envkit.common.messages import Locked, LockUnopenable, NoLocks, NotALock
+from envkit.common.running_messages import Locked, LockUnopenable, NoLocks, NotALock
 from envkit.rendering import text
 
 from tests import second_user

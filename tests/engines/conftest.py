@@ -24,6 +24,8 @@ PROBES = {
 }  # fmt: skip
 IMAGE = "envkit-cpu:debian"
 SIF = PROJECT / "build/envkit-cpu-debian.sif"
+# Larger files than by default, for a quarter less processor time, and 0.3 s less at each start of torch in one.
+QUICK = {"KIT_SIF_COMPRESSION": "-comp lz4"}
 Requires = Callable[[str], None]
 BuiltImage = Callable[[str], str]
 PROBE_TIMEOUT_S = 240
@@ -33,7 +35,8 @@ USERS = {name: os.environ.get(name) for name in ("DOCKER_HOST", "XDG_CACHE_HOME"
 
 
 @cache
-def _missing(engine: str) -> str | None:
+def missing(engine: str) -> str | None:
+    """Return why this engine can't be used, or None."""
     command = PROBES[engine]
     if shutil.which(command[0]) is None:
         return f"{engine} is not installed"
@@ -67,7 +70,7 @@ def requires(real_engines: None) -> Callable[[str], None]:
     """``requires("docker")`` skips the test, and says why, where that engine can't be used."""
 
     def check(engine: str) -> None:
-        reason = _missing(engine)
+        reason = missing(engine)
         if reason:
             pytest.skip(reason)
 
@@ -117,9 +120,9 @@ def built_image(requires: Requires) -> BuiltImage:
 def _built(engine: str) -> str:
     """Once in each process of the tests: to find that all is up to date takes a second or two."""
     if engine == "apptainer":
-        run("images/build", "sif", "--variant", "debian", "--output", SIF)
+        run("images/build", "sif", "--variant", "debian", "--output", SIF, **QUICK)
         return str(SIF)
-    if engine == "podman" and not _missing("docker"):
+    if engine == "podman" and not missing("docker"):
         _built("docker")
         _hand_over(IMAGE)
     else:

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,12 @@ from envkit.analysis.image_differences import of_run
 from envkit.bench.plan import Arm
 from envkit.engines.base import PROJECT
 
-from tests.engines.conftest import BuiltImage, Requires, run
+from tests.engines.conftest import QUICK, BuiltImage, Requires, missing, run
 from tests.images.conda_channel import make_channel, served
 from tests.images.made_wheel import make_wheel
 from tests.plans import plan_of
 
 TAG = f"envkit-cpu:test-conda-{os.getpid()}"
-FAST = "-comp zstd -Xcompression-level 1"
 LOCK = "images/cpu/requirements.lock"
 # What the image's libraries come from, and what that needs.
 PACKAGES = ("intel-cmplr-lib-ur", "intel-openmp", "tcmlib", "umf")
@@ -79,27 +78,26 @@ def channel(tree: Path, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def oci_image(requires: Requires, tree: Path, channel: str) -> Iterator[Callable[[str], str]]:
-    """``oci_image("podman")`` has that build the image, and returns its name."""
-    builders = []
+def builder(requires: Requires) -> str:
+    """Podman, if it is here: Docker builds the variant debian for other tests, and hands that over to Podman."""
+    engine = "docker" if missing("podman") else "podman"
+    requires(engine)
+    return engine
 
-    def build(engine: str) -> str:
-        requires(engine)
-        builders.append(engine)
-        options = ("--engine", engine, "--variant", "conda", "--tag", TAG)
-        run("images/build", "oci", *options, cwd=tree, ENVKIT_CONDA_CHANNEL=channel)
-        return TAG
 
-    yield build
-    for engine in builders:
-        run(engine, "image", "rm", TAG, check=False)
+@pytest.fixture
+def oci_image(builder: str, tree: Path, channel: str) -> Iterator[str]:
+    options = ("--engine", builder, "--variant", "conda", "--tag", TAG)
+    run("images/build", "oci", *options, cwd=tree, ENVKIT_CONDA_CHANNEL=channel)
+    yield TAG
+    run(builder, "image", "rm", TAG, check=False)
 
 
 @pytest.fixture
 def sif(requires: Requires, tree: Path, channel: str) -> Iterator[Path]:
     requires("apptainer")
     folder = PROJECT / f"build/test-conda-{os.getpid()}"  # where Apptainer may read, whoever it works as
-    where = {"ENVKIT_CONDA_CHANNEL": channel, "KIT_BUILD_DIR": str(folder), "KIT_SIF_COMPRESSION": FAST}
+    where = {"ENVKIT_CONDA_CHANNEL": channel, "KIT_BUILD_DIR": str(folder), **QUICK}
     try:
         folder.mkdir(parents=True)
         (folder / "wheelhouse").symlink_to(tree / "build/wheelhouse")
@@ -127,20 +125,17 @@ def inspected(sif: Path) -> dict[str, Any]:
     return {"engine": engine, "inspection": json.loads(inspection)}
 
 
-@pytest.mark.parametrize("engine", ["docker", "podman"])
-def test_conda_libraries_reach_an_oci_image(oci_image: Callable[[str], str], tree: Path, engine: str) -> None:
-    image = oci_image(engine)
-
+def test_conda_libraries_reach_an_oci_image(oci_image: str, builder: str, tree: Path) -> None:
     def inside(*command: str) -> str:
-        return run(engine, "run", "--rm", "--network", "none", image, *command).stdout
+        return run(builder, "run", "--rm", "--network", "none", oci_image, *command).stdout
 
     providers = json.loads(inside("cat", "/opt/kit/providers.json"))["libraries"]
     assert providers["jemalloc"] == "conda-forge jemalloc 5.3.0 h0_0"
     assert providers["tcmalloc"] == "conda-forge gperftools 5.3.0 h0_0"
     assert inside("/opt/kit/conda/bin/jemalloc-config") == "/opt/kit/conda/lib\n"
     label = '{{index .Config.Labels "envkit.libraries"}}'
-    assert run(engine, "image", "inspect", "--format", label, image).stdout == "conda\n"
-    assert run("images/manifest", engine, image).stdout.splitlines() == locked(tree)
+    assert run(builder, "image", "inspect", "--format", label, oci_image).stdout == "conda\n"
+    assert run("images/manifest", builder, oci_image).stdout.splitlines() == locked(tree)
 
 
 def test_conda_libraries_reach_a_sif(sif: Path, tree: Path, built_image: BuiltImage) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -13,11 +14,12 @@ import pytest
 from envkit import engines
 from envkit.bench import record
 from envkit.bench.problems import problem_of
-from envkit.engines import owner
+from envkit.engines import container, owner
 from envkit.engines.base import EngineOptions, Task
 from envkit.rendering import text
 
 from tests.conftest import command_line
+from tests.engines.test_ranks import started_by, worker
 from tests.processes import until
 
 SHORT = ("--steps", "2", "--warmup-steps", "1", "--blocks", "1")
@@ -120,10 +122,13 @@ def samples(events):
 
 @pytest.mark.parametrize("engine", ALL)
 def test_a_profile_is_in_effect_inside(measured, write_profile, engine):
-    """One with both kinds of libraries: each profile more takes two more workers."""
+    """One with both kinds of libraries: each profile more takes two more workers. An ordinary user's Apptainer has no
+    limits; the number of CPUs is worked out inside those of the others."""
     callers = {"OMP_NUM_THREADS": "7", "MALLOC_ARENA_MAX": "1", "LD_PRELOAD": "/nowhere.so"}
     preload = "preload: [intel-openmp, jemalloc]\nexpect:\n  malloc.allocator: jemalloc\n"
-    result, events = measured(engine, str(write_profile("both", f"extends: intel-omp\n{preload}")), **callers)
+    both = write_profile("both", f"extends: intel-omp\n{preload}")
+    limits = ("--cpus", "1") if engine in OCI else ()
+    result, events = measured(engine, str(both), *limits, **callers)
     assert result.returncode == 0, result
     run, sample = events[0], samples(events)
     assert sample["baseline"]["evidence"]["variables"]["sensitive"] == {}
@@ -141,27 +146,31 @@ def test_a_profile_is_in_effect_inside(measured, write_profile, engine):
     assert engine_document["digest"].startswith("sha256:")
     assert engine_document["version"]
     assert run["engines"][engine]["inspection"]["providers"]
+    if limits:
+        cpus_are_worked_out_inside_the_limits(run["engines"][engine]["inspection"]["facts"], environment, sample)
 
 
-@pytest.mark.parametrize("engine", OCI)
-def test_usable_cpus_are_worked_out_inside_the_limits(measured, engine):
-    result, events = measured(engine, "intel-omp", "--cpus", "1")
-    assert result.returncode == 0, result
-    facts = events[0]["engines"][engine]["inspection"]["facts"]
+def cpus_are_worked_out_inside_the_limits(facts, environment, sample):
     assert (facts["usable_cpus"], facts["cpu_quota"]) == (1, 1.0)
-    assert events[0]["environments"]["intel-omp"]["variables"]["OMP_NUM_THREADS"] == "1"
-    seen = samples(events)
-    assert seen["intel-omp"]["evidence"]["openmp"]["max_threads"] == 1
-    assert {arm: sample["evidence"]["limits"]["cpu_quota"] for arm, sample in seen.items()} == {
-        "baseline": 1.0, "intel-omp": 1.0,
+    assert environment["variables"]["OMP_NUM_THREADS"] == "1"
+    assert sample["both"]["evidence"]["openmp"]["max_threads"] == 1
+    assert {arm: one["evidence"]["limits"]["cpu_quota"] for arm, one in sample.items()} == {
+        "baseline": 1.0, "both": 1.0,
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("engine", OCI)
-def test_a_cpu_set_is_seen_inside(measured, engine):
-    result, events = measured(engine, "baseline", "--cpuset-cpus", "0")
-    assert result.returncode == 0, result
-    assert samples(events)["baseline"]["evidence"]["threads"]["masks"].keys() == {"0"}
+def test_a_cpu_set_is_seen_inside(engine, image_of, surroundings, project):
+    """By a worker alone, which ``bench --cpuset-cpus`` would start three times."""
+    options = {"image": image_of(engine), "cpuset_cpus": "0"}
+    command = started_by(engine, options, worker("cnn", 1, data="synthetic"))
+    result = subprocess.run(
+        command, cwd=project, env={**os.environ, **surroundings}, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    failure, printed, said = json.loads(result.stdout)
+    assert failure is None, said
+    assert json.loads(printed)["evidence"]["threads"]["masks"].keys() == {"0"}
 
 
 @pytest.mark.parametrize(
@@ -188,6 +197,24 @@ def test_numactl_may_place_memory(engine, image_of):
     assert "policy: interleave" in outcome.stdout
 
 
+# Its capabilities, whether it may gain any, and how many processes may run.
+PRIVILEGES = """
+import pathlib
+status = dict(line.split(":\t", 1) for line in pathlib.Path("/proc/self/status").read_text().splitlines())
+most = next((path.read_text().strip() for path in pathlib.Path("/sys/fs/cgroup").glob("**/pids.max")), "not shown")
+print(*(status[name] for name in ("CapEff", "CapBnd", "NoNewPrivs")), most)
+"""
+
+
+@pytest.mark.parametrize("engine", OCI)
+def test_a_container_has_no_privileges(engine, image_of):
+    used = engines.get_all([engine], EngineOptions(image=image_of(engine)))[engine]
+    outcome = used.run(Task((), program=(container.INTERPRETER, "-c", PRIVILEGES)))
+    *found, most = outcome.stdout.split()
+    assert found == ["0" * 16, "0" * 16, "1"], outcome
+    assert int(most) >= container.FEWEST_PROCESSES
+
+
 @pytest.mark.parametrize("engine", ALL)
 def test_a_worker_that_hangs_is_stopped_and_removed(
     cli, engine, engine_options, one_thread, image_of, surroundings, project, tmp_path
@@ -202,8 +229,9 @@ def test_a_worker_that_hangs_is_stopped_and_removed(
     nothing_remains(engine, image_of(engine), project)
 
 
-@pytest.mark.parametrize("engine", ALL)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("engine", "number"), [("docker", signal.SIGINT), ("podman", signal.SIGTERM), ("apptainer", signal.SIGINT)]
+)
 def test_an_interrupt_removes_the_worker(endless, engine, number, image_of, project):
     process = endless(engine)
     process.send_signal(number)
@@ -214,14 +242,15 @@ def test_an_interrupt_removes_the_worker(endless, engine, number, image_of, proj
 
 @pytest.mark.parametrize("engine", ALL)
 def test_after_kill_9_the_next_command_removes_what_remains(
-    endless, engine, image_of, cli, surroundings, project, tmp_path
+    endless, engine, image_of, cli, simulation, surroundings, project, tmp_path
 ):
     process = endless(engine)
     process.kill()
     process.communicate()
     assert workers("train")  # the runner had no chance to stop it
     short = ("--data", "synthetic", "--blocks", 1, "--steps", 1, "--warmup-steps", 1, "--output", tmp_path / "next")
-    assert cli("bench", "baseline", *short, cwd=project, **surroundings).returncode == 0
+    quick = ("--python", simulation.python)
+    assert cli("bench", "baseline", *quick, *short, cwd=project, **surroundings).returncode == 0
     nothing_remains(engine, image_of(engine), project)
 
 
@@ -252,16 +281,16 @@ def test_engines_are_compared(cli, engine_options, image_of, surroundings, proje
         assert f"{name} - too few blocks" in " ".join(result.stdout.split())
 
 
-def test_resuming_with_another_image_is_refused(measured, cli, engine_options, surroundings, project, tmp_path):
-    _, *image = engine_options("docker")[-2:]
-    other, folder = "envkit-test-resume", tmp_path / "run"
-    tag = ["docker", "tag", image[0], other]
-    subprocess.run(tag, check=True)
+def test_resuming_with_another_image_is_refused(cli, image_of, open_folder, surroundings, project, tmp_path):
+    image, other, folder = image_of("docker"), "envkit-test-resume", tmp_path / "run"
+    subprocess.run(["docker", "tag", image, other], check=True)
+    training = ("--in-place", "--whole-command", "--", "sleep", "0.1")  # no torch, which takes seconds to import
+    named = ("--engine", "docker", "--image", other, "--blocks", 1, "--output", folder)
     try:
-        result, _ = measured("docker", "baseline", "--image", other)
+        result = cli("bench", "baseline", *named, *training, cwd=open_folder / "runs", **surroundings)
         assert result.returncode == 0, result
         subprocess.run(
-            ["docker", "build", "--quiet", "--tag", other, "-"], input=f"FROM {image[0]}\nLABEL another=image\n",
+            ["docker", "build", "--quiet", "--tag", other, "-"], input=f"FROM {image}\nLABEL another=image\n",
             text=True, check=True, capture_output=True,
         )  # fmt: skip
         result = cli("bench", "--resume", folder, cwd=project, **surroundings)

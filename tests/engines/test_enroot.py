@@ -16,8 +16,9 @@ from envkit.engines import container_gpus, enroot, get_all, step
 from envkit.engines.base import PROJECT, EngineOptions, Outcome, Task
 from envkit.engines.enroot import EnrootEngine
 from envkit.engines.messages import EngineFault, ExitStatus, TimedOut
-from envkit.engines.setup_messages import OptionWithoutEffect, UnmountableByEnroot, UnpassableValue
+from envkit.engines.setup_messages import NoDriver, OptionWithoutEffect, UnmountableByEnroot, UnpassableValue
 from envkit.engines.slurm import client
+from envkit.messages import Printed
 from envkit.rendering import text_of
 
 from tests.processes import gone, until
@@ -334,10 +335,10 @@ def test_what_enroot_says_has_a_mend(engine, printed, fix):
 
 def test_a_machine_without_a_driver(started, tmp_path, monkeypatch):
     def require():
-        raise InputError("GPUs for a container: the driver is missing on this machine")
+        raise InputError(NoDriver(Printed("it is not there")))
 
     monkeypatch.setattr(container_gpus, "require", require)
-    with pytest.raises(InputError, match="the driver is missing"):
+    with pytest.raises(InputError, match=r"engines\.no-driver"):
         started[0].run(command(tmp_path, "true", gpus=True))
 
 

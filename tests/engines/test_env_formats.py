@@ -43,8 +43,14 @@ TESTED = {
 BASE = "debian:bookworm-slim"
 BASE_ARCHIVE = PROJECT / "build/debian-bookworm-slim.docker.tar"
 # Fast, as nothing is kept.
-SQUASH = "-comp zstd -Xcompression-level 1"
+SQUASH = "-comp lz4"
 WAIT_S = 240
+
+
+@pytest.fixture
+def cli(cli_in_process):
+    """None of the kit's code goes into an image here: a process of its own for each command tells nothing more."""
+    return cli_in_process
 
 
 @pytest.fixture
@@ -261,7 +267,7 @@ def test_where_an_engine_does_not_answer_no_sif_is_built(request, monkeypatch, t
         if status is not None:
             (folder / name).write_text(f"#!/bin/sh\necho planted >&2\nexit {status}\n")
             (folder / name).chmod(0o755)
-    monkeypatch.setattr(engines_conftest, "_missing", engines_conftest._missing.__wrapped__)  # which remembers
+    monkeypatch.setattr(engines_conftest, "missing", engines_conftest.missing.__wrapped__)  # which remembers
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.setitem(globals(), "BASE_ARCHIVE", tmp_path / "none.tar")
     if said is None:
@@ -343,7 +349,7 @@ def test_a_kernel_that_was_started_with_a_profile_checks_it(printed, kernel):
     wrong = execute("assert not check('gnu-omp')").splitlines()
     assert wrong[0] == "gnu-omp is NOT in effect in this process"
     assert "  openmp.runtime: expected gnu, seen intel" in wrong
-    assert wrong[-1].startswith("set besides, and can change the outcome too: KMP_AFFINITY=")
+    assert wrong[-1].startswith("also set, and can change the outcome: KMP_AFFINITY=")
 
 
 def test_a_cell_sets_what_it_can_before_torch(hostile, shown, printed, kernel):

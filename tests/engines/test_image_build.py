@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from envkit.engines.base import PROJECT
 
-from tests.engines.conftest import BuiltImage, run
+from tests.engines.conftest import QUICK, BuiltImage, run
 
 LIBRARIES = {"jemalloc", "tcmalloc", "mimalloc", "llvm-openmp", "intel-openmp"}
 
@@ -146,6 +146,6 @@ def test_running_the_sif_starts_the_worker(sif: Path) -> None:
 
 def test_a_second_build_of_the_sif_does_nothing(sif: Path) -> None:
     before = sif.stat()
-    result = run("images/build", "sif", "--variant", "debian", "--output", sif)
+    result = run("images/build", "sif", "--variant", "debian", "--output", sif, **QUICK)
     assert "up to date" in result.stdout
     assert sif.stat().st_mtime_ns == before.st_mtime_ns

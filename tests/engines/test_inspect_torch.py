@@ -65,12 +65,13 @@ def test_what_is_too_old_for_the_kits_own_workloads(no_python_on_the_path, packa
     assert caught.value.message == TooOld("old", package, version, oldest)
 
 
-def test_the_oldest_is_not_too_old():
+def test_the_oldest_is_not_too_old_and_no_other_python_is_started(monkeypatch):
+    monkeypatch.delattr(subprocess, "run")
     inspection = {"python": {"version": "3.10.0"}, "packages": {**PACKAGES, "torch": "2.0.0+cpu"}}
     require_own_workloads({"name": "local", "image": "/python"}, inspection)
 
 
-@pytest.mark.parametrize("command", ["bench glibc-retain", "calibrate", "matrix glibc-retain", "doctor glibc-retain"])
+@pytest.mark.parametrize("command", ["bench glibc-retain", "plan", "matrix glibc-retain", "doctor glibc-retain"])
 def test_a_torch_that_is_too_old_is_one_line(refused, simulation, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     simulation.inspection(packages={**PACKAGES, "torch": "1.4.0"})

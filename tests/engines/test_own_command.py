@@ -26,18 +26,19 @@ from envkit.rendering import text
 from tests.engines.conftest import UNFINISHED
 from tests.processes import gone, until
 from tests.refusals import refusal
+from tests.worker_runs import of_command
 
 SCRIPTS = PROJECT / "tests/scripts"
-# How each script tells its steps, and how many readings a sample of it has.
+# How each script is started and tells its steps, and how many readings a sample of it has.
 METRICS = {
-    "plain_loop.py": (["--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", "10"], 50),
+    "plain_loop.py --steps 20": (["--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", "10"], 10),
     "loader.py": (["--metric", "$.train.step_time"], 40),
     "lightning_log.py": (["--metric", r"([\d.]+)it/s", "--unit", "per-second", "--warmup-lines", "5"], 75),
 }
 PYTHON = {"local": sys.executable, "docker": "python", "podman": "python", "apptainer": "python"}
-# Inside of a container the same worker reads what a script prints; so each has one: that with processes of its own,
-# and that which draws over its line. What engines do for a script is in both of these, and in tests of `envkit exec`.
-MEASURED = [*((name, "local") for name in METRICS), ("loader.py", "docker"), ("lightning_log.py", "apptainer")]
+# Each script under one engine: inside of a container the same worker reads what it prints. What engines do for a script
+# is in these, and in tests of `envkit exec`.
+MEASURED = [*zip(METRICS, ("local", "docker", "apptainer"), strict=True)]
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +74,11 @@ def measured(cli, place, image_of, tmp_path):
 @pytest.mark.parametrize(("script", "engine"), MEASURED)
 def test_a_script_is_measured_and_the_profile_is_in_effect(measured, script, engine):
     metric, readings = METRICS[script]
-    blocks = 2 if (engine, script) == ("local", "plain_loop.py") else 1
-    result, events = measured(engine, "intel-omp", f"{PYTHON[engine]} {script}", *metric, blocks=blocks)
+    result, events = measured(engine, "intel-omp", f"{PYTHON[engine]} {script}", *metric)
     assert result.returncode == 0, result.stdout + result.stderr
     assert " verified in every process" in " ".join(result.stdout.split())
     samples = [event for event in events if event["event"] == "sample"]
-    assert len(samples) == 2 * blocks
+    assert len(samples) == 2
     for sample in samples:
         assert len(sample["step_s"]) == readings
         assert all(0 < step < sample["seconds"] for step in sample["step_s"])
@@ -86,39 +86,61 @@ def test_a_script_is_measured_and_the_profile_is_in_effect(measured, script, eng
         assert (sample["usage"].get("engine_s", 0.0) > 0.0) == (engine == "apptainer")
         runtime = sample["evidence"]["openmp"]["runtime"]
         assert runtime == ("intel" if sample["arm"] == "intel-omp" else "gnu")
-        assert f"file {script}" in sample["digests"]
+        assert f"file {script.split()[0]}" in sample["digests"]
 
 
-def test_a_complaint_about_what_no_profile_sets_is_a_note(measured, place, cli, tmp_path):
+# What has the kit's hook leave evidence, and takes no seconds to import.
+TORCH = """
+class _Tensor:
+    def add_(self, number): pass
+def zeros(count, device): return _Tensor()
+def get_num_threads(): return 1
+"""
+QUICK_LOOP = """
+import time, torch
+for step in range(12):
+    time.sleep(0.003)
+    print(f"step {step} time 2 ms", flush=True)
+"""
+
+
+@pytest.fixture
+def complaining(measured, place):
+    """Measure a training whose shell script does something first: the result, and the events of the record."""
+    folder = place / "scripts" / "complaining"
+    folder.mkdir()
+    (folder / "torch.py").write_text(TORCH)
+    (folder / "loop.py").write_text(QUICK_LOOP)
+
+    def run(profile, first, *options):
+        (folder / "run.sh").write_text(f"#!/bin/sh\n{first}\nexec {sys.executable} complaining/loop.py\n")
+        metric = ("--metric", r"time (\d+) ms", "--unit", "ms")
+        return measured("local", profile, "sh complaining/run.sh", *metric, *options)
+
+    yield run
+    shutil.rmtree(folder)
+
+
+def test_a_complaint_about_what_no_profile_sets_is_a_note(complaining, write_profile, cli, tmp_path):
     """As of a site's library for one command of a script, and of a log of another job that the training shows."""
     missing = "from LD_PRELOAD cannot be preloaded (cannot open shared object file): ignored."
     line = f"ERROR: ld.so: object '/opt/site/x.so' {missing}"
     shown = "libgomp: Invalid value for environment variable OMP_PLACES"
-    script = place / "scripts" / "run.sh"
-    script.write_text(
-        f"#!/bin/sh\nLD_PRELOAD=/opt/site/x.so date\necho '{shown}'\nexec {sys.executable} plain_loop.py \"$@\"\n"
-    )
-    metric, _ = METRICS["plain_loop.py"]
-    result, events = measured("local", "glibc-retain", "sh run.sh --steps 20", *metric)
+    profile = write_profile("arenas", "env:\n  MALLOC_ARENA_MAX: 2\nexpect:\n  malloc.allocator: glibc\n")
+    result, events = complaining(profile, f"LD_PRELOAD=/opt/site/x.so date\necho '{shown}'")
     assert result.returncode == 0, result.stdout + result.stderr
     text = " ".join(result.stdout.split())
     assert " verified in every process" in text
     details = " ".join(cli("report", tmp_path / "run", "--details").stdout.split())
-    said = 'a library printed "{}", and 1 more it is about no setting of a profile'
+    said = 'a library printed "{}", and 1 more it concerns no setting of a profile'
     assert any(said.format(first) in details for first in (line, shown))  # two streams, in either order
     for sample in (event for event in events if event["event"] == "sample"):
         assert {line, shown} <= {*sample["stderr"].splitlines()}
 
 
-def test_a_complaint_about_what_the_profile_sets_fails_it(measured, place, cli, tmp_path):
-    script = place / "scripts" / "refused.sh"
+def test_a_complaint_about_what_the_profile_sets_fails_it(complaining, write_profile, cli, tmp_path):
     line = "libgomp: Invalid value for environment variable OMP_PLACES"
-    script.write_text(f"#!/bin/sh\necho '{line}'\nexec {sys.executable} plain_loop.py \"$@\"\n")
-    (place / "scripts" / "places.yaml").write_text(
-        "name: places\ntitle: A test\nwhy:\n  reason: A test\nenv:\n  OMP_PLACES: threads\n"
-    )
-    metric, _ = METRICS["plain_loop.py"]
-    result, _ = measured("local", "places.yaml", "sh refused.sh --steps 20", *metric)
+    result, _ = complaining(write_profile("places", "env:\n  OMP_PLACES: threads\n"), f"echo '{line}'")
     assert result.returncode == 1
     assert result.stdout.startswith("NOT IN EFFECT  places: ")
     assert line in " ".join(cli("report", tmp_path / "run", "--details").stdout.split())
@@ -184,6 +206,17 @@ def test_what_starts_with_numactl_is_allowed_to_place_memory():
         if (task := Task(("train",), prefix=(command, "--option")))
     }
     assert added == {"/usr/bin/numactl": True, "env": False}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files to others")
+def test_root_alone_writes_to_folders_of_others(tmp_path):
+    """As it does outside of containers, where sudo started the command in a user's folder."""
+    task = Task(("command",), folder=str(tmp_path))
+    allowed = []
+    for owner in (0, 65534):
+        os.chown(tmp_path, owner, owner)
+        allowed.append("--cap-add DAC_OVERRIDE" in " ".join(container.run_options(task, EngineOptions(), False)))
+    assert allowed == [False, True]
 
 
 def test_the_folder_alone_can_be_written_to():
@@ -317,11 +350,14 @@ def test_a_unit_that_changes_with_the_speed_loses_no_step(measured, tmp_path):
     assert problem.startswith("read only a part of the steps: ")
     assert "lines have sec/it where the metric" in problem
     mend = re.search("--metric '(.*)' --unit auto", problem)[1]
-    for metric, unit in ((r"([0-9.]+) ms/it", "ms"), (mend, "auto")):
-        shutil.rmtree(tmp_path / "run")
-        result, events = measured("local", "baseline", command, "--metric", metric, "--unit", unit)
-        assert result.returncode == 0, result.stdout + result.stderr
-        for sample in (event for event in events if event["event"] == "sample"):
-            assert len(sample["step_s"]) == 24
-            assert all(took >= 0.03 for took in sample["step_s"])
-            assert sum(took >= 0.05 for took in sample["step_s"]) >= 12
+    shutil.rmtree(tmp_path / "run")
+    result, events = measured("local", "baseline", command, "--metric", mend, "--unit", "auto")
+    assert result.returncode == 0, result.stdout + result.stderr
+    (sample,) = (event for event in events if event["event"] == "sample")
+    # a metric with both words of the unit reads what each step says, without --unit auto too
+    words = ("--metric", r"([0-9.]+) ms/it", "--unit", "ms")
+    by_worker = of_command(tmp_path, *words, argv=(sys.executable, tmp_path / "flips.py"))
+    for found in (sample, json.loads(by_worker.stdout)):
+        assert len(found["step_s"]) == 24
+        assert all(took >= 0.03 for took in found["step_s"])
+        assert sum(took >= 0.05 for took in found["step_s"]) >= 12

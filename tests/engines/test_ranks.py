@@ -7,9 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,10 +18,10 @@ from envkit.worker.workloads import WORKLOADS
 from envkit.worker.workloads.all_reduce import SIZES
 
 from tests.conftest import CODE_PATH
-from tests.processes import gone, until
+from tests.processes import gone, listening, until
 
-STEPS = 5
-SHORT = ("--steps", "4", "--warmup-steps", "1", "--blocks", "1")
+STEPS = 2
+SHORT = ("--steps", "2", "--warmup-steps", "1", "--blocks", "1")
 ENDLESS = "2000000"  # other tests look for their own endless workers by another number
 # From the death of a rank to the end of all others.
 DEATH_S = 120
@@ -47,6 +45,15 @@ def worker(workload, nproc, steps=STEPS, data="generated"):
     return [sys.executable, str(WORKER), *launcher, *train]
 
 
+def document_of(command, **variables):
+    """What a worker prints that is started so."""
+    result = subprocess.run(
+        command, cwd=PROJECT, env={**os.environ, **variables}, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
 # What a runner is to its workers: it starts one by an engine, and waits for it.
 RUNNER = """
 import json, os, sys
@@ -64,56 +71,80 @@ def started_by(engine, options, command):
     return [sys.executable, "-c", RUNNER, engine, json.dumps(options), *command[2:]]
 
 
-# Which leaves the gradients of one step, of those parameters that this rank trains.
+# Leaves the gradients of one step, of those parameters that each rank trains. Four processes do all of it, because
+# importing torch takes seconds. They are four ranks first. Then two of them are the ranks of one workload after the
+# other, and each of the other two trains one of these workloads alone, for comparison.
 PROBE = """
 import json, os, sys
 sys.path.insert(0, os.getcwd())
 import torch.distributed
 from envkit.worker.modes import Options
 from envkit.worker.workloads import get
-if "RANK" in os.environ:
-    torch.distributed.init_process_group("gloo")
-training = get(sys.argv[1]).prepare(sys.argv[2], Options())
-training.step()
-whole = getattr(training, "_whole", training.network).model
+folder, number, pairs = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
 def shown(grad):
     some = grad.flatten()[:: max(1, grad.numel() // 50)].tolist()
     return float(grad.abs().sum()), float(grad.abs().max()), some
-found = {name: shown(one.grad) for name, one in whole.named_parameters() if one.grad is not None}
-with open(os.path.join(sys.argv[3], os.environ.get("RANK", "alone")), "w") as file:
-    json.dump(found, file)
-if "RANK" in os.environ:
+def leave(workload, data, name):
+    training = get(workload).prepare(data, Options())
+    training.step()
+    whole = getattr(training, "_whole", training.network).model
+    found = {name: shown(one.grad) for name, one in whole.named_parameters() if one.grad is not None}
+    with open(os.path.join(folder, name), "w") as file:
+        json.dump(found, file)
+def leave_as_rank(workload, data, nproc):
+    meet = f"file://{folder}/{workload}-{nproc}.meet"
+    torch.distributed.init_process_group("gloo", init_method=meet, rank=number, world_size=nproc)
+    leave(workload, data, f"{workload}-{nproc}-{number}")
     torch.distributed.destroy_process_group()
+leave_as_rank("model-parallel", "synthetic", 4)
+for at, (workload, data) in enumerate(pairs):
+    if number < 2:
+        leave_as_rank(workload, data, 2)
+    elif at == number - 2:
+        leave(workload, data, f"{workload}-1-0")
 """
+# What two ranks train; the first two of these also one process. Ranks of translation have unlike many words.
+PAIRS = ("cnn", "translation", "model-parallel")
 
 
-@cache
-def gradients(workload, nproc):
-    """Of each rank, by the names of parameters: sum and maximum of absolute values, and some of the values."""
-    data = "generated" if WORKLOADS[workload].generated else "synthetic"
-    with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder, "probe.py")
-        script.write_text(PROBE)
-        torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(nproc)] if nproc > 1 else []
-        result = subprocess.run(
-            [sys.executable, *torchrun, str(script), workload, data, folder], cwd=PROJECT,
-            env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=240, check=False,
-        )  # fmt: skip
-        assert result.returncode == 0, result.stderr
-        names = [str(rank) for rank in range(nproc)] if nproc > 1 else ["alone"]
-        return [json.loads(Path(folder, name).read_text()) for name in names]
+@pytest.fixture(scope="module")
+def gradients(tmp_path_factory):
+    """By workload and number of ranks: of each rank, by the names of parameters, sum and maximum of absolute values,
+    and some of the values."""
+    folder = tmp_path_factory.mktemp("gradients")
+    (folder / "probe.py").write_text(PROBE)
+    pairs = json.dumps([[name, "generated" if WORKLOADS[name].generated else "synthetic"] for name in PAIRS])
+    variables = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": CODE_PATH}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, folder / "probe.py", folder, str(number), pairs], cwd=PROJECT, env=variables,
+            stderr=subprocess.PIPE, text=True,
+        )
+        for number in range(4)
+    ]  # fmt: skip
+    try:
+        for process in processes:
+            _, said = process.communicate(timeout=240)
+            assert process.returncode == 0, said
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+    def found(workload, nproc):
+        return [json.loads((folder / f"{workload}-{nproc}-{rank}").read_text()) for rank in range(nproc)]
+
+    return found
 
 
 @pytest.mark.parametrize(
     ("workload", "nproc"),
     [
-        ("cnn", 2),
-        ("translation", 2),  # whose ranks have unlike many words
-        ("model-parallel", 2),
+        *((name, 2) for name in PAIRS),
         ("model-parallel", 4),  # two stages, each in two ranks that share the batches
     ],
 )
-def test_ranks_have_the_gradients_of_one_process(workload, nproc):
+def test_ranks_have_the_gradients_of_one_process(gradients, workload, nproc):
     (one,) = gradients("cnn" if workload == "model-parallel" else workload, 1)
     ranks = gradients(workload, nproc)
     assert {name for rank in ranks for name in rank} == one.keys()
@@ -132,12 +163,7 @@ def test_a_sample_of_several_ranks(workload, nproc):
     known = WORKLOADS[workload]
     data = "generated" if known.generated else "synthetic"
     for count in (1, nproc):
-        result = subprocess.run(
-            worker(workload, count, data=data), cwd=PROJECT, env={**os.environ, "OMP_NUM_THREADS": "1"},
-            capture_output=True, text=True, timeout=240, check=False,
-        )  # fmt: skip
-        assert result.returncode == 0, result.stderr
-        found[count] = json.loads(result.stdout)
+        found[count] = document_of(worker(workload, count, data=data), OMP_NUM_THREADS="1")
     one, several = found[1], found[nproc]
     assert several["losses"] == pytest.approx(one["losses"], rel=max(known.loss_tolerance, known.ranks_tolerance))
     assert several["digests"] == one["digests"]
@@ -147,6 +173,17 @@ def test_a_sample_of_several_ranks(workload, nproc):
     assert 0 < several["communication"]["share"] <= 1
     assert several["backend"] == "gloo"
     assert "ranks" not in one
+
+
+@two_cpus
+def test_weak_scaling_gives_each_of_two_processes_the_batch_of_one():
+    """By what ``bench --nproc 2 --weak`` gives to workers (tests/cli/commands/test_weak_scaling.py)."""
+    two = document_of([*worker("cnn", 2, data="synthetic"), "--scale", "2", "--unprofiled"])
+    train = worker("cnn", 1, data="synthetic")
+    one = document_of([*train[:2], "ranks", "--nproc", "1", "--of", "2", "--", *train[2:]])
+    assert (two["images_per_step"], one["images_per_step"]) == (128, 64)
+    assert [rank["rank"] for rank in two["ranks"]] == [0, 1]
+    assert one["usage"]["worker_cpus"] == len(two["ranks"][0]["cpus"])
 
 
 # --- by the command line ---
@@ -175,7 +212,7 @@ def test_an_all_reduce_over_gloo(measured):
     assert result.returncode == 0, result.stdout + result.stderr
     assert samples.keys() == {"baseline"}
     sample = samples["baseline"]
-    assert sample["losses"] == [1.0] * 4  # every sum was right
+    assert sample["losses"] == [1.0] * 2  # every sum was right
     times = [one["seconds"] for one in sample["exchange"]]
     assert [one["bytes"] for one in sample["exchange"]] == [*SIZES]
     assert 0 < times[0] < times[-1] < sample["step_s"][0]
@@ -200,15 +237,6 @@ def test_two_processes_beside_one(measured, data_folder):
     text = told(result.stdout)
     assert text.count("of 1 process's over ") == 2
     assert "DIFFER" not in text
-
-
-@two_cpus
-def test_weak_scaling_gives_each_of_two_processes_the_batch_of_one(measured, data_folder):
-    result, samples = measured("baseline", "--weak", "--data", data_folder)
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert {name: one["images_per_step"] for name, one in samples.items()} == {"baseline": 128, "1 process on 1/2": 64}
-    assert [rank["rank"] for rank in samples["baseline"]["ranks"]] == [0, 1]
-    assert "weak scaling: 2 ranks, 2 times the batch of 1 process" in told(result.stdout)
 
 
 @two_cpus
@@ -265,7 +293,8 @@ def test_when_a_rank_is_killed_the_others_end():
     )  # fmt: skip
     try:
         found = until(both)
-        time.sleep(2)  # they may have met by then
+        until(lambda: all(map(listening, found.values())))  # for each other, when they have met
+        addresses = set().union(*(listening(pid) for pid in (launcher.pid, *found.values())))
         killed = time.monotonic()
         os.kill(found[1], signal.SIGKILL)
         stdout, _ = launcher.communicate(timeout=DEATH_S)
@@ -274,6 +303,7 @@ def test_when_a_rank_is_killed_the_others_end():
         launcher.kill()
     assert (launcher.returncode, gone(found[0])) == (1, True)
     assert json.loads(stdout) == {"problem": ProcessKilled("rank 1", "SIGKILL").to_json()}
+    assert addresses == {"127.0.0.1"}
 
 
 @two_cpus

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from envkit.bench import record
 from envkit.checks.effect import Check, look_up
 from envkit.common.errors import InputError
 from envkit.profiles import profile
 from envkit.profiles.resolve import resolve
 from envkit.worker.image.inspection import inspect
+
+from tests.engines.test_local import document_of, start_worker
 
 # What sets a number of threads that may be the default on this machine, and nothing else.
 THREADS_ALONE = {"physical-cores", "smt"}
@@ -19,14 +20,10 @@ def inspection():
     return inspect(())
 
 
-@pytest.fixture
-def evidence(cli, tmp_path, data_folder):
+@pytest.fixture(scope="module")
+def evidence():
     """Of a worker that was given nothing."""
-    run = tmp_path / "run"
-    length = ("--blocks", 1, "--steps", 2, "--warmup-steps", 1)
-    result = cli("bench", "baseline", *length, "--data", data_folder, "--output", run)
-    assert result.returncode == 0, result
-    return next(event["evidence"] for event in record.read(run) if event["event"] == "sample")
+    return document_of(start_worker("synthetic"))["evidence"]
 
 
 def told_apart(inspection, evidence):

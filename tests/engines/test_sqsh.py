@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.conftest import BuiltImage, Requires, run
+from tests.engines.conftest import QUICK, BuiltImage, Requires, run
 
 # What Enroot reads of an image, and what engines put into a container.
 ENROOTS = {"etc/rc", "etc/environment", "etc/fstab"}
@@ -23,7 +23,7 @@ def sqsh(requires: Requires, docker_image: str, open_folder: Path) -> Path:
     """Made once: after that it is up to date."""
     requires("mksquashfs")
     file = open_folder / "test.sqsh"
-    run("images/build", "sqsh", "--from", docker_image, "--output", file)
+    run("images/build", "sqsh", "--from", docker_image, "--output", file, **QUICK)
     return file
 
 
@@ -68,6 +68,6 @@ def test_whoever_starts_it_can_read_all_of_it(sqsh: Path) -> None:
 
 def test_a_second_build_does_nothing(docker_image: str, sqsh: Path) -> None:
     before = sqsh.stat()
-    result = run("images/build", "sqsh", "--from", docker_image, "--output", sqsh)
+    result = run("images/build", "sqsh", "--from", docker_image, "--output", sqsh, **QUICK)
     assert "up to date" in result.stdout
     assert sqsh.stat().st_mtime_ns == before.st_mtime_ns

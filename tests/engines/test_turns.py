@@ -92,11 +92,11 @@ def test_one_that_is_never_ready_is_ended(start, log):
 
 def test_one_that_is_never_ready_is_ended_before_another_trains(start, tmp_path):
     hangs = "echo $$ > pid; sleep 600"
-    with turns.together(start(WORKER, hangs, timeout_s=10.0)) as waiting:
+    with turns.together(start(WORKER, hangs, timeout_s=4.0)) as waiting:
         assert gone(int((tmp_path / "pid").read_text()))
         well, late = (one.train() for one in waiting)
-    assert (well.failure, late.failure) == (None, TimedOut(10.0))
-    assert late.seconds < 10.0 <= well.seconds  # the start of all is the first one's
+    assert (well.failure, late.failure) == (None, TimedOut(4.0))
+    assert late.seconds < 4.0 <= well.seconds  # the start of all is the first one's
 
 
 def test_with_a_runtime_that_binds_the_first_thread_all_cpus_are_counted():
@@ -112,7 +112,7 @@ def test_with_a_runtime_that_binds_the_first_thread_all_cpus_are_counted():
 
 
 def test_one_that_somebody_stops_is_told_apart(start):
-    with turns.together(start(f"{WORKER.replace('sleep', 'kill -STOP $$; sleep')}", timeout_s=10.0)) as waiting:
+    with turns.together(start(f"{WORKER.replace('sleep', 'kill -STOP $$; sleep')}", timeout_s=4.0)) as waiting:
         (outcome,) = (one.train() for one in waiting)
     assert outcome.failure.paused_by == "SIGSTOP"
 

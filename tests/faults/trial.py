@@ -24,7 +24,7 @@ from envkit.profiles.resolve import resolve
 from envkit.worker.image.libraries import FILE_NAMES
 
 TRAINING = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "2")
-# With this seed the profile comes before the baseline (``envkit.bench.plan``): most runs end at its first sample.
+# Most runs end at the profile's first process. With this seed its sample comes before the baseline's too.
 SHORT = ("--data", "synthetic", "--warmup-steps", "1", "--steps", "2", "--blocks", "1", "--seed", "3")
 IMAGES = ("envkit-cpu:debian", "envkit-cpu")  # the tests' own image, or else the user's
 TIMEOUT_S = duration("10m")  # beside other tests everything takes longer

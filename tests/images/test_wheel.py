@@ -43,7 +43,7 @@ print(in_effect)
 """
 # What the kit needs torch for; what such a line leaves out is said before anything starts.
 NEED_TORCH = (
-    "bench glibc-retain", "matrix", "calibrate", "plan glibc-retain", "ablate jemalloc-retain", "show glibc-retain",
+    "bench glibc-retain", "matrix", "plan", "plan glibc-retain", "ablate jemalloc-retain", "show glibc-retain",
     "env glibc-retain", "doctor", "breakdown baseline", "loader-grid",
     "exec glibc-retain -- ./train.sh", "advise -- ./train.sh",
 )  # fmt: skip
@@ -52,26 +52,36 @@ NEED_TORCH = (
 def pythons() -> dict[str, str]:
     """The oldest Python for which the kit is, and the newest that is here, by version; the tests' own stands for none.
 
-    They are looked for on the PATH, and where pyenv keeps its own.
+    They are looked for on the PATH, and where pyenv keeps its own. Every process of the tests does so when it collects
+    them: only the Pythons that may be the oldest or the newest by their names are started.
     """
-    named = [Path(folder, name) for folder in os.get_exec_path() for name in _entries(Path(folder))]
-    named += sorted(Path.home().glob(".pyenv/versions/*/bin/python"))
-    found = {f"{sys.version_info[0]}.{sys.version_info[1]}": sys.executable}
+    named = [path for folder in os.get_exec_path() for path in Path(folder).glob("python3.*")]
+    named += sorted(Path.home().glob(".pyenv/versions/*/bin/python3.*"))
+    by_version: dict[tuple[int, ...], list[Path]] = {sys.version_info[:2]: [Path(sys.executable)]}
     for path in named:
-        asked = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
-        said = subprocess.run([path, "-c", asked], capture_output=True, text=True, check=False)
-        if said.returncode == 0:
-            found.setdefault(said.stdout.strip(), str(path))
-    fitting = sorted((tuple(map(int, one.split("."))), one) for one in found if _fits(one))
-    return {one: found[one] for one in dict.fromkeys((fitting[0][1], fitting[-1][1]))}
+        if re.fullmatch(r"python3\.\d+", path.name):
+            by_version.setdefault(_number(path.name.removeprefix("python")), []).append(path)
+    fitting = sorted(version for version in by_version if version >= _number(OLDEST))
+    ends = (_first_that_starts(by_version, order) for order in (fitting, fitting[::-1]))
+    return dict(ends)
 
 
-def _entries(folder: Path) -> list[str]:
-    return [path.name for path in folder.glob("python3.[0-9]*") if re.fullmatch(r"python3\.\d+", path.name)]
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
-def _fits(version: str) -> bool:
-    return tuple(map(int, version.split("."))) >= tuple(map(int, OLDEST.split(".")))
+def _first_that_starts(by_version: dict[tuple[int, ...], list[Path]], order: list[tuple[int, ...]]) -> tuple[str, str]:
+    """Return the first version of ``order`` that has a Python which makes environments, and that Python."""
+    asked = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
+    for version in order:
+        name = ".".join(map(str, version))
+        for path in by_version[version]:
+            if path == Path(sys.executable):
+                return name, str(path)
+            said = subprocess.run([path, "-c", asked], capture_output=True, text=True, check=False)
+            if (said.returncode, said.stdout.strip()) == (0, name):
+                return name, str(path)
+    raise AssertionError("not even the tests' own Python makes environments")
 
 
 PYTHONS = pythons()
@@ -231,7 +241,7 @@ def test_it_needs_the_core_alone_and_lists_the_extras(wheel):
 
 def test_the_oldest_python_and_the_newest_are_tested():
     assert 1 <= len(PYTHONS) <= 2
-    assert all(map(_fits, PYTHONS))
+    assert all(_number(version) >= _number(OLDEST) for version in PYTHONS)
 
 
 def test_the_core_works_without_the_extras_and_names_them(installed, environment, tmp_path):

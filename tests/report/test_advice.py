@@ -9,7 +9,9 @@ import pytest
 from envkit.analysis import ranking
 from envkit.analysis.summary import summarise
 from envkit.bench.messages import WorkerEnded
+from envkit.bench.plan import UserCommand
 from envkit.bench.problem_messages import WarmingUp
+from envkit.checks.effect import Check
 from envkit.engines.messages import ExitStatus, Killed
 from envkit.report import advice
 from envkit.report.messages import advice as messages
@@ -149,6 +151,31 @@ def test_what_it_takes_to_find_the_margin():
     assert blocks > 100
     assert blocks * 4.5 / 60 <= minutes <= blocks * 4.5 / 60 + 2
     assert needed(0.05)[0] < blocks / 4
+
+
+OWN = UserCommand(("python", "my train.py"), "/there", None, "s", 0, None)
+
+
+def of_wrong(*wrong, own=OWN):
+    """What is advised of a user's training, or of a workload, in which these expectations are not met."""
+    summary = summarise(events_of(mine=NOT_IN_EFFECT))
+    mine = [replace(one, checks=[Check(key, 2, 1) for key in wrong]) for one in summary.measured if one.arm == "mine"]
+    summary = replace(summary, plan=replace(summary.plan, user_command=own), measured=mine)
+    return [row.text for row in advice.rows(summary, "some/folder")]
+
+
+def test_why_settings_of_a_users_training_are_not_in_effect_is_found_with_that_training():
+    """Doctor would look at a training of the kit, which may be in order."""
+    command = f"cd /there && envkit exec {Path.cwd()}/mine.yaml -- python 'my train.py'"
+    assert of_wrong("openmp.runtime") == [messages.FindOutWhy(command)]
+    both = of_wrong("openmp.max_threads", "openmp.runtime")
+    assert both == [messages.FindOutWhy(command)]
+
+
+def test_a_users_training_that_changes_its_threads_is_to_stop_that():
+    assert of_wrong("openmp.max_threads") == [messages.KeepThreads()]
+    # nobody can change a workload of the kit
+    assert of_wrong("openmp.max_threads", own=None) == [messages.FindOutWhy("envkit doctor mine.yaml")]
 
 
 ON = "envkit bench --resume some/folder"

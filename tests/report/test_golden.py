@@ -7,9 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
+from envkit.analysis.summary import summarise
+from envkit.rendering import text
+from envkit.report import tables
+from envkit.report.messages.tables import MediansOfFailed
 
 from tests.report.kinds import KINDS
-from tests.reports import printed
+from tests.report.planted import failed
+from tests.reports import events_of, printed
 
 GOLDEN = Path(__file__).parent / "golden"
 MOST_LINES, WIDTH = 22, 80
@@ -38,6 +43,21 @@ def test_it_fits_a_screen(kind):
     lines = shown(kind).splitlines()
     assert len(lines) <= MOST_LINES
     assert [line for line in lines if len(line) > WIDTH and not PASTED.search(line)] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_says_what_a_block_is_where_the_word_first_occurs(kind):
+    lines = [line.replace("--blocks", "") for line in shown(kind).splitlines()]
+    lines = [line for line in lines if re.search(r"\bblocks?\b(?! \d)", line)]  # and not "block 7"
+    assert not lines or re.search("one sample (of )?each", lines[0])
+
+
+@pytest.mark.parametrize("events", [KINDS["failed"](), failed(events_of(others={"other": {}}))], ids=["one", "two"])
+def test_a_run_that_failed_shows_nothing_to_make_a_speedup_of(events):
+    words = printed(events, full=True)
+    assert "ms/step" not in words
+    assert "without times: a run that failed compares nothing" in words
+    assert text(MediansOfFailed()) in text(tables.note(summarise(events)))  # of the page, whose table has times
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,6 +10,7 @@ import pytest
 from envkit.analysis.losses import Losses
 from envkit.analysis.summary import summarise
 from envkit.bench.plan import UserCommand
+from envkit.checks.effect_messages import Value
 from envkit.checks.messages import CpusStolen
 from envkit.common.messages import About
 from envkit.report import cautions, certainty, lines, tables, terminal
@@ -53,7 +54,7 @@ def test_settings_that_were_verified_are_counted():
 
 def test_settings_that_could_not_be_verified_are_named_with_the_reason():
     found = line(events_of(mine=NOT_VERIFIED), "Settings")
-    assert found == said.SomeVerified(0, 1, ("openmp.runtime",), "two answer for it")
+    assert found == said.SomeVerified(0, 1, ("openmp.runtime",), Value("two answer for it"))
     long = " ".join(details(events_of(mine=NOT_VERIFIED)).split())
     assert "openmp.runtime gnu two answer for it not verified" in long
 
@@ -169,6 +170,35 @@ def test_the_counter_that_moved_with_the_speed_is_named(factor, usage, kind, mov
     assert (type(found), found.moved) == (kind, moved)
 
 
+@pytest.mark.parametrize(
+    ("factor", "usage", "share", "rest"),
+    [
+        (0.6, {"user_s": 2.8, "system_s": 0.2}, 0.6 / 1.0, True),  # of 3.2 and 0.8 s
+        (0.6, {"user_s": 3.1, "system_s": 0.1}, 0.7 / 0.8, False),  # nearly all
+        (1.5, {"user_s": 3.2, "system_s": 2.0}, 1.0, False),
+        (0.6, {"user_s": 3.9, "system_s": 0.1}, None, True),  # the CPU time is the same
+    ],
+)
+def test_it_says_how_much_of_the_cpu_time_is_covered_and_where_to_find_the_rest(factor, usage, share, rest):
+    both = {"baseline": {"usage": {"user_s": 3.2, "system_s": 0.8}}, "mine": {"seconds": times(factor), "usage": usage}}
+    whole, *others = [row for row in rows(events_of(12, **both)) if row.label in ("Why", "")]
+    moved = "saved" if factor < 1 else "added"
+    assert whole.text.covered == (None if share is None else said.Covered(pytest.approx(share), moved))
+    assert [row.text for row in others] == [said.FindTheRest("envkit breakdown mine.yaml")] * rest
+    assert all(row.whole for row in others)  # it can be pasted
+
+
+def test_breakdown_is_named_with_the_workload_and_its_modes_and_for_no_users_command():
+    summary = summarise(events_of(12))
+    modes = replace(summary.plan.options, precision="bf16-autocast")
+    other = replace(summary, plan=replace(summary.plan, workload="loader", options=modes))
+    (command,) = [row.text.command for row in lines.rows(other) if isinstance(row.text, said.FindTheCause)]
+    assert command == "envkit breakdown mine.yaml --workload loader --precision bf16-autocast"
+    own = UserCommand(("python", "train.py"), "/a", None, "s", 0)
+    of_command = replace(summary, plan=replace(summary.plan, user_command=own))
+    assert not any(isinstance(row.text, said.FindTheCause) for row in lines.rows(of_command))
+
+
 def test_page_faults_of_a_users_command_are_those_of_its_run():
     """Only a workload of the kit counts them in its steps."""
     summary = summarise(events_of(12, mine={"seconds": times(0.6), "usage": {"minor_faults": 3}}))
@@ -257,7 +287,7 @@ def test_the_noise_floor_of_a_calibrated_machine():
     """Student's t for 20 blocks is 2.093; times the error of the mean of 16 blocks that vary by 2%: e^0.01047."""
     text = " ".join(details(events_of(16, calibration=CALIBRATION)).split())
     assert "floor baseline against itself stays within 0.99x to 1.01x in 95% of such runs" in text
-    assert "(calibrated 2026-10-26)" in text
+    assert "(measured 2026-10-26)" in text
     assert noise_floor(summarise(events_of(16, calibration=CALIBRATION)), 16) == pytest.approx(0.01052, rel=0.001)
     assert noise_floor(summarise(events_of()), 7) is None
 

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 from envkit.stats.drift import MIN_VALUES, drift
-from envkit.stats.errors import InvalidTimesError
-from envkit.stats.messages import NoLogarithm
+from envkit.stats.messages import InvalidTimesError, NoLogarithm
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 CLEAR = 0.01
 VALUES = st.lists(st.floats(1e-3, 1e3), min_size=MIN_VALUES, max_size=40)
@@ -81,3 +81,13 @@ def test_backwards_it_is_the_opposite(values):
     assert one.p_value == pytest.approx(back.p_value)
     assert 0 <= one.p_value <= 1
     assert math.isfinite(one.change)
+
+
+@given(values=st.lists(st.sampled_from([0.5, 1.0, 1.1, 1.2, 2.0]), min_size=MIN_VALUES, max_size=40) | VALUES)
+def test_it_is_what_scipy_finds(values):
+    one, order, logarithms = found(values), np.arange(len(values)), np.log(values)
+    assert one.change == pytest.approx(
+        math.expm1(stats.theilslopes(logarithms, order).slope * (len(values) - 1)), rel=1e-9, abs=1e-12
+    )
+    expected = stats.kendalltau(order, logarithms).pvalue
+    assert one.p_value == pytest.approx(1.0 if math.isnan(expected) else expected, abs=1e-12)

@@ -4,6 +4,7 @@ import math
 
 import numpy
 import pytest
+from envkit.stats import sequential
 from envkit.stats.interval import ERROR_RATE, MIN_BLOCKS
 from envkit.stats.sequential import FIRST_LOOK, at_end, at_look, design, may_stop, nominal_rates
 from hypothesis import given
@@ -18,6 +19,13 @@ def test_bounds_are_the_published_ones():
     # five equal looks, 2.5% on each side (Lan and DeMets 1983); the sizes are beyond exact counting
     rates = nominal_rates((1000, 2000, 3000, 4000, 5000), 5000, 0.05, True)
     assert [-ndtri(rate / 2) for rate in rates] == pytest.approx([4.877, 3.357, 2.680, 2.290, 2.031], abs=0.001)
+
+
+def test_the_integration_has_the_nodes_that_numpy_finds():
+    nodes, weights = sequential._gauss_legendre()
+    expected_nodes, expected_weights = numpy.polynomial.legendre.leggauss(sequential.NODES)
+    assert nodes == pytest.approx(expected_nodes, abs=1e-14)
+    assert weights == pytest.approx(expected_weights, rel=1e-9)
 
 
 def test_one_look_spends_all():

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from envkit.stats.errors import InvalidTimesError
-from envkit.stats.messages import UnequalLengths
+from envkit.stats.messages import InvalidTimesError, UnequalLengths
 from envkit.stats.steady import MIN_STEPS, Steady, steady
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from envkit.messages import Printed
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
 from envkit.tuning import search, space_file
@@ -97,7 +98,7 @@ class Planted:
         where = {"round": in_round, "candidate": number, "worker_seconds": 1.0}
         problem = None if number == BASELINE else self._fails(choice)
         if problem is not None:
-            return self._append("failure", **where, problem=problem, stderr="")
+            return self._append("failure", **where, problem=Printed(problem).to_json(), stderr="")
         # the machine's own speed drifts, and each trial has noise, now and then a lot of it
         chance = random.Random(f"{self._seed}:{in_round}:{number}")
         noise = chance.gauss(0, NOISE) * (5 if chance.random() < 0.05 else 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from envkit.messages import Printed
 from envkit.tuning.shared_trials import SharedTrials, said, say, storage_in
 from envkit.tuning.trial_store import BASELINE, TrialStore
 
@@ -64,10 +65,10 @@ def test_a_promotion_and_a_problem_are_known_to_all(node):
     first.take_in(own)
     assert own.rung_of[number] == 1
     assert not first.is_own(number)
-    own.add({"event": "failure", "candidate": number, "round": 0, "problem": "was killed"})
+    own.add({"event": "failure", "candidate": number, "round": 0, "problem": Printed("was killed").to_json()})
     first.tell(own)
     second.take_in(other)
-    assert other.problems == {number: "was killed"}
+    assert other.problems == {number: Printed("was killed")}
 
 
 def test_what_is_said_first_counts(tmp_path):
@@ -90,11 +91,11 @@ def test_a_node_that_comes_back_leaves_what_others_promoted_to_them(node):
 def test_what_no_longer_holds_is_taken_back(node):
     (first, own), (second, other) = node(1), node(2)
     number = first.claim(own, "a", None, "mine", "mine")
-    own.add({"event": "failure", "candidate": number, "round": 0, "problem": "was killed"})
+    own.add({"event": "failure", "candidate": number, "round": 0, "problem": Printed("was killed").to_json()})
     first.tell(own)
     second.take_in(other)
-    assert other.problems == {number: "was killed"}
-    own.add({"event": "failure", "candidate": BASELINE, "round": 0, "problem": "was killed"})
+    assert other.problems == {number: Printed("was killed")}
+    own.add({"event": "failure", "candidate": BASELINE, "round": 0, "problem": Printed("was killed").to_json()})
     first.tell(own)
     _, third = node(3)
     second.take_in(third)

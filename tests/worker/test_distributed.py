@@ -124,8 +124,8 @@ class Torch:
         self.asked = []
         self.cuda = SimpleNamespace(set_device=lambda number: self.asked.append(("gpu", number)))
 
-    def init_process_group(self, backend):
-        self.asked.append(("group", backend))
+    def init_process_group(self, backend, **where):
+        self.asked.append(("group", backend, *where.values()))
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,21 @@ def test_a_rank_takes_the_gpu_of_its_number_on_the_node(monkeypatch, backend, de
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setenv("RANK", "5")
     monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.delenv(distributed.MEETING, raising=False)
     distributed.meet(torch, backend, device)
     assert torch.asked == asked
+
+
+def test_ranks_of_one_node_meet_in_a_file(monkeypatch):
+    torch = Torch()
+    for name, value in {"RANK": "1", "WORLD_SIZE": "2", distributed.MEETING: "/private/ranks"}.items():
+        monkeypatch.setenv(name, value)
+    distributed.meet(torch, "gloo", "cpu")
+    assert torch.asked == [("group", "gloo", "file:///private/ranks", 1, 2)]
+
+
+def test_one_process_knows_what_all_have_found():
+    assert distributed.of_all({"a": [1.5, None]}) == [{"a": [1.5, None]}]
 
 
 def event(name, begin, end, device="CPU"):

@@ -1,10 +1,9 @@
 """Two sessions side by side: what can't be compared, how speed changed, and what else is different.
 
-Speed is compared per step. What slows the whole machine (neighbours on its hypervisor, heat, another clock) slows the
-reference kernel too, which ran in each block outside of any profile; the normalised speed of a block is therefore the
-kernel's time over its time per step, and the shift of its logarithm from session to session is estimated. This takes
-training to be slowed as much as the kernel is. The ratio of a profile to the reference was measured within each session
-and needs no such kernel.
+Speed is compared per step. Neighbours on the hypervisor, heat or another clock slow the reference kernel too. It ran in
+each block outside of any profile. The normalised speed of a block is therefore the kernel's time over its time per
+step, and the shift of its logarithm from session to session is estimated. This takes training to be slowed as much as
+the kernel is. The ratio of a profile to the reference was measured within each session and needs no such kernel.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from envkit.analysis import baseline_messages as messages
 from envkit.analysis.baselines import Baseline
 from envkit.analysis.engine_facts import SHOWN_OF_DIGEST, cpu_name, engine_facts, gpu_names, shortened
 from envkit.bench.blocks import INITIAL_WEIGHTS
+from envkit.bench.record_messages import Difference as Changed
 from envkit.common.errors import InputError
 from envkit.common.text_enum import TextEnum
 from envkit.messages import Message
@@ -139,7 +139,7 @@ def machine_pairs(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, A
 def unequal(pair: tuple[str, Any, Any]) -> Message:
     """Return what differs, given its name and what it was then and is now."""
     what, then, now = pair
-    return messages.Unequal(what, str(then), str(now))
+    return Changed(what, str(then), str(now))
 
 
 def changes(old: Baseline, new: Baseline, threshold: float) -> Changes | None:
@@ -214,7 +214,7 @@ def _verdict(factor: Factor | None, threshold: float) -> BaselineVerdict:
 
 
 def differences(old: Baseline, new: Baseline) -> list[Difference]:
-    """What is not the same in the environments of the two, and in what was trained."""
+    """Return what is not the same in the environments of the two, and in what was trained."""
     then, now = _facts(old), _facts(new)
     return [
         Difference(what, then.get(what), now.get(what))

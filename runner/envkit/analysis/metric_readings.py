@@ -34,7 +34,7 @@ def _cover(own: Sequence[SampleEvent]) -> Finding | None:
     if total > elapsed:
         return _finding("readings-too-long", "warn", messages.ReadingsTooLong(total, elapsed))
     seen = messages.ReadingsTooShort(total / elapsed, unit)
-    return Finding("readings-too-short", "note", seen, messages.WHY["readings-too-short"], messages.CheckUnit(unit))
+    return Finding("readings-too-short", "note", seen, messages.reason("readings-too-short"), messages.CheckUnit(unit))
 
 
 def _rounding(own: Sequence[SampleEvent]) -> Finding | None:
@@ -44,4 +44,4 @@ def _rounding(own: Sequence[SampleEvent]) -> Finding | None:
 
 
 def _finding(code: str, severity: Level, seen: Message) -> Finding:
-    return Finding(code, severity, seen, messages.WHY[code], messages.FIX[code])
+    return Finding(code, severity, seen, messages.reason(code), messages.remedy(code))

@@ -57,8 +57,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Entry:
-    """A run, or those of the nodes of one submission; ``folder`` is then the submission's. Of ``nodes`` that many were
-    read as ``runs`` has."""
+    """A run, or those of the nodes of one submission; ``folder`` is then the submission's. Of all ``nodes``, only those
+    in ``runs`` were read.
+    """
 
     folder: Path
     runs: list[Run]
@@ -77,7 +78,7 @@ class Unread:
     """A record that can't be used, and why."""
 
     folder: Path
-    problem: Message | str
+    problem: Message
 
 
 def folders(place: Path) -> list[Path]:
@@ -136,7 +137,7 @@ def runs(begun: list[Beginning], unread: list[Unread], wanted: Callable[[Run], b
 def entries(
     begun: list[Beginning], unread: list[Unread], wanted: Callable[[Run], bool], most: int | None = None
 ) -> Iterator[Entry]:
-    """The same with the runs of one submission together, in the place of the latest; ``most`` of each are read."""
+    """The same with the runs of one submission together, instead of the latest; ``most`` of each are read."""
     together: dict[Path, list[Beginning]] = {}
     submitted: dict[Path, bool] = {}
     for one in begun:
@@ -151,7 +152,7 @@ def entries(
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """What sorts node2 before node10."""
+    """Return what sorts node2 before node10."""
     return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
@@ -165,7 +166,7 @@ def comparisons(run: Run, profile: str | None) -> list[Comparison]:
     return [one for one in run.summary.comparisons if profile is None or profiles[one.arm] == profile]
 
 
-def reason(error: InputError) -> Message | str:
+def reason(error: InputError) -> Message:
     """Return why a run can't be read. Its record is named without its folder, which the reader knows."""
     found = error.message
     if isinstance(found, UnusableRecord | OtherSchema):

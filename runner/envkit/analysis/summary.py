@@ -1,4 +1,4 @@
-"""What a record says, as plain data: per arm, compared, proven or not. Reports only print this."""
+"""Summarise a record as plain data: per arm, compared, proven or not. Reports only print this."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ from envkit.bench.blocks import (
 from envkit.bench.events import SampleEvent
 from envkit.bench.measure import ENDED, FAILED, PRECISE
 from envkit.bench.plan import Arm, Plan
+from envkit.bench.problems import restored
 from envkit.bench.record import Event
 from envkit.checks.doctor.finding import Finding
 from envkit.checks.effect import Check
@@ -58,7 +59,7 @@ class Measured:
     samples: int
     step_s: float
     images_per_s: float | None  # of a user's command it is not known
-    system_share: float
+    system_share: float  # of its CPU time
     faults_per_step: float  # of a user's command: those of a run
     peak_memory_bytes: float
     throttled_s: float  # summed over the CPUs
@@ -69,6 +70,8 @@ class Measured:
     not_observed: dict[str, Any] | None = None  # a worker's message, as JSON, on what could not be seen of it
     set_by_itself: dict[str, str] = field(default_factory=dict)  # performance variables
     unit: str = "images"  # what images_per_s counts
+    cpu_s: float = 0.0  # of a user's command: that of a run
+    system_s: float = 0.0  # the kernel's part of it
 
     @property
     def accuracy(self) -> float | None:
@@ -80,7 +83,7 @@ class Measured:
 
     @property
     def unverified(self) -> list[Check]:
-        """What is expected and could not be told: it is neither in effect nor not."""
+        """Return what is expected and could not be told: it is neither in effect nor not."""
         return [checked for checked in self.checks if not checked.verified]
 
 
@@ -145,7 +148,7 @@ class Summary:
     failures: list[Event]
     removed_variables: list[str]
     allowed_variables: list[str]
-    not_measured: dict[str, str]  # why a matrix left profiles out
+    not_measured: dict[str, Message]  # why a matrix left profiles out
     ended: str | None
     image_differences: dict[str, list[Difference]]
     scaling: list[Scaled] = field(default_factory=list)
@@ -165,15 +168,15 @@ class Summary:
 
     @property
     def not_reached(self) -> list[LearningCurve]:
-        """Of the arms that were to reach a target, those of which a training never did."""
+        """Return the arms in which a training did not reach its target."""
         return [one for one in self.learning if one.to_target and one.to_target.seconds is None]
 
     def inspection(self, arm: Arm) -> dict[str, Any]:
-        """What was seen inside the image that ``arm`` ran in, before it ran."""
+        """Return what was seen inside the image that ``arm`` ran in, before it ran."""
         return dict(self.engines[arm.target]["inspection"])
 
     def to_json(self) -> dict[str, Any]:
-        """What a script needs."""
+        """Return what a script needs."""
         return {
             "reference": self.plan.reference.name,
             "references": {arm.name: self.plan.reference_of(arm).name for arm in self.plan.compared},
@@ -198,7 +201,7 @@ class Summary:
             "settings": [one.to_json() for one in self.ablation],
             "learning_curves": [asdict(one) for one in self.learning],
             "failures": [{key: event[key] for key in ("block", "arm", "problem")} for event in self.failures],
-            "not_measured": self.not_measured,
+            "not_measured": {name: reason.to_json() for name, reason in self.not_measured.items()},
             "ended": self.ended,
             **self.course.to_json(),
             "plan": self.plan.to_json(),
@@ -262,7 +265,7 @@ def summarise(events: Sequence[Event]) -> Summary:
         failures=[event for event in events if event["event"] == "failure"],
         removed_variables=[*run["removed_variables"]],
         allowed_variables=[*kept],
-        not_measured=left_out["profiles"] if left_out else {},
+        not_measured={name: restored(one) for name, one in left_out["profiles"].items()} if left_out else {},
         ended=ended,
         image_differences=of_run(events, plan),
         scaling=_scaling(events, plan, measured, ended),
@@ -277,7 +280,7 @@ def summarise(events: Sequence[Event]) -> Summary:
 
 
 def _scaling(events: Sequence[Event], plan: Plan, measured: dict[str, Measured], ended: str | None) -> list[Scaled]:
-    """Of each arm with several ranks that is in effect, beside one process that is."""
+    """Scaling of each arm with several ranks that is in effect, compared with one process in effect."""
     if not all(measured[arm.name].in_effect for arm in plan.single_processes if arm.name in measured):
         return []
     in_effect = [arm for arm in plan.distributed if arm.name in measured and measured[arm.name].in_effect]
@@ -285,7 +288,7 @@ def _scaling(events: Sequence[Event], plan: Plan, measured: dict[str, Measured],
 
 
 def _at_once(events: Sequence[Event], plan: Plan, measured: dict[str, Measured], ended: str | None) -> list[AtOnce]:
-    """Of each arm of several at once, where that and what it is held against are in effect."""
+    """Of each arm of several at once, where that and what it is compared with are in effect."""
     sound = {name for name, one in measured.items() if one.in_effect}
     beside = {arm: {arm, plan.reference_of(arm), plan.alone(arm) or arm} for arm in plan.at_once}
     shown = [arm for arm, needed in beside.items() if {one.name for one in needed} <= sound]
@@ -372,6 +375,8 @@ def _measured(
         not_observed=next((found for event in own if (found := event["evidence"].get("not_observed"))), None),
         set_by_itself=dict(pair for one in own for pair in set_by_the_command(environment, one, kept).items()),
         unit=own[0].get("unit") or "images",
+        cpu_s=basic.median((one["usage"]["system_s"] + one["usage"]["user_s"]) / _steps(one) for one in own),
+        system_s=basic.median(one["usage"]["system_s"] / _steps(one) for one in own),
     )
 
 

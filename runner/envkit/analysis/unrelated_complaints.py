@@ -33,4 +33,4 @@ def unrelated_complaints(arms: Sequence[Printed]) -> list[Finding]:
         return []
     first, *more = printed
     seen = messages.UnrelatedComplaint(first, len(more) or None)
-    return [Finding(CODE, "note", seen, messages.WHY[CODE], messages.FIX[CODE])]
+    return [Finding(CODE, "note", seen, messages.reason(CODE), messages.remedy(CODE))]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from envkit.bench.requirement_messages import (
     FewerRanks,
-    FewerRanksOrScale,
     GiveFewer,
     GiveMultiple,
     GiveNodes,
@@ -63,7 +62,7 @@ def ungrown(name: str, how: Options, ranks: int) -> Message | None:
     problem, most = LargerThanData(ranks, one, _items(name), workload.items, name), workload.items // one
     if how.scale == 1:
         return WithFix(problem, FewerRanks(most)) if most > 1 else problem
-    return WithFix(problem, FewerRanksOrScale(most) if most > 1 else SmallerScale())
+    return WithFix(problem, FewerRanks(most, "--scale") if most > 1 else SmallerScale())
 
 
 def crowded(number: int, cores: int, where: str, option: str = "--nproc", who: str = "each rank") -> TooFewCores | None:
@@ -97,7 +96,7 @@ def not_tried(trained: str | None, how: Options, numerics: str, together: int, g
 
 
 def _items(name: str) -> str:
-    """What its batches have."""
+    """Return what its batches have."""
     return "images" if get(name).images else "sentences"
 
 

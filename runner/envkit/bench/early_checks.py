@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from envkit import engines
 from envkit.bench import record, requirements, room
-from envkit.bench.messages import FolderNotWritable, HoldsRun, VariableNotSet
+from envkit.bench.messages import (
+    FolderNotWritable,
+    HoldsRun,
+    NoSuchProgram,
+    ProgramMissing,
+    ProgramNotExecutable,
+    VariableNotSet,
+)
 from envkit.bench.plan import REFERENCE_PROFILE, Arm
 from envkit.bench.prepare import plan_of
 from envkit.bench.specification import Specification
+from envkit.bench.user_command import UserCommand
 from envkit.common.errors import InputError
 from envkit.common.folders import quoted
 from envkit.profiles import needs, profile
@@ -21,6 +31,11 @@ from envkit.profiles.profile import Profile
 from envkit.worker import gpus
 from envkit.worker.host import cpu_facts
 from envkit.worker.workloads import get
+
+# A Python by its name, its options that take the next word, and those after which no file follows.
+PYTHON = re.compile(r"python[0-9.]*")
+WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
+MODULE_OR_CODE = re.compile(r"-[a-zA-Z]*[cm]")
 
 
 def require(asked: Specification, output: Path | None = None, made: Mapping[str, Profile] | None = None) -> None:
@@ -36,6 +51,8 @@ def require(asked: Specification, output: Path | None = None, made: Mapping[str,
         if name not in os.environ:
             raise InputError(VariableNotSet(name))
     require_engines(asked.arms, asked)
+    if asked.user_command is not None and not any("PATH" in one.env for one in loaded.values()):
+        require_program(asked.user_command, {arm.engine for arm in asked.arms} == {"local"})
     if asked.data is not None and (asked.user_command or any(get(name).generated for name in asked.workloads)):
         requirements.data(asked)
     elif asked.data is not None and not Path(asked.data).is_dir():
@@ -43,6 +60,46 @@ def require(asked: Specification, output: Path | None = None, made: Mapping[str,
     room.require(plan_of(asked, ""))
     if output is not None:
         require_folder(output)
+
+
+def require_program(command: UserCommand, on_this_machine: bool) -> None:
+    """Raise InputError if a user's command can't be started: its program is missing, or the script of its Python.
+
+    In a container only the folder is known, which it has in common with this machine.
+    """
+    folder, program = Path(command.folder), command.argv[0]
+    if not folder.is_dir():  # a node may have it
+        return
+    file = folder / program
+    if "/" not in program:
+        if on_this_machine and shutil.which(program) is None:
+            raise InputError(NoSuchProgram(program, f"./{program}" if file.exists() else None))
+    elif on_this_machine or not Path(program).is_absolute():
+        if not file.exists():
+            raise InputError(ProgramMissing(program, str(folder)))
+        if on_this_machine and not os.access(file, os.X_OK):
+            raise InputError(ProgramNotExecutable(program, ("chmod", "+x", program)))
+    script = script_of(command.argv)
+    if script is not None and not Path(script).is_absolute() and not (folder / script).exists():
+        raise InputError(ProgramMissing(script, str(folder)))
+
+
+def script_of(argv: Sequence[str]) -> str | None:
+    """Return the file that a Python is told to run; None for another program, a module, and code on the command line.
+
+    https://docs.python.org/3/using/cmdline.html has the options; those of WITH_VALUE take the next word.
+    """
+    if not PYTHON.fullmatch(Path(argv[0]).name):
+        return None
+    words = iter(argv[1:])
+    for word in words:
+        if word in WITH_VALUE:
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+        elif word == "-" or MODULE_OR_CODE.match(word):
+            return None
+    return None
 
 
 def require_engines(arms: Iterable[Arm], asked: Specification) -> None:

@@ -19,7 +19,7 @@ from envkit.bench.blocks import block_ratios, recorded_design, recorded_lengths,
 from envkit.bench.costs import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
 from envkit.bench.interim import standing
 from envkit.bench.job import Job
-from envkit.bench.messages import BlocksFit
+from envkit.bench.messages import ONE_OF_EACH, BlocksFit
 from envkit.bench.neighbours import LOAD, Neighbours
 from envkit.bench.parse_sample import (
     KERNEL_KEYS,
@@ -73,7 +73,7 @@ class _Run:
 
     @property
     def spent_s(self) -> float:
-        """What counts towards the budget: all workers so far, those of an interrupted run too."""
+        """Return what counts towards the budget: all workers so far, those of an interrupted run too."""
         return float(sum(event.get("worker_seconds", 0) for event in self.events))
 
     @property
@@ -109,10 +109,10 @@ class _Run:
             one["event"] == event and all(one[name] == value for name, value in fields.items()) for one in self.events
         )
 
-    def first(self, arm: Arm) -> None:
+    def first(self, arm: Arm) -> bool:
         """Start ``arm`` once, unmeasured, and record its pace; all its files are in the page cache from then on.
 
-        What it shows of its settings is recorded too: a run that ends before its first block tells these.
+        Returns whether the profile was in effect. If not, the run ends here, and the worker's document is its sample.
         """
         self._progress.start("warming up", arm.name, self.left_s())
         how_long = (pace.first_steps(self.plan, arm), pace.first_s(self.plan, arm))
@@ -129,16 +129,19 @@ class _Run:
         }
         if "evidence" in document:
             checks = self._checked(arm, {**document, "stderr": outcome.stderr_tail})
+            if not all(one.holds for one in checks):
+                return self._sample(len(samples(self.events, arm)), arm, outcome, padding=0)
             told["checks"] = [*map(asdict, checks)]
         if arm == self.plan.reference and (written := writes.told(self.plan, document)):
             self.say(written)
         self.append("warm-up", arm=arm.name, worker_seconds=round(outcome.seconds, 3), **told)
+        return True
 
     def _checked(self, arm: Arm, document: dict[str, Any]) -> list[Check]:
         return check_sample(self.job.environments[arm.name], document, self.job.kept)
 
     def reference_kernel(self, block: int) -> None:
-        """Time the fixed piece of work that other days' runs are held against, outside of any profile."""
+        """Time the fixed piece of work that other days' runs are compared with, outside of any profile."""
         arm = self.plan.reference
         task = Task(("reference-kernel",), inherited=self.job.inherited, timeout_s=KERNEL_TIMEOUT_S)
         self._progress.start(f"block {block + 1}", "reference kernel", self.goes_on_s(block))
@@ -156,10 +159,10 @@ class _Run:
         at_once = lengths["together"] if lengths else 1
         for first in range(0, len(arms), at_once):
             some = arms[first : first + at_once]
-            self._progress.start(f"block {block + 1}", some[0].name, self.goes_on_s(block))
+            self._progress.start(_stage(block), some[0].name, self.goes_on_s(block))
             with contextlib.closing(self._outcomes(block, some)) as outcomes:
                 for arm, outcome in zip(some, outcomes, strict=True):
-                    if not self._sample(block, arm, outcome):
+                    if not self._sample(block, arm, outcome, self.plan.padding(block, arm)):
                         return False
         self._tell(block)
         return True
@@ -169,7 +172,7 @@ class _Run:
         if self.plan.one_run_each:
             return
         of = f" of {self.planned}" if self.planned else ""
-        self._progress.block(f"block {block + 1}{of}", standing(self.events, self.plan), self.goes_on_s(block + 1))
+        self._progress.block(_stage(block, of), standing(self.events, self.plan), self.goes_on_s(block + 1))
         if (seen := self._neighbours.after_block(self.events, block)) is not None:
             self.append(LOAD, block=block, programs=seen.programs)
             self.say(seen.message)
@@ -191,7 +194,7 @@ class _Run:
             for one in waiting:
                 yield one.train()
 
-    def _sample(self, block: int, arm: Arm, outcome: Outcome) -> bool:
+    def _sample(self, block: int, arm: Arm, outcome: Outcome, padding: int) -> bool:
         """Record a sample; returns whether the profile was in effect."""
         alike = {one.name for one in self.plan.arms if self.plan.workload_of(one) == self.plan.workload_of(arm)}
         before = [event for event in samples(self.events) if event["arm"] in alike]
@@ -209,11 +212,9 @@ class _Run:
         where = {"block": block, "arm": arm.name, "worker_seconds": round(outcome.seconds, 3)}
         document = quality.worked_out({**document, "stderr": outcome.stderr_tail})
         checks = self._checked(arm, document)
-        self.append(
-            "sample", **where, padding_bytes=self.plan.padding(block, arm), **document, checks=[*map(asdict, checks)]
-        )
+        self.append("sample", **where, padding_bytes=padding, **document, checks=[*map(asdict, checks)])
         if self.plan.user_command or self.plan.epochs:  # which may take minutes
-            self._progress.finish(f"block {block + 1}", arm.name, fmean(document["step_s"]), self.plan.step_name)
+            self._progress.finish(_stage(block), arm.name, fmean(document["step_s"]), self.plan.step_name)
         return all(one.holds for one in checks)
 
     def failed(self, block: int, failure: _Failure) -> None:
@@ -250,8 +251,8 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
             if reason is not None:
                 return reason
         try:
-            if not prepared and not _prepare(run):
-                return TOO_SHORT
+            if not prepared and (reason := _prepare(run)) is not None:
+                return reason
             prepared = True
             if wants_reading(run.events, run.plan, block):
                 run.reference_kernel(block)
@@ -263,20 +264,21 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
     raise AssertionError("blocks are endless")
 
 
-def _prepare(run: _Run) -> bool:
+def _prepare(run: _Run) -> str | None:
     """Start each arm once, and fix how long samples are, or go on with what was fixed.
 
-    Returns whether to go on: False where the budget is much too short.
+    Returns why to end: a profile was not in effect, or the budget is much too short; None to go on.
     """
     unknown = recorded_lengths(run.events) is None
     for arm in run.plan.arms:
-        run.first(arm)
+        if not run.first(arm):
+            return NOT_IN_EFFECT
         if (
             unknown
             and run.spent_s > (1 + room.OVERSHOOT) * run.plan.stopping.budget_s
             and not _has_room(run, room.UNSURE)
         ):
-            return False
+            return TOO_SHORT
     if unknown:
         warm_ups = [event for event in run.events if event["event"] == "warm-up" and "step_s" in event]
         first = {event["arm"]: pace.seen(event) for event in warm_ups}
@@ -284,14 +286,14 @@ def _prepare(run: _Run) -> bool:
         run.job = replace(run.job, plan=pace.sized(run.plan, found))
         run.append("lengths", **found, commands={arm.name: run.job.typed(arm) for arm in run.plan.arms})
         if not _has_room(run, room.UNSURE):
-            return False
+            return TOO_SHORT
         first_s = pace.block_s(run.plan, first)
         fit = int(run.left_s() / first_s)
         whole = run.plan.user_command is not None and not run.plan.user_command.is_paced
         if whole and not run.plan.stopping.blocks and fit >= run.plan.fewest_blocks:
             run.say(BlocksFit(first_s, fit))
     run.job = replace(run.job, plan=pace.sized(run.job.plan, recorded_lengths(run.events)))
-    return True
+    return None
 
 
 def precise_enough(events: Sequence[Event], plan: Plan, fixed: Design) -> bool:
@@ -356,3 +358,8 @@ def _has_room(run: _Run, share: float = 1.0) -> bool:
     run.append(room.LONGER, budget_s=run.plan.stopping.budget_s, takes_s=round(found.total_s(), 3), blocks=found.fewest)
     run.say(room.going_on(found))
     return True
+
+
+def _stage(block: int, of: str = "") -> str:
+    """Return what progress calls a block; of the first one it says what that is."""
+    return f"block {block + 1}{of}{f' ({ONE_OF_EACH})' if block == 0 else ''}"

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import types
 import typing
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from envkit.bench.messages import WorkerEnded, WorkerReported
 from envkit.bench.problem_messages import UnknownProblem
 from envkit.bench.record import Event
-from envkit.checks import messages as _of_checks
-from envkit.engines import messages as _of_engines
 from envkit.messages import Message, from_json
-from envkit.worker import messages as _of_workers
 
-# from_json knows the classes of modules that were imported: these have all that a record can hold.
-KNOWN = (WorkerEnded, WorkerReported, _of_checks, _of_engines, _of_workers)
+# The packages whose messages a record can hold.
+PACKAGES = ("advice", "bench", "checks", "cli", "cluster", "common", "engines", "profiles", "tuning", "worker")
 
 
 def problem_of(event: Event) -> Message:
@@ -25,14 +25,28 @@ def problem_of(event: Event) -> Message:
 
 def restored(document: Any) -> Message:
     """Return the message that a record has as ``document``; UnknownProblem if this version can't read it."""
+    code = document.get("code") if isinstance(document, dict) else None
+    if not isinstance(code, str):
+        return UnknownProblem(None)
+    load_catalogue(code.partition(".")[0])
     try:
         message = from_json(document)
     except (AttributeError, KeyError, TypeError):
-        message = None
-    if message is not None and _has_its_types(message):
-        return message
-    code = document.get("code") if isinstance(document, dict) else None
-    return UnknownProblem(code if isinstance(code, str) else None)
+        return UnknownProblem(code)
+    return message if _has_its_types(message) else UnknownProblem(code)
+
+
+@cache
+def load_catalogue(package: str) -> None:
+    """Import the modules of messages that belong to ``package``: ``from_json`` knows the classes of those alone."""
+    found = importlib.util.find_spec(f"envkit.{package}") if package in PACKAGES else None
+    if found is None or found.submodule_search_locations is None:
+        return
+    for root in map(Path, found.submodule_search_locations):
+        for file in root.rglob("*.py"):
+            parts = file.relative_to(root).with_suffix("").parts
+            if any(part.endswith("messages") for part in parts):
+                importlib.import_module(".".join(("envkit", package, *parts)).removesuffix(".__init__"))
 
 
 def _has_its_types(message: Message) -> bool:

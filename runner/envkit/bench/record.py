@@ -19,6 +19,7 @@ from typing import Any
 from envkit.bench import seal
 from envkit.bench.messages import HoldsRun
 from envkit.bench.record_messages import (
+    GIVE_RUN,
     AfterBlock,
     AfterEnd,
     DamagedLine,
@@ -32,16 +33,14 @@ from envkit.bench.record_messages import (
     OfSubmission,
     OtherKind,
     OtherRunner,
-    RecordUnreadable,
-    RecordUnwritable,
     ResultsUnwritable,
     SampleTwice,
     UnusableRecord,
 )
 from envkit.common import atomic
 from envkit.common.errors import InputError
-from envkit.common.messages import OtherSchema
-from envkit.messages import Message, MessageError
+from envkit.common.messages import OtherSchema, Unreadable, Unwritable
+from envkit.messages import Message, MessageError, message_of
 
 FILE_NAME = "record.jsonl"
 # In the folder of a search by `envkit tune`: the folder of the run that measured what it found.
@@ -53,10 +52,10 @@ Event = dict[str, Any]
 
 
 class RecordFull(MessageError):
-    """An event could not be written to the record in ``folder``. What was written before is safe."""
+    """An event could not be written to the record in ``folder``. Everything written before is safe."""
 
     def __init__(self, folder: Path, reason: str | None) -> None:
-        super().__init__(RecordUnwritable(str(folder / FILE_NAME), str(reason)))
+        super().__init__(Unwritable(str(folder / FILE_NAME), str(reason)))
         self.folder = folder
 
 
@@ -222,7 +221,7 @@ def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], Any]) -
         with path.open("rb") as file:
             content = file.read() if whole else file.readline()
     except OSError as error:
-        raise InputError(RecordUnreadable(str(path), str(error.strerror))) from None
+        raise InputError(Unreadable(str(path), str(error.strerror), GIVE_RUN)) from None
     lines = content.split(b"\n")[:-1]  # what follows the last newline is empty or cut short
     if not lines:
         raise _unusable(path, NoWholeLine())
@@ -306,5 +305,4 @@ def reading(folder: Path) -> Iterator[None]:
     except KeyError as error:
         raise _unusable(folder / FILE_NAME, EventLacks(str(error))) from error
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, StopIteration) as error:
-        found = error.message if isinstance(error, MessageError) else str(error)
-        raise _unusable(folder / FILE_NAME, NotUnderstood(found)) from error
+        raise _unusable(folder / FILE_NAME, NotUnderstood(message_of(error))) from error

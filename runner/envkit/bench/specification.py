@@ -1,4 +1,4 @@
-"""What a run is asked to measure: plain, immutable data, made once from options, that goes to JSON and back.
+"""The specification of a run: plain, immutable data, made once from options, that goes to JSON and back.
 
 ``Plan`` (``envkit.bench.plan``) is what follows from it on one machine: with the data, and the ranks of profiles, that
 are found there.
@@ -19,10 +19,10 @@ from envkit.bench.specification_messages import (
     TargetWithoutEpochs,
     UnknownArm,
     UnknownSpecificationKey,
-    UnknownWorkload,
     UnusableText,
 )
 from envkit.bench.user_command import UserCommand
+from envkit.common.messages import UnknownWord
 from envkit.engines.base import EngineOptions
 from envkit.messages import Message, MessageError
 from envkit.worker.measure.quality_target import TargetError
@@ -107,7 +107,7 @@ class Specification:
         )
         for name in found.workloads:
             if name != EVERY and find(name) is None:
-                raise SpecificationError(UnknownWorkload(name, tuple(WORKLOADS)))
+                raise SpecificationError(UnknownWord("workload", name, tuple(WORKLOADS)))
         if found.user_command is not None:
             _require_metrics(found.user_command)
         if found.until is not None:
@@ -137,7 +137,7 @@ def _require_metrics(own: UserCommand) -> None:
         raise SpecificationError(StepsBesideMetric())
 
 
-def _problem(error: MetricError | TargetError) -> Message | str:
+def _problem(error: MetricError | TargetError) -> Message:
     return error.message if isinstance(error, MessageError) else str(error)
 
 

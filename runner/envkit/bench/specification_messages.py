@@ -22,14 +22,6 @@ class InvalidValue(Message):
     problem: str
 
 
-class UnknownWorkload(Message):
-    code = "bench.unknown-workload"
-    template = "no workload '{workload}'; there are: {known:list}"
-
-    workload: str
-    known: tuple[str, ...]
-
-
 class UnusableText(Message):
     """A text is no regular expression, or no target. ``problem`` is a clause whose subject is the text."""
 
@@ -38,17 +30,17 @@ class UnusableText(Message):
 
     key: str
     value: str
-    problem: Message | str
+    problem: Message
 
 
 class StepsBesideMetric(Message):
     code = "bench.steps-beside-metric"
-    template = "user_command.optimizer_steps: means nothing with a metric"
+    template = "user_command.optimizer_steps: has no effect with a metric"
 
 
 class TargetWithoutEpochs(Message):
     code = "bench.target-without-epochs"
-    template = "until: means nothing without epochs"
+    template = "until: has no effect without epochs"
 
 
 class UnknownArm(Message):

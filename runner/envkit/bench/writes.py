@@ -1,14 +1,25 @@
-"""What a user's command writes, which could make each start other work than the one before."""
+"""Files that a user's command writes, which could change the work of its next start."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from envkit.bench.messages import WritesIntoCopy, WritesIntoFolder
+from envkit.bench.messages import SharedByCopies, WritesIntoCopy, WritesIntoFolder
 from envkit.bench.plan import Plan
 from envkit.bench.problem_messages import Written, WroteOutside
+from envkit.bench.user_command import UserCommand
 from envkit.messages import Message
+from envkit.worker.user_command import working_copy
+
+
+def shared(command: UserCommand | None) -> Message | None:
+    """Return a note on links through which a command can write elsewhere, or None if it has none."""
+    if command is None or command.in_place or not Path(command.folder).is_dir():  # a node may have it
+        return None
+    names = working_copy.shared(Path(command.folder), command.links)
+    return SharedByCopies(tuple(names)) if names else None
 
 
 def outside(plan: Plan, document: Mapping[str, Any]) -> Message | None:

@@ -5,6 +5,16 @@ from __future__ import annotations
 from envkit.messages import Message, Severity
 
 
+class Value(Message):
+    """A value of a setting, as a profile expects it or a worker observed it."""
+
+    code = "checks.value"
+    severity = Severity.NOTE
+    template = "{value}"
+
+    value: str
+
+
 class SeenFromOutside(Message):
     """A program left no evidence of its own, so that only the kernel's view of it is known."""
 
@@ -34,7 +44,7 @@ class SetByProgram(Message):
     code = "checks.set-by-program"
     template = "{seen}, as the program itself set {variable}={value}"
 
-    seen: Message | str
+    seen: Message
     variable: str
     value: str
 
@@ -45,7 +55,7 @@ class RemovedByProgram(Message):
     code = "checks.removed-by-program"
     template = "{seen}, as the program itself removed {variable}"
 
-    seen: Message | str
+    seen: Message
     variable: str
 
 

@@ -17,14 +17,34 @@ class ProcessLimitNear(Message):
     needed: int
 
 
+class Reason(Message):
+    """Why a finding matters: the ``text`` that a table has for its code."""
+
+    code = "checks.reason"
+    severity = Severity.NOTE
+    template = "{text}"
+
+    text: str
+
+
+class Remedy(Message):
+    """The change that removes a finding: the ``text`` that a table has for its code."""
+
+    code = "checks.remedy"
+    severity = Severity.ADVICE
+    template = "{text}"
+
+    text: str
+
+
 class Spoils(Message):
     """A finding of doctor's: what was seen, and why it spoils a measurement."""
 
     code = "checks.spoils"
     template = "{seen}: {why}"
 
-    seen: Message | str
-    why: Message | str
+    seen: Message
+    why: Message
 
 
 class Worthless(Message):
@@ -35,7 +55,7 @@ class Worthless(Message):
 
     profile: str
     reason: Spoils
-    fix: Message | str
+    fix: Message
 
 
 class NotInEffect(Message):
@@ -55,7 +75,7 @@ class MoreAlike(Message):
     severity = Severity.NOTE
     template = "{seen} (and {more} more like this)"
 
-    seen: Message | str
+    seen: Message
     more: int
 
 

@@ -16,11 +16,11 @@ from envkit.profiles.environment import Environment
 def preflight(environments: Sequence[tuple[Environment, Mapping[str, Any]]], force: bool) -> list[dict[str, Any]]:
     """Return the findings, as plain data, for each Environment and the inspection of the image that it is for.
 
-    What else the machine does is not looked at here: each sample tells what others used while it was measured.
+    Other load of the machine is not checked here: each sample tells what others used while it was measured.
 
     Raises InputError for the first finding that makes the measurement worthless, unless ``force``.
     """
-    found: dict[tuple[str, Message | str], Finding] = {}
+    found: dict[tuple[str, Message], Finding] = {}
     for environment, inspection in environments:
         situation = Situation(
             inspection["facts"], inspection["fingerprint"], environment, libraries=inspection["libraries"],

@@ -71,7 +71,7 @@ class GpuMissing(Message):
     code = "checks.gpu-missing"
     template = "{problem}"
 
-    problem: Message | str
+    problem: Message
 
 
 class InterfaceMissing(Message):

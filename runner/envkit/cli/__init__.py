@@ -19,14 +19,14 @@ from envkit.cli.parser import Parser, load_messages
 from envkit.common import extras
 from envkit.common.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError
 from envkit.common.suggestion import nearest
-from envkit.messages import Message
+from envkit.messages import Message, message_of
 from envkit.rendering import text
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # a batch system's end of time, a terminal that has gone
 # What follows `--` is a command with options of its own: these run it, and the others of OWN_COMMAND measure it.
 RUNS = ("exec", "doctor", "advise")
 OWN_COMMAND = (
-    *RUNS, "bench", "plan", "calibrate", "matrix", "ablate", "tune", "compare-engines", "submit",
+    *RUNS, "bench", "plan", "matrix", "ablate", "tune", "compare-engines", "submit",
     "fleet", "baseline", "loader-grid",
 )  # fmt: skip
 HELP, VERSION = ("-h", "--help", "--help-all"), ("-V", "--version")
@@ -44,6 +44,7 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
     argv = sys.argv[1:] if argv is None else argv
+    _open_stderr()
     _print_anything()
     try:
         return _run(argv)
@@ -55,7 +56,7 @@ def main(argv: list[str] | None = None) -> int:
         _drop_output()  # the reader of the output has gone (`envkit … | head`): nothing is left to say
         return MEASURED
     except OSError as error:
-        problem: Message | str = str(error)
+        problem = message_of(error)
         if error.errno == errno.EAGAIN:
             from envkit.checks.process_limit import reached
 
@@ -63,9 +64,7 @@ def main(argv: list[str] | None = None) -> int:
         return _failed(argv, load_messages().SystemRefused(problem), BAD_INPUT)
 
 
-def _failed(
-    argv: Sequence[str], message: Message | str, status: int, document: Mapping[str, object] | None = None
-) -> int:
+def _failed(argv: Sequence[str], message: Message, status: int, document: Mapping[str, object] | None = None) -> int:
     """Say on stderr what ended the command, with --json on stdout too, and return the exit status."""
     from envkit.cli.ending import end_with
 
@@ -163,6 +162,12 @@ def _no_command(name: str) -> int:
     if name.startswith("-"):
         raise InputError(load_messages().OptionBeforeCommand(name))
     raise InputError(load_messages().UnknownCommand(name, nearest(name, [*COMMANDS, "help"])))
+
+
+def _open_stderr() -> None:
+    """Let a closed stderr be /dev/null. Messages would go to stdout, or into the next file that is opened."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115 - for as long as the program runs
 
 
 def _print_anything() -> None:

@@ -7,6 +7,16 @@ from envkit.messages import Message
 # Stands for the name of an option that has no name.
 COMMAND = "the command after --"
 
+# Help of options that several commands have, where it is chosen by what calls ``add_argument``.
+START_WORKERS = "start workers with"
+MEASURED = "local: measure this interpreter; nothing is installed there (default: the one of envkit)"
+OF_COMMAND = "local: look for libraries in this interpreter's environment (default: that of COMMAND's Python)"
+AS_JSON = "print the result as JSON instead of a report"
+N_BLOCKS = "measure N blocks instead, however long they take"
+EVERY_RANK = "every rank gets the environment that is searched for"
+SEARCH_ON_THESE = "search on these nodes, e.g. node1,node2 or node[1-2]"
+SEARCH_ON_N = "search on N nodes of a Slurm cluster together, and confirm on all of them"
+
 
 class NoUnit(Message):
     """A time has no unit."""
@@ -57,7 +67,7 @@ class NotADate(Message):
     """A value is no date, and no time span before now."""
 
     code = "cli.not-a-date"
-    template = "'{given}' is no date; write for example 2026-11-01, 12h, 7d or 4w"
+    template = "'{given}' is not a date; write for example 2026-11-01, 12h, 7d or 4w"
 
     given: str
 
@@ -66,19 +76,7 @@ class NotCounts(Message):
     """A value is no list of whole numbers that are ``least`` or more."""
 
     code = "cli.not-counts"
-    template = "'{given}' is no list of whole numbers from {least} on; write them as 1,2,4"
+    template = "'{given}' is not a list of whole numbers, {least} or more; write them as 1,2,4"
 
     given: str
     least: int
-
-
-class UnknownWord(Message):
-    """A list has an unknown word. ``what`` is the noun for one of them."""
-
-    code = "cli.unknown-word"
-    template = "no {what} '{word}'[ (did you mean '{suggestion}'?)]; there are: {known:list}"
-
-    what: str
-    word: str
-    known: tuple[str, ...]
-    suggestion: str | None = None

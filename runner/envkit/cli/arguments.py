@@ -17,11 +17,11 @@ from envkit.cli.argument_messages import (
     NotATime,
     NotCounts,
     NoUnit,
-    UnknownWord,
 )
 from envkit.cli.messages import OptionRefused
 from envkit.cli.parser import BadValue
 from envkit.common.errors import InputError
+from envkit.common.messages import UnknownWord
 from envkit.common.suggestion import nearest
 from envkit.messages import Message
 
@@ -129,13 +129,13 @@ def words(given: argparse.Namespace, names: Iterable[str]) -> list[str]:
     return found
 
 
-def refuse(given: argparse.Namespace, names: Iterable[str], why: Message | str) -> None:
+def refuse(given: argparse.Namespace, names: Iterable[str], why: Message) -> None:
     """Raise InputError for an option, or a PROFILE, that was given and is among ``names``; ``why`` is a clause."""
     for name in names:
         if vars(given).get(name) not in (None, False, []):
             raise InputError(OptionRefused("PROFILE" if name == "profile" else option(name), why))
 
 
-def refuse_others(given: argparse.Namespace, allowed: Collection[str], why: Message | str) -> None:
+def refuse_others(given: argparse.Namespace, allowed: Collection[str], why: Message) -> None:
     """``refuse`` all that are not ``allowed``."""
     refuse(given, [name for name in vars(given) if name not in allowed], why)

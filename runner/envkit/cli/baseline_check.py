@@ -109,7 +109,7 @@ def _data(location: str) -> str:
     return location if location in (SYNTHETIC, GENERATED) else "real"
 
 
-def refuse(old: Baseline, reasons: Sequence[Message | str]) -> None:
+def refuse(old: Baseline, reasons: Sequence[Message]) -> None:
     """Raise InputError if there are ``reasons`` why the baseline can't be compared."""
     if reasons:
         raise InputError(NotComparable(str(old.source), tuple(reasons)))

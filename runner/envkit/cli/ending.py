@@ -6,16 +6,13 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from envkit.messages import Message, MessageError
+from envkit.messages import Message
 from envkit.rendering import text
 
-# What a sentence that is no message yet has in the place of a code.
-NO_CODE: Mapping[str, Any] = {"code": None, "severity": "error"}
 
-
-def end_with(message: Message | str, status: int, as_json: bool, document: Mapping[str, Any] | None = None) -> int:
+def end_with(message: Message, status: int, as_json: bool, document: Mapping[str, Any] | None = None) -> int:
     """Print ``message`` to stderr, and as JSON to stdout beside what ``document`` has. Return the exit status."""
-    print(f"envkit: {_line(message)}", file=sys.stderr)
+    print(f"envkit: {text(message)}", file=sys.stderr)
     if as_json:
         import json  # takes milliseconds, and `envkit exec` is to start fast
 
@@ -23,16 +20,6 @@ def end_with(message: Message | str, status: int, as_json: bool, document: Mappi
     return status
 
 
-def error(message: Message | str) -> dict[str, Any]:
+def error(message: Message) -> dict[str, Any]:
     """Return what --json has of a message that says why a command failed."""
-    known = message.to_json() if isinstance(message, Message) else NO_CODE
-    return {"error": {**known, "text": _line(message)}}
-
-
-def problem_of(error: Exception) -> Message | str:
-    """Return the message that an exception carries, or what it says if it carries none."""
-    return error.message if isinstance(error, MessageError) else str(error)
-
-
-def _line(message: Message | str) -> str:
-    return text(message if isinstance(message, Message) else " ".join(message.splitlines()))
+    return {"error": {**message.to_json(), "text": text(message)}}

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from envkit import engines
-from envkit.cli import help_messages
-from envkit.cli.help_messages import MEASURED, START_WORKERS
+from envkit.cli import argument_messages
+from envkit.cli.argument_messages import MEASURED, START_WORKERS
 from envkit.cli.parser import Parser
 from envkit.engines.base import IMAGE_FILES, Engine, EngineOptions
 from envkit.engines.local import LocalEngine
 from envkit.profiles.environment import clean
 from envkit.worker.gpus import CHOOSING
 
-OF_COMMAND = help_messages.OF_COMMAND  # for commands that start a command of the user's
+OF_COMMAND = argument_messages.OF_COMMAND  # for commands that start a command of the user's
 
 
 def add(parser: Parser, python: str = MEASURED, engine: str | None = START_WORKERS) -> None:

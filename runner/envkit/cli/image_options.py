@@ -13,17 +13,16 @@ from envkit.bench.specification import EVERY
 from envkit.cli import user_command
 from envkit.cli.arguments import option
 from envkit.cli.measuring_messages import (
-    AllInImages,
-    NoInterpreter,
-    OfOtherEngine,
     OneProfileInImages,
     PythonOfCommand,
     SameImage,
+    TrainsOne,
 )
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 from envkit.engines import ENGINES, container
 from envkit.engines.base import IMAGE_FILES
+from envkit.engines.setup_messages import NoInterpreter, OptionWithoutEffect
 from envkit.worker.workloads import WORKLOADS
 
 # Of each of these options the one that names the other image, which is compared with it.
@@ -58,12 +57,12 @@ def arms(arguments: argparse.Namespace, against: str) -> list[Arm]:
     for name, kind in OPTIONS.items():
         if getattr(arguments, name) is not None and kind != own:
             fitting = tuple(one for one, of in ENGINES.items() if of.image_option == kind)
-            raise InputError(OfOtherEngine(option(name), engine, fitting))
+            raise InputError(OptionWithoutEffect(option(name), (engine,), fitting))
     profiles = list(dict.fromkeys(arguments.profile))
     if len(profiles) > 1:
         raise InputError(OneProfileInImages(asked, tuple(profiles)))
     if arguments.workload == EVERY:
-        raise InputError(AllInImages(asked, tuple(WORKLOADS)))
+        raise InputError(TrainsOne(asked, tuple(WORKLOADS)))
     if against == "against_python" and user_command.is_given(arguments):
         raise InputError(PythonOfCommand(asked))
     kind = OPTIONS[against]
@@ -75,14 +74,14 @@ def arms(arguments: argparse.Namespace, against: str) -> list[Arm]:
     else:
         second = second or container.IMAGE
     if first == second:
-        instead = ("envkit", "calibrate", "--engine", engine, f"--{kind}", first)
+        instead = ("envkit", "plan", "--engine", engine, f"--{kind}", first)
         raise InputError(SameImage(asked, first, f"--{kind}", instead))
     names = short_names(first, second, kind)
     return [Arm(name, profiles[0], engine, image=image) for name, image in zip(names, (first, second), strict=True)]
 
 
 def short_names(first: str, second: str, kind: str) -> tuple[str, str]:
-    """What reports call two images: what is not the same in their names, where that says enough.
+    """Return what reports call two images: what is not the same in their names, where that says enough.
 
     ``envkit-cpu:debian`` and ``envkit-cpu:conda`` are ``debian`` and ``conda``; so are ``envkit-cpu-debian.sif`` and
     ``envkit-cpu-conda.sif``. ``.venv-book/bin/python`` is ``venv-book``.
@@ -100,7 +99,7 @@ def short_names(first: str, second: str, kind: str) -> tuple[str, str]:
 def _interpreter(named: str) -> str:
     """Return the path of an interpreter, by its name's place in PATH; a link stays one, as in a virtual environment.
 
-    Raise InputError if there is none.
+    Raise InputError if it is missing.
     """
     if (found := shutil.which(named)) is None:
         raise InputError(NoInterpreter(named))

@@ -1,4 +1,4 @@
-"""What all commands that measure have in common: starting or resuming a run, reporting it, and the exit status."""
+"""Shared by all commands that measure: start or resume a run, report it, and set the exit status."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from typing import Any
 
 from envkit import engines
 from envkit.analysis.summary import Summary, summarise
-from envkit.bench import early_checks, measure, record, resuming, room, seal, user_command
+from envkit.bench import early_checks, measure, record, resuming, room, seal, user_command, writes
 from envkit.bench.context import recorded_context
 from envkit.bench.job import Job
 from envkit.bench.messages import Interrupted, InterruptedForGood, NotInEffect, TargetNotReached, WorkerFailed
 from envkit.bench.plan import Plan
 from envkit.bench.prepare import Prepared, begin, prepare
+from envkit.bench.problems import restored
 from envkit.bench.record import Event, Record
 from envkit.bench.requirements import require_nodes
 from envkit.bench.room import TooShort
 from envkit.bench.specification import Specification
 from envkit.cli import output_options
 from envkit.cli.arguments import option
-from envkit.cli.ending import end_with, error, problem_of
+from envkit.cli.ending import end_with, error
 from envkit.cli.measuring_messages import (
     NoRoom,
     NoRoomToStart,
@@ -39,8 +40,8 @@ from envkit.cli.measuring_messages import (
 from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted, short
 from envkit.common.machine_lock import machine_lock
-from envkit.common.progress import Progress
-from envkit.messages import Message
+from envkit.common.progress import Progress, say
+from envkit.messages import Message, message_of
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
 from envkit.rendering import text
@@ -97,7 +98,7 @@ def run_locked(
     asked: Specification,
     how: Invocation,
     then: Then | None = None,
-    left_out: Mapping[str, str] | None = None,
+    left_out: Mapping[str, Message] | None = None,
     made: Mapping[Path, Profile] | None = None,
     require: Require | None = None,
 ) -> int:
@@ -115,20 +116,26 @@ def run_locked(
         require(prepared)
     with _needing_room(how), Record.create(how.output or new_folder(asked.title)) as opened:
         for path, one in (made or {}).items():
-            profile_file.write(one, one.reason, one.source, path, private=True)
+            profile_file.write(one, path, private=True)
         events = [begin(opened, prepared, results())]
         if left_out:
-            events.append(opened.append("left-out", profiles={**left_out}))
+            events.append(opened.append("left-out", profiles=_as_json(left_out)))
+        if not how.quiet:
+            say_of_shared(asked)
         if then is None and not how.quiet:  # else it is no verdict that the command reports
             say_of_few_blocks(prepared.job.plan)
         return _measure(prepared.job, opened, events, how, then)
 
 
-def recorded_left_out(folder: Path) -> dict[str, str]:
+def _as_json(left_out: Mapping[str, Message]) -> dict[str, Any]:
+    return {name: reason.to_json() for name, reason in left_out.items()}
+
+
+def recorded_left_out(folder: Path) -> dict[str, Message]:
     """Return the profiles that a command left out when it began the run in ``folder``, and why."""
     with record.reading(folder):
         found = [event["profiles"] for event in record.read(folder) if event["event"] == "left-out"]
-        return {str(name): str(reason) for of_one in found for name, reason in of_one.items()}
+        return {str(name): restored(reason) for of_one in found for name, reason in of_one.items()}
 
 
 def say_of_few_blocks(plan: Plan) -> None:
@@ -136,6 +143,12 @@ def say_of_few_blocks(plan: Plan) -> None:
     blocks, fewest = plan.stopping.blocks, plan.fewest_blocks
     if 0 < blocks < fewest and plan.contrasts and not plan.one_run_each:
         print(text(NoVerdictOfRun(blocks, plan.sharing, fewest)), file=sys.stderr)
+
+
+def say_of_shared(asked: Specification) -> None:
+    """Name the links through which copies of a user's folder write elsewhere, before anything is measured."""
+    if (found := writes.shared(asked.user_command)) is not None:
+        say(found)
 
 
 def goes_on_alone(arguments: argparse.Namespace) -> bool:
@@ -157,7 +170,7 @@ def beside_resume(arguments: argparse.Namespace, free: Collection[str] = ()) -> 
     return [name for name, value in vars(arguments).items() if name not in beside and value not in (None, False, [])]
 
 
-def lacks_profile(arguments: argparse.Namespace, needs: Message | str, kind: str = "run") -> InputError:
+def lacks_profile(arguments: argparse.Namespace, needs: Message, kind: str = "run") -> InputError:
     """Return the error for a command without a PROFILE: what it ``needs``, or why --resume alone is not enough."""
     if arguments.resume is None:
         return InputError(needs)
@@ -219,7 +232,7 @@ def _needing_room(how: Invocation) -> Iterator[None]:
     try:
         yield
     except record.RecordFull as error:
-        problem = problem_of(error)
+        problem = message_of(error)
         again = None if how.resumed_by is None else _go_on_with(how, error.folder)
         raise InputError(NoRoomToStart(problem) if again is None else NoRoom(problem, again)) from None
 

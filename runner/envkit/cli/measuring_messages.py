@@ -9,7 +9,7 @@ class OutputElsewhere(Message):
     """--output names another folder than --resume."""
 
     code = "cli.output-elsewhere"
-    template = "--output {output}: the run goes on in {resume} (--resume); leave one of them out"
+    template = "--output {output}: the run continues in {resume} (--resume); leave one of them out"
 
     output: str
     resume: str
@@ -21,7 +21,7 @@ class NoRoom(Message):
     code = "cli.no-room"
     template = "{problem}; what was recorded is safe: make room[, then {again}]"
 
-    problem: Message | str
+    problem: Message
     again: str | None = None
 
 
@@ -31,7 +31,7 @@ class NoRoomToStart(Message):
     code = "cli.no-room-to-start"
     template = "{problem}; make room, then start it again"
 
-    problem: Message | str
+    problem: Message
 
 
 class NoVerdictOfRun(Message):
@@ -41,7 +41,7 @@ class NoVerdictOfRun(Message):
     severity = Severity.WARNING
     template = (
         "--blocks {blocks:d}: {comparisons:count comparison} can have no verdict with fewer than {fewest}; "
-        "that settings take effect is seen all the same"
+        "whether settings take effect is still checked"
     )
 
     blocks: int
@@ -55,8 +55,8 @@ class NoVerdictOfNode(Message):
     code = "cli.no-verdict-of-node"
     severity = Severity.WARNING
     template = (
-        "--blocks {blocks:d}: a node counts towards a verdict with {fewest} or more; "
-        "that settings take effect is seen all the same"
+        "--blocks {blocks:d}: a node counts towards a verdict with {fewest} or more; whether settings take "
+        "effect is still checked"
     )
 
     blocks: int
@@ -68,8 +68,8 @@ class OptionBesideResume(Message):
 
     code = "cli.option-beside-resume"
     template = (
-        "{option} can be given with --resume only where the whole command is given again; add the PROFILE and its "
-        "options, or give --resume alone"
+        "{option} can be given with --resume only if the whole command is given again; add the PROFILE and "
+        "its options, or give --resume alone"
     )
 
     option: str
@@ -111,14 +111,14 @@ class NotATarget(Message):
     template = "'{given}' {problem}"
 
     given: str
-    problem: Message | str
+    problem: Message
 
 
 class NeedsFull(Message):
     """An option of full trainings was given without --full."""
 
     code = "cli.needs-full"
-    template = "{option} {value} means nothing without --full, which trains whole epochs; add it"
+    template = "{option} {value} has no effect without --full, which trains whole epochs; add it"
 
     option: str
     value: str
@@ -128,21 +128,21 @@ class NotWithFull(Message):
     """A clause that follows an option: it does not go with --full."""
 
     code = "cli.not-with-full"
-    template = "means nothing with --full, which trains whole epochs; leave it out"
+    template = "has no effect with --full, which trains whole epochs; leave it out"
 
 
 class HalfWidthWithBlocks(Message):
     """--half-width was given beside --blocks."""
 
     code = "cli.half-width-with-blocks"
-    template = "--half-width means nothing with --blocks, which never stops early; leave one of them out"
+    template = "--half-width has no effect with --blocks, which never stops early; leave one of them out"
 
 
 class NotADevice(Message):
     """--device names none."""
 
     code = "cli.not-a-device"
-    template = "'{given}' is no device; give {known:or}; CUDA_VISIBLE_DEVICES says which GPU is the first"
+    template = "'{given}' is not a device; give {known:or}; CUDA_VISIBLE_DEVICES says which GPU is the first"
 
     given: str
     known: tuple[str, ...]
@@ -153,7 +153,7 @@ class NotAFormat(Message):
 
     code = "cli.not-a-format"
     template = (
-        "'{given}' is no number format; there are: {known:list} (how narrow the interval is to be is --half-width)"
+        "'{given}' is not a number format; choose one of: {known:list} (the width of the interval is --half-width)"
     )
 
     given: str
@@ -164,38 +164,19 @@ class ScaleTooLarge(Message):
     """--scale is larger than the kit makes data for."""
 
     code = "cli.scale-too-large"
-    template = "{scale:d} is more than {most}, the largest that data is made for"
+    template = "{scale:d} is more than {most}, the largest scale"
 
     scale: int
     most: int
 
 
-class AllWithFull(Message):
-    """--workload all was given beside --full."""
+class TrainsOne(Message):
+    """--workload all was given to a command, or beside an option, that trains one workload."""
 
-    code = "cli.all-with-full"
-    template = "--workload all means nothing to --full, which trains epochs of one; name one of: {known:list}"
+    code = "cli.trains-one"
+    template = "--workload all: {subject} trains one workload; name one of: {known:list}"
 
-    known: tuple[str, ...]
-
-
-class AllForOne(Message):
-    """--workload all was given to a command that measures one workload."""
-
-    code = "cli.all-for-one"
-    template = "--workload all means nothing to envkit {command}; name one of: {known:list}"
-
-    command: str
-    known: tuple[str, ...]
-
-
-class AllInImages(Message):
-    """--workload all was given beside an option that compares two images."""
-
-    code = "cli.all-in-images"
-    template = "--workload all means nothing with {option}; name one of: {known:list}"
-
-    option: str
+    subject: str
     known: tuple[str, ...]
 
 
@@ -213,7 +194,7 @@ class NotABackend(Message):
     """--backend names none."""
 
     code = "cli.not-a-backend"
-    template = "'{given}' exchanges nothing; give {known:or}"
+    template = "'{given}' is not a backend; give {known:or}"
 
     given: str
     known: tuple[str, ...]
@@ -223,7 +204,7 @@ class RanksOfCommand(Message):
     """Ranks were asked for of a user's own command. ``option`` has its value."""
 
     code = "cli.ranks-of-command"
-    template = "{option} means nothing to a command of your own; leave it out, and start torchrun by it"
+    template = "{option} has no effect on your own command; leave it out, and start torchrun in that command"
 
     option: str
 
@@ -232,7 +213,7 @@ class RanksWithFull(Message):
     """Ranks were asked for beside --full. ``option`` has its value."""
 
     code = "cli.ranks-with-full"
-    template = "{option} means nothing with --full, which trains once each; leave one of them out"
+    template = "{option} has no effect with --full, which trains each arm once; leave one of them out"
 
     option: str
 
@@ -251,7 +232,7 @@ class BackendForOne(Message):
     """--backend was given to one process."""
 
     code = "cli.backend-for-one"
-    template = "--backend {backend} means nothing to one process; add --nproc, or leave it out"
+    template = "--backend {backend} has no effect on one process; add --nproc, or leave it out"
 
     backend: str
 
@@ -264,17 +245,6 @@ class RanksAreSearched(Message):
 
     ranks: int
     space: str
-
-
-class OfOtherEngine(Message):
-    """An image's option was given to another engine. ``fitting`` are the engines that take it."""
-
-    code = "cli.of-other-engine"
-    template = "{option} means nothing to the engine {engine}; give --engine {fitting:or}, or leave it out"
-
-    option: str
-    engine: str
-    fitting: tuple[str, ...]
 
 
 class OneProfileInImages(Message):
@@ -291,7 +261,7 @@ class PythonOfCommand(Message):
     """Two Pythons were to be compared, and a user's own command names its Python itself."""
 
     code = "cli.python-of-command"
-    template = "{option}: a command of your own names its Python itself; measure each by a command of its own"
+    template = "{option}: your own command names its Python itself; measure each Python by its own command"
 
     option: str
 
@@ -301,7 +271,7 @@ class SameImage(Message):
 
     code = "cli.same-image"
     template = (
-        "{option} {image}: is the image that {own} names too; name two, or measure one against itself: "
+        "{option} {image}: is also the image of {own}; name two images, or measure one against itself: "
         "{instead:command}"
     )
 
@@ -311,21 +281,12 @@ class SameImage(Message):
     instead: tuple[str, ...]
 
 
-class NoInterpreter(Message):
-    """A Python was named that is not there."""
-
-    code = "cli.no-interpreter"
-    template = "{given}: no such executable; give an interpreter, for example /usr/bin/python3"
-
-    given: str
-
-
 class InstancesInImages(Message):
     """--instances was given beside an option that compares two images."""
 
     code = "cli.instances-in-images"
     template = (
-        "--instances {instances:d} means nothing with {option}, which compares one process in each image; "
+        "--instances {instances:d} has no effect with {option}, which compares one process in each image; "
         "leave one of them out"
     )
 
@@ -337,14 +298,14 @@ class BlocksOfSearch(Message):
     """--blocks was given to a search by budget."""
 
     code = "cli.blocks-of-search"
-    template = "--blocks means nothing without --exhaustive, which has no budget; give --budget instead"
+    template = "--blocks has no effect without --exhaustive, which has no budget; give --budget instead"
 
 
 class BudgetOfGrid(Message):
     """--budget was given beside --exhaustive."""
 
     code = "cli.budget-of-grid"
-    template = "--budget means nothing with --exhaustive, which measures everything; give --blocks instead"
+    template = "--budget has no effect with --exhaustive, which measures everything; give --blocks instead"
 
 
 class NotExhaustive(Message):
@@ -352,7 +313,7 @@ class NotExhaustive(Message):
 
     code = "cli.not-exhaustive"
     template = (
-        "{option} means nothing with --exhaustive, which only measures the space on this machine; leave one of them out"
+        "{option} has no effect with --exhaustive, which only measures the space on this machine; leave one of them out"
     )
 
     option: str

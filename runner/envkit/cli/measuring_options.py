@@ -10,9 +10,8 @@ from pathlib import Path
 from envkit.bench.plan import MARGIN, REFERENCE_PROFILE, Arm
 from envkit.bench.specification import FULL_TIMEOUT_S, PRECISION, TIMEOUT_S, Specification
 from envkit.cli import engine_options, output_options, training_options, user_command
+from envkit.cli.argument_messages import N_BLOCKS, START_WORKERS
 from envkit.cli.arguments import count, duration, refuse, share
-from envkit.cli.ending import problem_of
-from envkit.cli.help_messages import N_BLOCKS, START_WORKERS
 from envkit.cli.measuring_messages import (
     HalfWidthWithBlocks,
     NameOfReference,
@@ -23,6 +22,7 @@ from envkit.cli.measuring_messages import (
 )
 from envkit.cli.parser import BadValue, Parser
 from envkit.common.errors import InputError
+from envkit.messages import message_of
 from envkit.worker.measure.quality_target import TargetError, parse
 from envkit.worker.workloads import DEFAULT, WORKLOADS, get
 
@@ -120,7 +120,7 @@ def add_dry_run(parser: Parser) -> None:
 def specification(
     arguments: argparse.Namespace, title: str, arms: Sequence[Arm], budget_s: float | None = None
 ) -> Specification:
-    """What the options ask for; ``arms`` are measured, the first is the reference.
+    """Return what the options ask for; ``arms`` are measured, the first is the reference.
 
     ``budget_s`` is what the command takes where no budget is given, None for the usual one. Raises InputError for
     options that don't go together.
@@ -171,7 +171,7 @@ def _target(text: str) -> str:
     try:
         parse(text)
     except TargetError as error:
-        raise BadValue(NotATarget(text, problem_of(error))) from None
+        raise BadValue(NotATarget(text, message_of(error))) from None
     return text
 
 

@@ -55,16 +55,16 @@ class BadOptionValue(Message):
     template = "{argument}: {problem}"
 
     argument: str
-    problem: str | Message
+    problem: Message
 
 
 class BadUsage(Message):
-    """Another complaint of argparse, such as a missing argument. ``problem`` is in argparse's words."""
+    """Another complaint of argparse, such as a missing argument. ``detail`` is in argparse's words."""
 
     code = "cli.bad-usage"
-    template = "[{argument}: ]{problem}; see {prog} --help"
+    template = "[{argument}: ]{detail}; see {prog} --help"
 
-    problem: str
+    detail: str
     prog: str
     argument: str | None = None
 
@@ -96,7 +96,7 @@ class SystemRefused(Message):
     code = "cli.system-refused"
     template = "{problem}"
 
-    problem: Message | str
+    problem: Message
 
 
 class OptionRefused(Message):
@@ -106,4 +106,33 @@ class OptionRefused(Message):
     template = "{option} {why}"
 
     option: str
-    why: Message | str
+    why: Message
+
+
+class NeedsProfile(Message):
+    """A command that needs a profile was given none."""
+
+    code = "cli.needs-profile"
+    template = "{command} needs a PROFILE[, for example {example}]; envkit profiles lists them"
+
+    command: str
+    example: str | None = None
+
+
+class OptionAlone(Message):
+    """An option has no effect without another one."""
+
+    code = "cli.option-alone"
+    template = "{option} has no effect without {other}; add it, or leave this out"
+
+    option: str
+    other: str
+
+
+class NotInPython(Message):
+    """An option of ``envkit bench`` gives no result, which its function in Python returns."""
+
+    code = "cli.not-in-python"
+    template = "envkit.bench takes no option '{option}'; use the command line: envkit bench"
+
+    option: str

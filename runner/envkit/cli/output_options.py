@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from envkit.cli.help_messages import AS_JSON
+from envkit.cli.argument_messages import AS_JSON
 from envkit.cli.parser import Parser
 
 

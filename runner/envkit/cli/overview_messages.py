@@ -39,8 +39,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "fleet": "measure every node of a cluster and find the slow ones",
     },
     "advanced": {
-        "plan": "say how long a measurement must run to find a difference",
-        "calibrate": "measure the noise floor: the baseline against itself",
+        "plan": "measure the noise here and say how long a verdict takes",
         "compare-engines": "measure what a container engine costs",
         "loader-grid": "measure DataLoader settings: workers and batch sizes",
         "completion": "print a completion script for bash, zsh or fish",

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from envkit.common.errors import InputError
 from envkit.common.suggestion import nearest
-from envkit.messages import Message
+from envkit.messages import Message, Printed
 
 ADVANCED = "advanced"  # the attribute of an action
 
@@ -36,7 +36,7 @@ class BadValue(argparse.ArgumentTypeError):
 
 
 class _Marking(argparse._ActionsContainer):
-    """What arguments are added to: whether these are ``advanced`` if they don't say so themselves."""
+    """A target for arguments: whether these are ``advanced`` if they don't say so themselves."""
 
     advanced = False
 
@@ -93,7 +93,7 @@ class Parser(_Marking, argparse.ArgumentParser):
         self.add_argument("--help-all", nargs=0, action=_Help, const=True, help=argparse.SUPPRESS)
 
     def format_help(self, full: bool = False) -> str:
-        """Return the help, with the advanced arguments only if it is ``full`` or there are none."""
+        """Return the help, with the advanced arguments only if it is ``full``."""
         shown = [action for action in self._actions if action.help != argparse.SUPPRESS]
         basic = [action for action in shown if not getattr(action, ADVANCED, False)]
         hidden = 0 if full else len(shown) - len(basic)
@@ -109,7 +109,8 @@ class Parser(_Marking, argparse.ArgumentParser):
             options.sort(key=lambda action: isinstance(action, _Help))
             sections = [("arguments", None, positionals), ("options", None, options)]
         else:
-            sections = [(one.title, one.description, one._group_actions) for one in self._in_order()]
+            groups = [one for one in self._in_order() if any(action in shown for action in one._group_actions)]
+            sections = [(one.title, one.description, one._group_actions) for one in groups]
         for title, description, actions in sections:
             formatter.start_section(title)
             formatter.add_text(description)
@@ -161,7 +162,7 @@ class Parser(_Marking, argparse.ArgumentParser):
             return super()._get_value(action, arg_string)
         except argparse.ArgumentError as error:
             cause = error.__context__
-            problem = cause.problem if isinstance(cause, BadValue) else error.message
+            problem = cause.problem if isinstance(cause, BadValue) else Printed(error.message)
             raise InputError(load_messages().BadOptionValue(_name(action), problem)) from None
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

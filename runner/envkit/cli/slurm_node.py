@@ -1,7 +1,8 @@
-"""What Slurm starts on each node, as ``python -m envkit.cli.slurm_node FOLDER ID SHA256``: checks, then a run.
+"""The program that Slurm starts on each node, as ``python -m envkit.cli.slurm_node FOLDER ID SHA256``: checks, then a
+run.
 
-Where all nodes train together each checks (``--check``), and the first one has the run. Those that tune together have
-a part in each stage of it (``node_tuning``).
+Where all nodes train together each checks (``--check``), and the first one has the run. Nodes that tune together take
+part in each of its stages (``node_tuning``).
 
 The folder's file says what to measure. The batch script has the SHA-256 of these settings, and a node refuses others:
 anybody who can write to the folder could name another program otherwise.
@@ -25,7 +26,6 @@ from envkit import cli
 from envkit.bench import batch_split, record
 from envkit.cli import measuring, node_tuning
 from envkit.cli.commands import matrix
-from envkit.cli.ending import problem_of
 from envkit.cli.measuring import Invocation
 from envkit.cli.measuring_messages import NoRoom
 from envkit.cli.node_messages import (
@@ -47,7 +47,7 @@ from envkit.common import atomic
 from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.engines import apptainer
 from envkit.engines.messages import ImageUnreadable
-from envkit.messages import Message
+from envkit.messages import Message, message_of
 from envkit.profiles import needs, profile
 from envkit.profiles.messages import DoesNotApplyToNode
 from envkit.rendering import text, text_of
@@ -94,7 +94,7 @@ def main() -> int:
         except KeyboardInterrupt:
             status, problem = INTERRUPTED, None
     if status == INTERRUPTED:
-        problem = text(NearTimeLimit() if nearly_over else ToldToEnd())
+        problem = NearTimeLimit() if nearly_over else ToldToEnd()
     if status == MEASURED and stage == node_tuning.SEARCH:
         replace(state, searched=True).write(place)
         print(f"envkit: {text(HasSearched(node, str(place / LOG)))}", flush=True)
@@ -123,7 +123,7 @@ def _check(settings: Settings, folder: Path, node: str, job: str) -> int:
         print(f"envkit: {node}: {text_of(error)}", file=sys.stderr)
         atomic.make_private(place)
         now = time.time()
-        Outcome(job, now, now, BAD_INPUT, text_of(error)).write(place)
+        Outcome(job, now, now, BAD_INPUT, message_of(error)).write(place)
         return BAD_INPUT
     (place / node_status.NAME).unlink(missing_ok=True)  # of an earlier job
     return MEASURED
@@ -138,7 +138,9 @@ def _say_type(folder: Path, node: str) -> int:
     return MEASURED
 
 
-def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str, stage: str) -> tuple[int, str | None]:
+def _measure(
+    settings: Settings, folder: Path, place: Path, node: str, job: str, stage: str
+) -> tuple[int, Message | None]:
     """Measure, and return the exit status of the run and, if it was refused, why."""
     start = settings.folder or settings.project
     try:
@@ -155,15 +157,15 @@ def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str,
     try:
         return _run(settings, folder, place, node, stage), None
     except record.RecordFull as error:
-        return _refused(NoRoom(problem_of(error)))
+        return _refused(NoRoom(message_of(error)))
     except (InputError, OSError) as error:
-        return _refused(problem_of(error))
+        return _refused(message_of(error))
 
 
-def _refused(problem: Message | str) -> tuple[int, str]:
+def _refused(problem: Message) -> tuple[int, Message]:
     """Print why this node can't measure, and return the exit status and the reason."""
     print(f"envkit: {text(problem)}", file=sys.stderr)
-    return BAD_INPUT, text(problem)
+    return BAD_INPUT, problem
 
 
 def _run(settings: Settings, folder: Path, place: Path, node: str, stage: str) -> int:

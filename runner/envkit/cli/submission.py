@@ -1,4 +1,4 @@
-"""What ``envkit submit`` and ``envkit fleet`` have in common: a submission, from its first job to its last.
+"""Shared by ``envkit submit`` and ``envkit fleet``: a submission, from its first job to its last.
 
 Each node has a record of its own in the submission's folder, which has one too: of its settings, its jobs and how they
 ended.
@@ -24,7 +24,7 @@ from envkit.bench.messages import Interrupted
 from envkit.bench.record import Event, Record
 from envkit.cli import measuring, measuring_options, next_job, output_options, rank_options, submitted
 from envkit.cli.arguments import count, duration, node_names, option
-from envkit.cli.ending import error, problem_of
+from envkit.cli.ending import error
 from envkit.cli.measuring_messages import NoRoom, NoRoomToStart
 from envkit.cli.parser import Parser
 from envkit.cli.submission_messages import (
@@ -54,7 +54,7 @@ from envkit.common.errors import INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted
 from envkit.engines.slurm import client
 from envkit.engines.slurm.client import NoAnswer, Refused
-from envkit.messages import Message
+from envkit.messages import Message, message_of
 from envkit.rendering import text
 from envkit.tuning.session import SPACE_FILE
 from envkit.tuning.shared_trials import FILE_NAME as JOURNAL
@@ -137,7 +137,7 @@ def run(
             return _start(arguments, show, settings)
         return _resume(arguments, show, {*WITH_RESUME, *with_resume}, settings)
     except record.RecordFull as error:  # a job that was submitted goes on all the same
-        problem = problem_of(error)
+        problem = message_of(error)
         begun = record.is_begun(error.folder)
         fix = NoRoom(problem, _go_on(arguments, error.folder)) if begun else NoRoomToStart(problem)
         raise InputError(fix) from None
@@ -242,7 +242,7 @@ def _resume(
 
 
 def _in_service(settings: Settings, wanted: Sequence[str]) -> tuple[Sequence[str], Mapping[str, str]]:
-    """Of a fleet's nodes those that can start a job, and why the others can't: nothing waits for these."""
+    """Return the nodes of a fleet that can start a job, and why the others can't: nothing waits for the latter."""
     return submitted.in_service(wanted) if settings.fleet else (wanted, {})
 
 
@@ -266,7 +266,7 @@ def _unreported_job(settings: Settings, events: Sequence[Event]) -> str | None:
 
 
 def _job_name(settings: Settings, attempt: int) -> str:
-    """By which the job is found again."""
+    """Return by which the job is found again."""
     return f"envkit-{settings.id}-{attempt}"
 
 
@@ -321,7 +321,7 @@ def _follow(settings: Settings, opened: Record, job: str, arguments: argparse.Na
                 opened.append("ended", job=job, state="never started", nodes=[])
             raise InputError(problem(job, arguments.start_within, error.job.why, go_on)) from None
         except KeyboardInterrupt:
-            view.say(text(Cancelling(job)))
+            view.say(Cancelling(job))
             _cancel(job)
             followed = follow(job, folder, view, settings.joint, settings.fleet)
             interrupted = True
@@ -335,8 +335,7 @@ def _cancel(job: str) -> bool:
     try:
         client.cancel(job)
     except (Refused, NoAnswer) as error:
-        reason = error.said if isinstance(error, Refused) else error.message
-        print(f"envkit: {text(NotCancelled(job, reason, tuple(job.split(','))))}", file=sys.stderr)
+        print(f"envkit: {text(NotCancelled(job, error.message, tuple(job.split(','))))}", file=sys.stderr)
         return False
     return True
 

@@ -20,6 +20,7 @@ from envkit.bench.specification import Specification
 from envkit.cli import engine_options, measuring, measuring_options, rank_options
 from envkit.cli.measuring_messages import NoVerdictOfNode
 from envkit.cli.measuring_options import against_baseline
+from envkit.cli.messages import NeedsProfile
 from envkit.cli.submission_messages import (
     BadNodelist,
     BadSbatchOption,
@@ -29,7 +30,6 @@ from envkit.cli.submission_messages import (
     LeftOutNodes,
     NoDefaultPartition,
     NoneInService,
-    NoProfileGiven,
     OutOfService,
     OwnRanks,
     SetByScript,
@@ -71,7 +71,7 @@ SLACK, BEGIN_AND_END_S = 1.25, 600.0
 def settings(arguments: argparse.Namespace) -> Settings:
     """Raises InputError for what no node could measure. Slurm is asked for names of nodes only, where it must be."""
     if not arguments.profile:
-        raise InputError(NoProfileGiven(arguments.command))
+        raise InputError(NeedsProfile(arguments.command))
     fleet = arguments.command == "fleet"
     engine = engine_on_nodes(arguments)
     if fleet:
@@ -115,7 +115,7 @@ def again(
         whole = f"envkit {arguments.command} {'OPTIONS' if then.by == 'tune' else 'PROFILE OPTIONS'}"
         raise resuming.no_seal(arguments.resume, first, whole)
     if not arguments.profile and then.by in ("submit", "fleet"):
-        raise measuring.lacks_profile(arguments, NoProfileGiven(arguments.command), "submit")
+        raise measuring.lacks_profile(arguments, NeedsProfile(arguments.command), "submit")
     made = replace(make(arguments), id=then.id)
     if made.fleet and not arguments.nodelist:
         made = replace(made, nodes=then.nodes, nodelist=then.nodelist)
@@ -125,7 +125,7 @@ def again(
 
 
 def engine_on_nodes(arguments: argparse.Namespace) -> str:
-    """What starts workers on nodes. Raises InputError for an engine, or options of one, that can't there."""
+    """Return what starts workers on nodes. Raises InputError for an engine, or options of one, that can't there."""
     engine = arguments.engine or "local"
     step.require_engine(engine)
     engines.require_options(engine_options.given(arguments), OPTIONS[engine], [engine])
@@ -142,7 +142,9 @@ def partition(arguments: argparse.Namespace) -> str | None:
 
 
 def _asked(arguments: argparse.Namespace, engine: str, nodes: int) -> Specification:
-    """What each node measures, or all ``nodes`` together: files in it have names that mean the same on every node."""
+    """The settings of each node, or of all ``nodes`` together: files in it have names that mean the same on every
+    node.
+    """
     profiles = anywhere_named(arguments.profile)
     title = "+".join(Path(name).stem for name in profiles)
     arms = against_baseline(profiles, engine)
@@ -278,7 +280,7 @@ def default_partition() -> str:
 
 
 def _chosen(named: str | None) -> list[Partition]:
-    """Return the partitions of that name, or the cluster's default. Raise InputError if there are none."""
+    """Return the partitions of that name, or the cluster's default. Raise InputError if it is missing."""
     known = {one.name: one for one in client.partitions()}
     if named is None:
         default = [one for one in known.values() if one.default]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from envkit.bench.specification import EVERY
 from envkit.cli.arguments import count
-from envkit.cli.measuring_messages import AllForOne, AllWithFull, NotADevice, NotAFormat, ScaleTooLarge
+from envkit.cli.measuring_messages import NotADevice, NotAFormat, ScaleTooLarge, TrainsOne
 from envkit.cli.parser import BadValue, Parser
 from envkit.common.errors import InputError
 from envkit.worker.modes import CPU, CUDA, DEVICES, FP32, PRECISIONS, Options
@@ -68,6 +68,6 @@ def require_one(arguments: argparse.Namespace) -> None:
     if arguments.workload != EVERY:
         return
     if arguments.command != "bench":
-        raise InputError(AllForOne(arguments.command, tuple(WORKLOADS)))
+        raise InputError(TrainsOne(f"envkit {arguments.command}", tuple(WORKLOADS)))
     if arguments.full:
-        raise InputError(AllWithFull(tuple(WORKLOADS)))
+        raise InputError(TrainsOne("--full", tuple(WORKLOADS)))

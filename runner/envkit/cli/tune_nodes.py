@@ -48,7 +48,7 @@ BUDGET_S = 300.0
 
 
 def settings(arguments: argparse.Namespace) -> Settings:
-    """What is submitted. Raises InputError for what no node could search."""
+    """Return what is submitted. Raises InputError for what no node could search."""
     if arguments.exhaustive:
         raise InputError(NotExhaustive("--nodes" if arguments.nodes else "--nodelist"))
     engine = submitted.engine_on_nodes(arguments)
@@ -153,7 +153,7 @@ def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _
 
 
 def _comparison(verdict: TypeVerdict, arm: str) -> Comparison | None:
-    """Of an arm on the type of nodes, as it is of one machine."""
+    """The figures of an arm on the type of nodes, in the shape of one machine's."""
     found = verdict.found.get(arm)
     return None if found is None else Comparison(arm, found.speedup.verdict, found.speedup, load=verdict.load)
 
@@ -175,5 +175,6 @@ def _write(found: _Found, untried: Sequence[str], folder: Path, path: Path) -> W
         "records": {str(place / record.FILE_NAME): digest(place) for place in places},
         profile_file.MACHINE: machine_kind(seen),
     }  # fmt: skip
-    content = profile_file.content(made, why, text(RecordsIn(str(folder.resolve()))), path)
+    made = profile_file.explained(made, why, RecordsIn(str(folder.resolve())))
+    content = profile_file.content(made, path)
     return destination.write(path, content, evidence, replaces=found.decision.is_better)

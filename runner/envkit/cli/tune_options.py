@@ -9,9 +9,9 @@ from typing import Any
 
 from envkit.bench.plan import REFERENCE_PROFILE, Arm
 from envkit.cli import measuring_options, rank_options, submission, training_options, user_command
+from envkit.cli.argument_messages import EVERY_RANK, SEARCH_ON_N, SEARCH_ON_THESE
 from envkit.cli.arguments import count, duration, option
 from envkit.cli.engine_options import add as add_engine_options
-from envkit.cli.help_messages import EVERY_RANK, SEARCH_ON_N, SEARCH_ON_THESE
 from envkit.cli.measuring_messages import BlocksOfSearch, BudgetOfGrid, NotExhaustive
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
@@ -84,7 +84,7 @@ def require(arguments: argparse.Namespace) -> None:
 
 
 def asked(arguments: argparse.Namespace, default: Path) -> TuningSpecification:
-    """What the options say; ``default`` is where the profile goes if they don't say. Raises InputError."""
+    """Return what the options say; ``default`` is where the profile goes if they don't say. Raises InputError."""
     require(arguments)
     rank_options.require(arguments)
     space = space_file.find(arguments.space or SPACE)

@@ -10,6 +10,7 @@ from typing import Any
 from envkit.bench.specification import EVERY
 from envkit.bench.user_command import UserCommand
 from envkit.cli.arguments import count, option, refuse
+from envkit.cli.messages import BadOptionValue, OptionAlone
 from envkit.cli.parser import BadValue, Parser
 from envkit.cli.workload_file import WARMUP_STEPS, load, losses_problem, metric_problem
 from envkit.cli.workload_messages import (
@@ -22,12 +23,11 @@ from envkit.cli.workload_messages import (
     NotWithoutCommand,
     NotWithWholeCommand,
     TwoTrainings,
-    UnitWithoutMetric,
-    UnknownUnit,
     UnknownWorkload,
     WarmupOfCommand,
 )
 from envkit.common.errors import InputError
+from envkit.common.messages import UnknownWord
 from envkit.common.suggestion import nearest
 from envkit.worker.user_command.units import CHOICES
 from envkit.worker.workloads import WORKLOADS, find
@@ -74,7 +74,8 @@ def add_folder_options(group: argparse._ArgumentGroup | Parser) -> None:
                        help="link to PATH, which the training only reads, in the fresh copy of this folder that each "
                        "start gets")  # fmt: skip
     group.add_argument("--in-place", action="store_true", advanced=True,
-                       help="start it in this folder itself; it may overwrite files, or go on from them")  # fmt: skip
+                       help="start it in this folder itself; it may overwrite files, or continue from "
+                            "them")  # fmt: skip
 
 
 def folder_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -128,9 +129,9 @@ def _from_options(arguments: argparse.Namespace) -> tuple[str, UserCommand]:
     argv, unit = arguments.user_command, arguments.unit
     _require_one_timing(arguments)
     if arguments.metric is None and unit is not None:
-        raise InputError(UnitWithoutMetric())
+        raise InputError(OptionAlone("--unit", "--metric"))
     if unit is not None and unit not in CHOICES:
-        raise InputError(UnknownUnit(unit, tuple(CHOICES), nearest(unit, CHOICES)))
+        raise InputError(BadOptionValue("--unit", UnknownWord("unit", unit, tuple(CHOICES), nearest(unit, CHOICES))))
     if arguments.metric is not None and (problem := metric_problem(arguments.metric, unit)):
         raise InputError(BadMetric("--metric", arguments.metric, problem))
     if arguments.loss_metric is not None and (problem := losses_problem(arguments.loss_metric)):

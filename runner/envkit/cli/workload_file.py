@@ -7,7 +7,6 @@ import shlex
 from pathlib import Path
 
 from envkit.bench.user_command import UserCommand
-from envkit.cli.ending import problem_of
 from envkit.cli.workload_messages import (
     FILE,
     BadMetric,
@@ -27,7 +26,7 @@ from envkit.cli.workload_messages import (
 from envkit.common import schema, yamlfile
 from envkit.common.messages import About
 from envkit.common.yamlfile import YamlFile
-from envkit.messages import Message, MessageError
+from envkit.messages import Message, MessageError, message_of
 from envkit.worker.user_command.losses import parse_losses
 from envkit.worker.user_command.metric import MetricError, parse
 from envkit.worker.user_command.units import PER_SECOND
@@ -123,32 +122,32 @@ def words(text: str) -> list[str]:
 
 
 def _on_one_line(quoted: re.Match[str]) -> str:
-    """Nothing in the place of a backslash that ends a line, so that the next one goes on."""
+    """Nothing instead of a backslash that ends a line, so that the next one goes on."""
     return "" if quoted[0] == "\\\n" else quoted[0]
 
 
 def _read_by_a_shell(quoted: re.Match[str]) -> str:
-    """What of it a shell may still replace: of a text between double quotes all that has no backslash before it."""
+    """Return the part that a shell may still replace: in double quotes, all without a backslash before it."""
     return re.sub(r"\\.", "", quoted[0], flags=re.DOTALL) if quoted[0].startswith('"') else "''"
 
 
-def metric_problem(given: str, unit: str | None) -> Message | str | None:
+def metric_problem(given: str, unit: str | None) -> Message | None:
     """Return what is wrong with a metric, as a clause that follows it, or None. ``unit`` is the one that was given."""
     if not given:
         return EmptyMetric()
     try:
         metric = parse(given)
     except MetricError as error:
-        return problem_of(error)
+        return message_of(error)
     if unit is None and (other := metric.looks_like):
         return OfRate(other) if other == PER_SECOND else OfUnit(other)
     return UnitOfClock() if metric.is_clock and unit is not None else None
 
 
-def losses_problem(given: str) -> Message | str | None:
+def losses_problem(given: str) -> Message | None:
     """Return what is wrong with a metric of losses, as a clause that follows it, or None."""
     try:
         parse_losses(given)
     except MetricError as error:
-        return problem_of(error)
+        return message_of(error)
     return None

@@ -22,7 +22,7 @@ class OnNodes(Message):
     template = "{nodes:list}[ and {more} more]: {problem}"
 
     nodes: tuple[str, ...]
-    problem: Message | str
+    problem: Message
     more: int | None = None
 
 

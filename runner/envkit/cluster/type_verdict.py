@@ -1,4 +1,4 @@
-"""What profiles are worth on a type of nodes, from the runs of several nodes that measured the same.
+"""How much profiles gain on a type of nodes, from the runs of several nodes that measured the same.
 
 Each node compares by itself, in its own blocks; only its ratios go on from there. Nodes of another type than most, that
 measured something else, or that are slow are left out by the rules of a fleet.
@@ -20,7 +20,7 @@ from envkit.bench.plan import Plan
 from envkit.bench.record import Event
 from envkit.cluster.fleet import comparability, slow
 from envkit.cluster.fleet.extract import read_node
-from envkit.cluster.fleet.node import LeftOut, Node, plain
+from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.cluster.messages import LossesDifferOn, NotInEffectOn, OfAnotherType, SlowNode, UnderLoad
 from envkit.common.errors import InputError
 from envkit.messages import Message
@@ -41,7 +41,7 @@ class TypeVerdict:
 
     kind: str
     nodes: tuple[str, ...]
-    left_out: Mapping[str, Message | str]  # why, by node
+    left_out: Mapping[str, Message]  # why, by node
     found: Mapping[str, AcrossNodes]
     wrong: Mapping[str, Message]
     summary: Summary
@@ -57,7 +57,7 @@ class TypeVerdict:
         return {
             "type": self.kind,
             "nodes": list(self.nodes),
-            "left_out": {node: plain(why) for node, why in self.left_out.items()},
+            "left_out": {node: why.to_json() for node, why in self.left_out.items()},
             "found": {arm: one.to_json() for arm, one in self.found.items()},
             "wrong": {arm: why.to_json() for arm, why in self.wrong.items()},
             "load": self.load and self.load.to_json(),
@@ -95,7 +95,7 @@ def find(places: Mapping[str, Path], margin: float, pair: tuple[str, str] | None
     ``pair`` names two arms: the first is compared with the second, too. Raise InputError for a damaged record.
     """
     seen = [_node(name, place) for name, place in places.items()]
-    left_out: dict[str, Message | str] = {one.name: one.reason for one in seen if isinstance(one, LeftOut)}
+    left_out: dict[str, Message] = {one.name: one.reason for one in seen if isinstance(one, LeftOut)}
     groups, others = comparability.groups([one for one in seen if isinstance(one, Node)], least=MIN_BLOCKS)
     left_out |= {one.name: one.reason for one in others}
     if not groups:

@@ -19,6 +19,6 @@ class InputError(MessageError):
     ``document`` is what --json prints beside the error, if something was found before it.
     """
 
-    def __init__(self, message: Message | str, document: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, message: Message, document: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
         self.document = document

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envkit.common.errors import InputError
-from envkit.common.messages import Locked, LockUnopenable, NoLocks, NotALock
+from envkit.common.running_messages import Locked, LockUnopenable, NoLocks, NotALock
 
 
 @contextlib.contextmanager

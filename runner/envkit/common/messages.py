@@ -10,8 +10,8 @@ class OtherSchema(Message):
 
     code = "common.other-schema"
     template = (
-        "{file}: this {kind} has schema {found}, and this version of envkit reads schema {readable}; measure again"
-        "[, or write it anew: {anew:command}]"
+        "{file}: this {kind} has schema {found}, and this version of envkit reads schema {readable}; measure "
+        "again[, or write it again: {anew:command}]"
     )
 
     file: str
@@ -29,7 +29,7 @@ class InFile(Message):
 
     file: str
     line: int
-    problem: Message | str
+    problem: Message
 
 
 class About(Message):
@@ -39,7 +39,7 @@ class About(Message):
     template = "{subject}: {problem}"
 
     subject: str
-    problem: Message | str
+    problem: Message
 
 
 class Unreadable(Message):
@@ -105,7 +105,7 @@ class InvalidYaml(Message):
 
 
 class InvalidScalar(Message):
-    """A value looks like a date or a number, and is none."""
+    """A value only looks like a date or a number."""
 
     code = "common.invalid-scalar"
     template = "not valid YAML: '{value}': {reason}; quote it"
@@ -144,7 +144,7 @@ class DuplicateKey(Message):
     """A key stands twice in one mapping."""
 
     code = "common.duplicate-key"
-    template = "the key '{key}' stands twice (first on line {first:d}); remove one"
+    template = "the key '{key}' appears twice (first on line {first:d}); remove one"
 
     key: str
     first: int
@@ -322,48 +322,6 @@ class NoValidator(Message):
     file: str
 
 
-class LockUnopenable(Message):
-    """The lock of this machine can't be opened."""
-
-    code = "common.lock-unopenable"
-    template = "{file}: can't be opened: {reason}; remove it, or set TMPDIR"
-
-    file: str
-    reason: str
-
-
-class NotALock(Message):
-    """Something else stands in the place of this machine's lock."""
-
-    code = "common.not-a-lock"
-    template = "{file}: not a lock file; remove it, or set TMPDIR"
-
-    file: str
-
-
-class Locked(Message):
-    """Another measurement holds this machine."""
-
-    code = "common.locked"
-    template = (
-        "another measurement[ of user {user}] runs on this machine[ (process {process})]; "
-        "wait for it, or it spoils both[; if that process of {user} measures nothing, set TMPDIR to another folder]"
-    )
-
-    process: str | None  # its number
-    user: str | None = None  # who runs it, if that is another user
-
-
-class NoLocks(Message):
-    """A file system does not know locks."""
-
-    code = "common.no-locks"
-    template = "{file}: can't be locked: {reason}; set TMPDIR to a folder on this machine's own disk"
-
-    file: str
-    reason: str
-
-
 class MissingExtra(Message):
     """A command needs a package that comes with one of the kit's extras."""
 
@@ -392,3 +350,15 @@ class NotInThisPython(Message):
 
     python: str
     package: str
+
+
+class UnknownWord(Message):
+    """A list has an unknown word. ``what`` is the noun for one of them."""
+
+    code = "common.unknown-word"
+    template = "no {what} '{word}'[ (did you mean '{suggestion}'?)]; choose one of: {known:list}"
+
+    what: str
+    word: str
+    known: tuple[str, ...]
+    suggestion: str | None = None

@@ -11,7 +11,7 @@ from rich.progress import Progress as Bar
 from rich.table import Column
 
 from envkit.common.live_view import LiveView, minutes
-from envkit.common.progress_messages import StageDone, WorkerDone
+from envkit.common.running_messages import StageDone, WorkerDone
 from envkit.messages import Message
 from envkit.rendering import text
 

@@ -42,7 +42,7 @@ class YamlFile:
     lines: dict[Path_, int] = field(repr=False)
     texts: dict[Path_, str] = field(repr=False)
 
-    def error(self, at: Path_, problem: Message | str) -> InputError:
+    def error(self, at: Path_, problem: Message) -> InputError:
         """Return an InputError that names this file and the line of the key at ``at``."""
         return InputError(InFile(str(self.path), self.lines.get(at, 1), problem))
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from envkit.common import extras
 from envkit.common.errors import InputError
+from envkit.common.messages import UnknownWord
 from envkit.common.suggestion import nearest
 from envkit.engines import apptainer, container, enroot, local, podman, process
 from envkit.engines.base import IMAGE_FILES, Engine, EngineOptions
-from envkit.engines.setup_messages import LimitOfSome, OptionWithoutEffect, UnknownEngine
+from envkit.engines.setup_messages import LimitOfSome, OptionWithoutEffect
 
 DOCKER_OPTION = "--engine docker"
 
@@ -77,7 +78,7 @@ def require_static(names: Sequence[str], options: EngineOptions) -> None:
     """Raise InputError for what can be told wrong of engines and their options without starting anything."""
     for name in names:
         if name not in ENGINES:
-            raise InputError(UnknownEngine(name, tuple(ENGINES), nearest(name, ENGINES)))
+            raise InputError(UnknownWord("engine", name, tuple(ENGINES), nearest(name, ENGINES)))
     registered = {name: ENGINES[name] for name in dict.fromkeys(names)}
     taken = frozenset(option for one in registered.values() for option in one.options)
     require_options(options, taken, [*registered])

@@ -19,6 +19,7 @@ from envkit.engines.base import IMAGE_FILES, SOURCES, EngineOptions, Outcome, Ta
 from envkit.engines.messages import BuildImage, EngineFault, ImageUnreadable
 from envkit.engines.process import Process, Started
 from envkit.engines.setup_messages import APPTAINER_FIX, INSTALL, EngineUnusable, NotInstalled
+from envkit.messages import Printed
 
 # Before the name of a variable, in the caller's own: Apptainer puts it into the container.
 INSIDE = "APPTAINERENV_"
@@ -40,8 +41,8 @@ FAULTS = {
 
 
 class ApptainerEngine:
-    """One ``apptainer exec`` per worker, as the caller. Of the host nothing is visible inside but code and data,
-    read-only, and the folder of a user's own command.
+    """One ``apptainer exec`` per worker, as the caller. Inside, only code and data of the host are visible, read-only,
+    and the folder of a user's own command.
     """
 
     name = "apptainer"
@@ -55,7 +56,7 @@ class ApptainerEngine:
         sif_digest = digest(self._sif)
         version = subprocess.run(["apptainer", "version"], capture_output=True, text=True, timeout=60, check=False)
         if version.returncode != 0:
-            raise InputError(EngineUnusable("Apptainer", version.stderr.strip()))
+            raise InputError(EngineUnusable("Apptainer", Printed(version.stderr.strip())))
         self._described = {
             "name": self.name, "version": version.stdout.strip(), "image": str(self._sif), "digest": sif_digest,
         }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the container engines have in common: where things are inside, and the limits as options of a command line."""
+"""Shared by the container engines: paths inside, and limits as options of a command line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LIMITS = frozenset({"cpus", "cpuset_cpus", "memory"})
 
 @dataclass(frozen=True)
 class Kind:
-    """What is not the same of engines that start containers."""
+    """Differences between engines that start containers."""
 
     gpus: tuple[str, ...]  # the words by which it is asked for all GPUs of the machine
     start: str  # the word of its command line after which its options begin
@@ -56,7 +56,7 @@ def made_by(name: str, target: str = "image") -> str:
 
 
 def argv(task: Task) -> list[str]:
-    """What runs inside: the worker, which finds its code and data under the names they have there."""
+    """Return what runs inside: the worker, which finds its code and data under the names they have there."""
     if task.program:
         return [*task.prefix, *task.program]
     inside = {task.data: DATA}
@@ -125,8 +125,36 @@ def limits(options: EngineOptions) -> list[str]:
     return [*words, *(["--memory-swap", options.memory] if options.memory else [])]
 
 
+# The capability with which root writes to files of others.
+OTHERS_FILES = ("DAC_OVERRIDE",)
+FEWEST_PROCESSES, PROCESSES_PER_CPU = 4096, 256
 # Under SELinux a container may read no folder of the user's otherwise; to relabel these (``:Z``) would change them.
 READS_MOUNTS = "label=disable"
+NO_NEW_PRIVILEGES = "no-new-privileges"
+
+
+def most_processes(rootless: bool) -> int | None:
+    """Return how many processes a container may have, so that none starts them without end.
+
+    A thread counts as one, and a runtime may start several for each CPU in each of several ranks. It is None without
+    root: most machines can't limit them then, and the user's own limits count.
+    """
+    return None if rootless else FEWEST_PROCESSES + PROCESSES_PER_CPU * (os.cpu_count() or 1)
+
+
+def allowed(task: Task, caller: str | None) -> list[str]:
+    """Return the capabilities that are left to a container, which can't gain others.
+
+    ``caller`` is who its command runs as, where it is not the image's user.
+    """
+    return [*capabilities(task.prefix), *(OTHERS_FILES if of_others(task, caller) else ())]
+
+
+def of_others(task: Task, caller: str | None) -> bool:
+    """Whether root runs its command in a folder of another user, where only privileges let it write."""
+    if caller is None or task.folder is None or os.getuid() != 0:
+        return False
+    return Path(task.folder).exists() and Path(task.folder).stat().st_uid != 0
 
 
 def run_options(task: Task, options: EngineOptions, rootless: bool, gpus: tuple[str, ...] = ()) -> list[str]:
@@ -140,8 +168,11 @@ def run_options(task: Task, options: EngineOptions, rootless: bool, gpus: tuple[
     caller = user(task, rootless)
     as_user = ["--user", caller] if caller else []
     fixed = ["--network", network(task), "--shm-size", SHM, "--workdir", working_folder(task)]
-    fixed += ["--security-opt", READS_MOUNTS, *(["--interactive"] if task.ahead else [])]
-    fixed += [part for name in capabilities(task.prefix) for part in ("--cap-add", name)]
+    most = most_processes(rootless)
+    fixed += ["--pids-limit", str(most)] if most else []
+    fixed += [part for option in (READS_MOUNTS, NO_NEW_PRIVILEGES) for part in ("--security-opt", option)]
+    fixed += ["--cap-drop", "ALL", *(part for name in allowed(task, caller) for part in ("--cap-add", name))]
+    fixed += ["--interactive"] if task.ahead else []
     return [*fixed, *(gpus if task.gpus else ()), *as_user, *limits(options), *volumes, *given]
 
 

@@ -34,7 +34,7 @@ def inspect(
     gpus: bool | None = None,
     torch: bool = True,
 ) -> dict[str, Any]:
-    """What ``envkit.worker inspect`` prints under ``engine``; ``commands`` are looked for in there too.
+    """Return what ``envkit.worker inspect`` prints under ``engine``; ``commands`` are looked for in there too.
 
     With ``contents`` it names all packages of the image, for a comparison with another one.
     ``gpus`` says whether it is for training on GPUs, which are then looked for; where that is open (None), they are
@@ -71,9 +71,9 @@ def require_own_workloads(engine: Mapping[str, Any], inspection: Mapping[str, An
     """
     image, python = str(engine["image"]), str(inspection["python"]["version"])
     torch = str(inspection["packages"]["torch"])
-    example = _example(image) if engine["name"] == "local" else None
     for package, version, oldest in (("Python", python, OLDEST_PYTHON), ("torch", torch, OLDEST_TORCH)):
         if numbers(version) < numbers(oldest):
+            example = _example(image) if engine["name"] == "local" else None
             raise InputError(TooOld(image, package, version, oldest, example))
 
 

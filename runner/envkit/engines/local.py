@@ -35,7 +35,7 @@ class LocalEngine:
         self.given = EngineOptions(python=named)
         found = shutil.which(named) if named else sys.executable
         if found is None:
-            raise InputError(NoInterpreter(named))
+            raise InputError(NoInterpreter(f"--python {named}" if named else "--python"))
         self._python = found
         self._looked_into = found
         self.of_no_python: str | None = None

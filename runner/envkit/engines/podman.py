@@ -18,10 +18,10 @@ from envkit.engines.setup_messages import (
     EngineSilent,
     EngineUnusable,
     ImageMissing,
-    NothingPrinted,
     NotInstalled,
 )
-from envkit.messages import Message
+from envkit.messages import Message, Printed
+from envkit.worker.messages.user_command import NoOutput
 
 TIMEOUT_S = 60
 TIMED_OUT = 124  # as timeout(1) has it
@@ -101,9 +101,9 @@ def _remove(name: str) -> None:
     _podman("rm", "--force", "--ignore", "--volumes", name)
 
 
-def _last_line(printed: str) -> Message | str:
+def _last_line(printed: str) -> Message:
     lines = printed.strip().splitlines()
-    return lines[-1] if lines else NothingPrinted()
+    return Printed(lines[-1]) if lines else NoOutput()
 
 
 def remove_leftovers() -> None:

@@ -28,25 +28,15 @@ ENROOT_FIX = {
 }
 
 
-class UnknownEngine(Message):
-    """No engine has the name that the user gave."""
-
-    code = "engines.unknown-engine"
-    template = "no engine '{name}'[; did you mean '{suggestion}'?]; there are: {known:list}"
-
-    name: str
-    known: tuple[str, ...]
-    suggestion: str | None = None
-
-
 class OptionWithoutEffect(Message):
-    """An option has no effect on the engines that the user named."""
+    """An option has no effect on the engines that the user named. ``fitting`` are the engines that take it."""
 
     code = "engines.option-without-effect"
-    template = "{option} means nothing to the engine {engines:list}; leave it out"
+    template = "{option} has no effect on the engine {engines:list}; [give --engine {fitting:or}, or ]leave it out"
 
     option: str
     engines: tuple[str, ...]
+    fitting: tuple[str, ...] = ()
 
 
 class LimitOfSome(Message):
@@ -254,15 +244,8 @@ class EngineUnusable(Message):
     template = "{engine} can't be used here: {reason}[; {fix}]"
 
     engine: str
-    reason: Message | str  # the last line that it printed
+    reason: Message  # the last line that it printed
     fix: str | None = None
-
-
-class NothingPrinted(Message):
-    """A clause: an engine failed without a word."""
-
-    code = "engines.nothing-printed"
-    template = "it printed nothing"
 
 
 class EngineSilent(Message):
@@ -313,12 +296,12 @@ class UnpassableValue(Message):
 
 
 class NoInterpreter(Message):
-    """The value of --python is no executable."""
+    """A Python that was named is no executable."""
 
     code = "engines.no-interpreter"
-    template = "--python[ {value}]: no such executable; give an interpreter, for example /usr/bin/python3"
+    template = "{given}: no such executable; give an interpreter, for example /usr/bin/python3"
 
-    value: str | None
+    given: str
 
 
 class CantBeStarted(Message):

@@ -1,4 +1,4 @@
-"""What to use, to do next or to fix: per profile or image, or for several workloads together."""
+"""Advice on what to use, do next or fix: per profile or image, or for several workloads together."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ USED = (
     messages.UseEverywhere,
 )
 MENDS = messages.MendWorker | messages.FindMemory
+# What evidence calls the number of threads that OpenMP starts.
+THREADS = "openmp.max_threads"
 # A shipped profile for each library that can be preloaded.
 PRELOADED_BY = {
     "intel-openmp": "intel-omp", "llvm-openmp": "llvm-omp", "jemalloc": "jemalloc", "tcmalloc": "tcmalloc",
@@ -66,7 +68,7 @@ def rows(summary: Summary, folder: str = "DIR") -> list[Row]:
 def _label(one: Message) -> str:
     if isinstance(one, USED):
         return "Use"
-    return "Fix" if isinstance(one, messages.FindOutWhy | messages.Preload | MENDS) else "Next"
+    return "Fix" if isinstance(one, messages.FindOutWhy | messages.Preload | messages.KeepThreads | MENDS) else "Next"
 
 
 def _to_go_on(summary: Summary, folder: str) -> list[Message]:
@@ -199,7 +201,7 @@ def _of_image(summary: Summary, one: Comparison) -> Message | None:
     arm = summary.plan.arm(one.arm)
     reference = summary.plan.reference_of(arm)
     if one.verdict == Verdict.NOT_IN_EFFECT:
-        return messages.FindOutWhy(commands.doctor(summary, arm))
+        return messages.FindOutWhy(commands.diagnose(summary, arm))
     if learns_otherwise(summary, one):
         return messages.ExplainLosses(arm.name)
     if calmer := too_much_interference(one):
@@ -218,7 +220,7 @@ def _on_several_workloads(summary: Summary) -> list[Message]:
     for one in summary.comparisons:
         arm = summary.plan.arm(one.arm)
         if one.verdict == Verdict.NOT_IN_EFFECT:
-            found.append(messages.FindOutWhy(commands.doctor(summary, arm)))
+            found.append(messages.FindOutWhy(commands.diagnose(summary, arm)))
         elif learns_otherwise(summary, one):
             wrong.add(arm.profile)
             found.append(messages.ExplainLosses(arm.name))
@@ -285,11 +287,11 @@ def _use(summary: Summary, arm: Arm) -> Message:
 
 
 def _without_speedup(summary: Summary, comparison: Comparison, arm: Arm) -> Message | None:
-    doctor = commands.doctor(summary, arm)
+    command = commands.diagnose(summary, arm)
     if comparison.verdict == Verdict.NOT_IN_EFFECT:
-        return _preload(summary) or messages.FindOutWhy(doctor)
+        return _preload(summary) or _own_threads(summary) or messages.FindOutWhy(command)
     if comparison.verdict == Verdict.NOT_ENDED and summary.not_in_effect:
-        return messages.MeasureWithout(summary.not_in_effect[0].arm, doctor)
+        return messages.MeasureWithout(summary.not_in_effect[0].arm, command)
     if comparison.verdict == Verdict.NOT_REACHED:
         return messages.TrainLonger(summary.plan.epochs)
     return None
@@ -312,6 +314,15 @@ def _preload(summary: Summary) -> Message | None:
         return None
     (library, names), *_ = readers.items()
     return messages.Preload(library, PRELOADED_BY[library], tuple(names))
+
+
+def _own_threads(summary: Summary) -> Message | None:
+    """Return what to remove from a user's training, if all that is wrong is its number of threads.
+
+    A library takes that number from OMP_NUM_THREADS when it is loaded, so the training has changed it since.
+    """
+    wrong = {check.key for one in summary.not_in_effect for check in one.checks if not check.holds}
+    return messages.KeepThreads() if summary.plan.user_command and wrong == {THREADS} else None
 
 
 def too_much_interference(comparison: Comparison) -> Message | None:

@@ -1,4 +1,4 @@
-"""What ``envkit advise`` says: where the time goes, what is worth trying and why, and what is not."""
+"""The output of ``envkit advise``: where the time goes, what is worth trying and why, and what is not."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Advice:
     symptoms: Symptoms
     expected: Sequence[Expected]
     unmeasured: Sequence[str]
-    left_out: Mapping[str, str]  # why, by the profile's name
+    left_out: Mapping[str, Message]  # why, by the profile's name
     findings: Sequence[Finding]  # what else is wrong
     usable_cpus: int
     machine: str  # what it is called in a report
@@ -63,7 +63,7 @@ class Advice:
             ],
             "expected": [asdict(one) for one in self.expected],
             "unmeasured": list(self.unmeasured),
-            "left_out": dict(self.left_out),
+            "left_out": {name: text(reason) for name, reason in self.left_out.items()},
             "findings": [finding_document(one) for one in self.findings],
         }
 

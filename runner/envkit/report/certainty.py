@@ -32,7 +32,7 @@ def rows(summary: Summary) -> list[Row]:
         several = len(summary.comparisons) if len(summary.comparisons) > 1 else None
         found += [Row("blocks", _blocks(summary, blocks)), Row("errors", messages.ErrorRate(ERROR_RATE, several))]
     if blocks and not summary.plan.across and not summary.plan.distributed:
-        found.append(Row("floor", _floor(summary, blocks)))
+        found.append(Row("floor", floor(summary, blocks)))
     if summary.comparisons and summary.samples and not summary.plan.one_run_each:
         found += [*interference(summary), *_pace(summary), *_drift(summary)]
     if set(summary.warm_up) - set(summary.unsteady):
@@ -63,7 +63,8 @@ def _blocks(summary: Summary, blocks: int) -> Message:
     return messages.BlocksMeasured(blocks, summary.ended or NOT_ENDED)
 
 
-def _floor(summary: Summary, blocks: int) -> Message:
+def floor(summary: Summary, blocks: int) -> Message:
+    """Return by how much the baseline differs from itself in so many blocks, or how to measure that."""
     known, share = summary.calibration, noise_floor(summary, blocks)
     if share is None:
         return messages.NoNoiseFloor()

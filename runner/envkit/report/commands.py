@@ -13,6 +13,7 @@ from envkit.engines.container import LIMITS
 from envkit.profiles import profile
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.modes import CUDA
+from envkit.worker.workloads import DEFAULT
 
 
 def torchrun(summary: Summary, arm: Arm) -> str | None:
@@ -59,9 +60,21 @@ def execute(summary: Summary, arm: Arm, command: str | None = None) -> str:
     return f"{from_folder(plan)}{_envkit('exec', under, '--', command or own)}"
 
 
-def doctor(summary: Summary, arm: Arm) -> str:
-    """Return the command that diagnoses the arm's profile."""
-    return _envkit("doctor", _there(summary, arm))
+def diagnose(summary: Summary, arm: Arm) -> str:
+    """Return the command that finds out what of the arm's profile is not in effect, and in which process.
+
+    Doctor trains a workload of the kit, so a user's training is started under the profile instead.
+    """
+    return execute(summary, arm) if summary.plan.user_command else _envkit("doctor", _there(summary, arm))
+
+
+def breakdown(summary: Summary, arm: Arm) -> str | None:
+    """Return the command that shows where a step's time goes under the arm's profile; None for what it can't train."""
+    plan = summary.plan
+    if plan.user_command or len(plan.workloads) > 1 or plan.epochs or arm.ranks:
+        return None
+    trained = [] if plan.workload == DEFAULT else ["--workload", plan.workload]
+    return _envkit("breakdown", _there(summary, arm), shlex.join([*trained, *plan.options.arguments()]))
 
 
 def bench(summary: Summary, arm: Arm) -> str:

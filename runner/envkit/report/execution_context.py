@@ -1,4 +1,4 @@
-"""What was measured and where, and in what the environments of two arms differ."""
+"""The workload and machine of a run, and the differences between the environments of two arms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from envkit.analysis.engine_facts import cpu_name
 from envkit.analysis.summary import Summary
 from envkit.bench.plan import Arm, Plan
 from envkit.bench.user_command import TRACKERS_OFF, UserCommand
-from envkit.common.messages import About
 from envkit.messages import Message
 from envkit.report import certainty, images, scaling
 from envkit.report.images import SHOWN_OF_DIGEST
@@ -26,7 +25,7 @@ def rows(summary: Summary) -> list[Row]:
     """Return profiles, machine, images, workload, data and design."""
     plan = summary.plan
     profiles = {arm.profile: summary.environments[arm.name].title for arm in plan.subjects}
-    found = [Row("profile", About(name, title)) for name, title in profiles.items()]
+    found = [Row("profile", messages.ProfileTitle(name, title)) for name, title in profiles.items()]
     found += [*_machine(summary), *_engines(summary)]
     found += _of_command(summary, plan.user_command) if plan.user_command else _of_workloads(plan)
     if plan.distributed:
@@ -116,9 +115,9 @@ def _metric(plan: Plan, own: UserCommand) -> Message:
 
 
 def sides(summary: Summary, arm: Arm) -> list[tuple[str, str, str]]:
-    """What the reference and ``arm`` were started with, and in what their images and limits differ.
+    """Return what the reference and ``arm`` were started with, and in what their images and limits differ.
 
-    Each has a name, and what it is there and here. What of the images differs does not come from the engines alone.
+    Each has a name, and what it is there and here. Differences between images do not come from the engines alone.
     """
     reference = summary.plan.reference_of(arm)
     there, here = _set(summary, reference), _set(summary, arm)

@@ -1,10 +1,11 @@
-"""What differs between two images that were compared."""
+"""Differences between two compared images."""
 
 from __future__ import annotations
 
 from envkit.analysis.image_differences import Difference
 from envkit.analysis.summary import Summary
 from envkit.bench.plan import Arm
+from envkit.report.messages.tables import MoreDifferences
 
 # So many differences are in the short report; packages of the system, which come last, can be hundreds.
 SHOWN = 5
@@ -28,7 +29,7 @@ def _shown(one: Difference, text: str | None) -> str:
     return f"{text[:SHOWN_OF_DIGEST]}…" if one.what == "image digest" else text
 
 
-def rest(found: list[Difference]) -> str | None:
+def rest(found: list[Difference]) -> MoreDifferences | None:
     """Return what the short report leaves out, in a sentence; None if it has all."""
     more = len(found) - SHOWN
-    return f"and {more} more, which --details shows" if more > 0 else None
+    return MoreDifferences(more) if more > 0 else None

@@ -1,4 +1,4 @@
-"""What a bug report needs to know of a machine, as Markdown that is safe to paste.
+"""Facts of a machine for a bug report, as Markdown that is safe to paste.
 
 Only fields that the messages here have are printed, libraries by their file names alone. Names of this user, this host
 and the home folder are replaced wherever they occur all the same.
@@ -70,7 +70,7 @@ def _process(evidence: Mapping[str, Any]) -> list[tuple[str, Message | str]]:
     runtime = (openmp["runtime"], _names(openmp["mapped"]), openmp["max_threads"])
     found: list[tuple[str, Message | str]] = [
         ("threads", messages.Threads(torch["num_threads"], torch["interop_threads"], threads["count"])),
-        ("masks", messages.Masks(masks or (messages.NOT_SEEN,), threads["started_on"])),
+        ("masks", messages.Masks(masks, threads["started_on"])),
         ("limits", messages.Limits(limits["throttled_s"], limits["seccomp"])),
         ("OpenMP", messages.OpenMP(*runtime, openmp["proc_bind"], openmp["places"], openmp["wait_policy"])),
         ("allocator", messages.Allocator(malloc["allocator"], _names([malloc["library"]]))),

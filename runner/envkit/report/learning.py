@@ -62,7 +62,7 @@ def table(one: LearningCurve, most: int | None = None) -> Table:
     shown = [epoch for epoch in one.epochs if epoch.number % every == 0 or epoch.number in (1, len(one.epochs))]
     at = one.to_target.epochs if one.to_target else None
     weights = ["good" if epoch.number == at else "plain" for epoch in shown]
-    note = "" if every == 1 else messages.SomeEpochs(every)
+    note = None if every == 1 else messages.SomeEpochs(every)
     return Table(header, [_cells(epoch, names) for epoch in shown], range(len(header)), weights, note)
 
 

@@ -11,12 +11,13 @@ from envkit.analysis.image_differences import OTHER_WEIGHTS
 from envkit.analysis.losses import Losses
 from envkit.analysis.summary import Comparison, Measured, Summary
 from envkit.bench.calibration import is_calibration
+from envkit.checks import effect
 from envkit.messages import Message, from_json
 from envkit.rendering import text
-from envkit.report import ablation, execution_context, grid, judgement, observed, tables
+from envkit.report import ablation, commands, execution_context, grid, judgement, tables
 from envkit.report.cautions import finite
 from envkit.report.messages import lines as messages
-from envkit.report.messages.headings import QUANTITIES
+from envkit.report.messages.headings import ONE_OF_EACH, QUANTITIES
 from envkit.report.parts import Row
 from envkit.stats.verdict import Verdict
 
@@ -26,6 +27,8 @@ NOTABLE_SHARE, NOTABLE_FAULTS, FEWEST_FAULTS = 0.03, 2.0, 100
 ALLOCATORS = ("MALLOC_CONF", "GLIBC_TUNABLES", "MALLOC_", "MIMALLOC_", "TCMALLOC_")
 HUGE_PAGES = "THP_MEM_ALLOC_ENABLE"
 MKL = "mkl-dispatch"
+# A counter that covers so much of the CPU time saved leaves nothing to find.
+MOST = 0.8
 
 
 def rows(summary: Summary) -> list[Row]:
@@ -37,14 +40,18 @@ def rows(summary: Summary) -> list[Row]:
         ("Settings", settings(summary)),
         *(("Losses", one) for one in losses(summary)),
         *(("Noise", one) for one in noise(summary)),
-        ("Why", why(summary)),
+        ("Why", cause := why(summary)),
+        ("Why", the_rest(summary, cause)),
     ]
     said = [(label, one) for label, one in found if one is not None]
     shown = [
         label if label != before else ""
         for (label, _), before in zip(said, ["", *(one for one, _ in said)], strict=False)
     ]
-    return [Row(label, one, _weight(one)) for label, (_, one) in zip(shown, said, strict=True)]
+    return [
+        Row(label, one, _weight(one), whole=hasattr(one, "command"))
+        for label, (_, one) in zip(shown, said, strict=True)
+    ]
 
 
 def _weight(one: Message) -> str:
@@ -75,7 +82,7 @@ def _settings_of_one(summary: Summary, one: Measured) -> Message | None:
     if one.unverified:
         keys = tuple(check.key for check in one.unverified)
         number = len(one.checks) - len(keys)
-        return messages.SomeVerified(number, len(one.checks), keys, observed.shown(one.unverified[0].seen))
+        return messages.SomeVerified(number, len(one.checks), keys, effect.shown(one.unverified[0].seen))
     return messages.AllVerified(len(one.checks)) if len(one.checks) > 1 else messages.OneVerified()
 
 
@@ -149,12 +156,13 @@ def noise(summary: Summary) -> list[Message]:
     if not blocks or not summary.comparisons or summary.plan.one_run_each:
         return []
     found: list[Message] = []
+    size = None if tables.says_blocks(summary) and not grid.is_grid(summary.plan) else ONE_OF_EACH
     if summary.interference:
         few = len(summary.comparisons) == 1
         first = summary.interference[min(summary.interference)][0] if few else None
-        found.append(messages.Disturbed(len(summary.interference), blocks, first, _without(summary)))
+        found.append(messages.Disturbed(len(summary.interference), blocks, first, _without(summary), size))
     elif summary.reference_kernel_range_s is None:
-        found.append(messages.Undisturbed(blocks))
+        found.append(messages.Undisturbed(blocks, size))
     if summary.reference_kernel_range_s is not None:
         least, most = summary.reference_kernel_range_s
         found.append(messages.PaceVaried(most / least))
@@ -213,15 +221,37 @@ def why(summary: Summary) -> Message | None:
 def _counters(summary: Summary, before: Measured, after: Measured, faster: bool) -> Message | None:
     """Return the counter that moved with the speed: system time, or page faults; None if neither did."""
     cause = _memory_cause(summary, after.arm, before, after)
-    moved = "fell" if faster else "rose"
+    moved, covered = "fell" if faster else "rose", _covered(before, after, faster)
     apart = after.system_share - before.system_share
     if (apart < 0) == faster and abs(apart) >= NOTABLE_SHARE:
-        return messages.SystemTimeChanged(moved, before.system_share, after.system_share, cause)
+        return messages.SystemTimeChanged(moved, before.system_share, after.system_share, cause, covered)
     least, most = sorted((before.faults_per_step, after.faults_per_step))
     if most >= FEWEST_FAULTS and most >= NOTABLE_FAULTS * least and (after.faults_per_step == least) == faster:
         unit = tables.faults_unit(summary)
-        return messages.FaultsChanged(moved, before.faults_per_step, after.faults_per_step, unit, cause)
+        return messages.FaultsChanged(moved, before.faults_per_step, after.faults_per_step, unit, cause, covered)
     return None
+
+
+def _covered(before: Measured, after: Measured, faster: bool) -> messages.Covered | None:
+    """Return which share of the CPU time saved, or added, is the kernel's; None where CPU time is about the same."""
+    whole, system = after.cpu_s - before.cpu_s, after.system_s - before.system_s
+    if (whole < 0) != faster or abs(whole) < NOTABLE_SHARE * before.cpu_s:
+        return None
+    return messages.Covered(min(1.0, max(0.0, system / whole)), "saved" if faster else "added")
+
+
+def the_rest(summary: Summary, found: Message | None) -> Message | None:
+    """Return the command that shows what ``found``, the line on the cause, does not explain, if there is one."""
+    unknown = isinstance(found, messages.CauseUnknown)
+    if not unknown and not isinstance(found, messages.SystemTimeChanged | messages.FaultsChanged):
+        return None
+    covered = getattr(found, "covered", None)
+    if covered is not None and covered.share >= MOST:
+        return None
+    command = commands.breakdown(summary, summary.plan.arm(summary.comparisons[0].arm))
+    if command is None:
+        return None
+    return messages.FindTheCause(command) if unknown else messages.FindTheRest(command)
 
 
 def _memory_cause(summary: Summary, arm: str, before: Measured, after: Measured) -> Message | None:

@@ -35,7 +35,7 @@ def _part(part: Part) -> str:
     if isinstance(part, Rows):
         return _items(part.rows)
     if isinstance(part, Table):
-        return "\n\n".join(filter(None, (_table(part), escaped(text(part.note)))))
+        return "\n\n".join(filter(None, (_table(part), escaped(text(part.note)) if part.note else "")))
     if isinstance(part, Fold):
         return "\n\n".join([f"{escaped(text(part.title))}:", *map(_part, part.parts)])
     if isinstance(part, Listing):

@@ -49,7 +49,7 @@ UNFOLDED, UNFOLDED_BLOCKS = 3, 8
 
 @dataclass(frozen=True)
 class Run:
-    """What sections are made of."""
+    """The parts of a section."""
 
     summary: Summary
     folder: str  # where the record is
@@ -81,7 +81,14 @@ def to_json(summary: Summary, folder: str) -> dict[str, Any]:
     found = {**summary.to_json(), "headline": headline(summary), "verdicts": verdicts, "messages": told}
     failures = [{**one, "problem": _told(problem_of(one))} for one in found["failures"]]
     findings = [finding_document(one) for one in summary.findings]
-    return {**found, "failures": failures, "findings": findings, "data_source": _told(summary.data_source)}
+    not_measured = {name: _told(reason) for name, reason in summary.not_measured.items()}
+    others = {"data_source": _told(summary.data_source), "not_measured": not_measured}
+    return {**found, "failures": failures, "findings": findings, **others}
+
+
+def first_line(summary: Summary) -> Row:
+    """Return the verdict, as the first line of the report."""
+    return verdict.headline(summary)
 
 
 def headline(summary: Summary) -> dict[str, Any]:
@@ -167,9 +174,7 @@ def _epoch_ends(run: Run) -> list[Part]:
     """Make a table for each DataLoader whose workers were started and kept in several ways."""
     found: list[Part] = []
     for group in epoch_ends.groups(epoch_ends.cells(run.summary)):
-        table = Table(
-            headings.EPOCH_ENDS, epoch_ends.rows(group), epoch_ends.NUMBERS, note=epoch_ends.saved(group) or ""
-        )
+        table = Table(headings.EPOCH_ENDS, epoch_ends.rows(group), epoch_ends.NUMBERS, note=epoch_ends.saved(group))
         found.append(Fold(group.title, [table]))
     return found
 
@@ -181,7 +186,7 @@ def _images(run: Run) -> Section | None:
     found, most = run.summary.image_differences, None if run.wide or run.full else images.SHOWN
     tables_of_each = [
         Table(images.header(run.summary, arm), images.rows(found[arm.name], most),
-              note=images.rest(found[arm.name]) or "" if most else "")
+              note=images.rest(found[arm.name]) if most else None)
         for arm in run.summary.plan.compared if arm.name in found
     ]  # fmt: skip
     return _section("images", *tables_of_each)
@@ -330,17 +335,19 @@ def _drawing(run: Run, name: str) -> Drawing | None:
     from envkit.report import pictures  # which takes long to import
 
     summary, picture = run.summary, pictures.named(name)
-    alternative = of_pictures.Alternative(picture.title, _results(summary, name) or (of_pictures.FiguresInTables(),))
+    alternative = of_pictures.Alternative(
+        picture.title, _results(summary, name) or (text(of_pictures.FiguresInTables()),)
+    )
     return Drawing(name, picture.title, headings.READING[name], picture.missing(summary), text(alternative))
 
 
-def _results(summary: Summary, name: str) -> tuple[Message | str, ...]:
+def _results(summary: Summary, name: str) -> tuple[str, ...]:
     """Return the results that a picture shows, for those who have them read out."""
     if name == "forest":
-        return tuple(About(row.label, row.text) for row in verdict.rows(summary))
+        return tuple(f"{row.label}: {text(row.text)}" for row in verdict.rows(summary))
     if name in ("grid", "epoch-ends"):
-        return (verdict.headline(summary).text,)
-    return tuple(row.text for row in learning.rows(summary)) if name == "learning-curves" else ()
+        return (text(verdict.headline(summary).text),)
+    return tuple(text(row.text) for row in learning.rows(summary)) if name == "learning-curves" else ()
 
 
 # The sections of the short report in their order, then those that --details and the page add.

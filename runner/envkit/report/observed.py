@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from envkit.analysis.summary import Measured, Summary
 from envkit.checks import effect
 from envkit.checks.effect import NOT_SEEN, Check
+from envkit.checks.effect_messages import Value
+from envkit.checks.finding_messages import Unmet
 from envkit.common.messages import About
 from envkit.messages import Message, from_json
 from envkit.rendering import text
@@ -20,9 +22,7 @@ def rows(summary: Summary) -> list[Row]:
     for one in summary.measured:
         found += _of_arm(one)
     for first in summary.course.first_runs or ():
-        if wrong := missed(first.checks):
-            found.append(Row("settings", messages.ArmNotInEffect(first.arm, wrong), "bad"))
-        elif first.checks:
+        if first.checks:
             found.append(Row("settings", messages.ArmVerifiedFirst(first.arm, len(first.checks))))
     return found
 
@@ -33,7 +33,9 @@ def _of_arm(one: Measured) -> list[Row]:
         found.append(Row("settings", messages.ArmNotInEffect(one.arm, missed(one.checks)), "bad"))
     elif number:
         found.append(Row("settings", messages.ArmVerified(one.arm, number, len(one.checks))))
-    found += [Row("", messages.KeyNotVerified(one.arm, check.key, shown(check.seen))) for check in one.unverified]
+    found += [
+        Row("", messages.KeyNotVerified(one.arm, check.key, effect.shown(check.seen))) for check in one.unverified
+    ]
     return [*found, *([Row("", About(one.arm, from_json(one.not_observed)))] if one.not_observed else [])]
 
 
@@ -45,7 +47,11 @@ def missed(checks: Iterable[Check]) -> tuple[Message, ...]:
 def _missed(check: Check) -> Message:
     if check.seen == NOT_SEEN:
         return messages.MissedUnseen(check.key, shown(check.expected))
-    return messages.Missed(check.key, shown(check.expected), shown(check.seen))
+    return Unmet(check.key, _value(check.expected), _value(check.seen))
+
+
+def _value(value: object) -> Message:
+    return Value("nothing") if value is None else effect.shown(value)
 
 
 def shown(value: object) -> str:

@@ -1,12 +1,14 @@
-"""What reports are made of: plain data that ``envkit.report.model`` fills in and renderers lay out.
+"""Parts of reports: plain data that ``envkit.report.model`` fills in and renderers lay out.
 
-Texts are messages, or plain names and figures; renderers give both to ``envkit.rendering.text``.
+Texts are messages; captions of a catalogue; or plain names, commands and figures. Renderers give all of them to
+``envkit.rendering.text``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from envkit.messages import Message
 
@@ -24,7 +26,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Rows:
-    """Labelled sentences; one without a label goes on below the one before it. Those that are ``bold`` stand out."""
+    """Labelled sentences; one without a label goes on below the one before it. Bold cells stand out."""
 
     rows: Sequence[Row]
     bold: bool = False
@@ -38,7 +40,7 @@ class Table:
     rows: Sequence[Sequence[str]]
     numbers: Collection[int] = ()  # the columns that stand on the right
     weights: Sequence[str] = ()  # one for each row: those of a Row, and soft for what matters less
-    note: Message | str = ""
+    note: Message | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ class Fold:
     weight: str = "plain"
 
 
+Reason = TypeVar("Reason", bound=Hashable)
 Part = Rows | Table | Listing | Drawing | Note | Fold
 
 
@@ -100,9 +103,9 @@ class Report:
     sections: Sequence[Section]
 
 
-def together(reasons: Mapping[str, str]) -> dict[str, str]:
+def together(reasons: Mapping[str, Reason]) -> dict[str, Reason]:
     """Return one entry for each reason: the things that share it, joined by commas, and the reason."""
-    things: dict[str, list[str]] = {}
+    things: dict[Reason, list[str]] = {}
     for thing, reason in reasons.items():
         things.setdefault(reason, []).append(thing)
     return {", ".join(alike): reason for reason, alike in things.items()}

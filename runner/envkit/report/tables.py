@@ -1,4 +1,4 @@
-"""What each arm took, as the cells of a table."""
+"""The times of each arm, as the cells of a table."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from envkit.report.messages import tables as messages
 from envkit.report.messages.headings import UNDER_LOAD
 from envkit.report.messages.trainings import StepsOfRanks
 from envkit.report.parts import Table
+from envkit.stats.verdict import Verdict
 
 # The published figures for the CNN's full training: seconds, test accuracy.
 BOOK_WORKLOAD, BOOK_EPOCHS = "cnn", 10
@@ -73,18 +74,46 @@ def cells(summary: Summary, one: Measured, wide: bool = False) -> list[str]:
 
 def took(summary: Summary) -> Table:
     """Return what each arm took that was measured."""
+    if ended_in_failure(summary):
+        return _failed(summary)
     published, head = book(summary), header(summary)
     weights = [*("plain" for _ in summary.measured), *("soft" for _ in published)]
     rows = [cells(summary, one) for one in summary.measured]
-    paired = headings.MEDIANS if any(one.speedup for one in summary.comparisons) else None
-    own = clauses(paired, steps(summary))
+    own = clauses(medians(summary), steps(summary))
     return Table(head, [*rows, *published] if rows else [], range(1, len(head)), weights, own)
 
 
-def clauses(*those: Message | str | None) -> Message | str:
+def ended_in_failure(summary: Summary) -> bool:
+    """Return whether a worker failed before anything could be compared."""
+    return bool(summary.failures and summary.comparisons) and not any(map(ranking.ratio_of, summary.comparisons))
+
+
+def _failed(summary: Summary) -> Table:
+    """Return a table without times, of which a reader would make a speedup."""
+    rows = [[one.arm, str(one.samples), f"{one.peak_memory_bytes / 2**20:,.0f} MiB"] for one in summary.measured]
+    return Table([_first(summary), "samples", "memory"], rows, (1, 2), note=messages.WithoutTimes() if rows else None)
+
+
+def medians(summary: Summary) -> Message | None:
+    """Return what the times of a table are, and whether they can be compared."""
+    if any(one.speedup for one in summary.comparisons):
+        return messages.Medians()
+    compared = summary.comparisons and not any(map(ranking.ratio_of, summary.comparisons))
+    return messages.MediansOfTooFew() if compared else None
+
+
+def says_blocks(summary: Summary) -> bool:
+    """Return whether the table, or the first line, of the short report says what a block is."""
+    if any(one.verdict in (Verdict.TOO_FEW_SAMPLES, Verdict.NOT_ENDED) for one in summary.comparisons):
+        return True
+    of_many = cautions.tabled(summary) or summary.plan.ablated or summary.not_in_effect
+    return medians(summary) == messages.Medians() and not of_many
+
+
+def clauses(*those: Message | None) -> Message | None:
     """Return the clauses that are there in one line."""
     there = tuple(one for one in those if one)
-    return messages.Clauses(there) if there else ""
+    return messages.Clauses(there) if there else None
 
 
 def speedups(summary: Summary) -> Table:
@@ -104,7 +133,7 @@ def speedups(summary: Summary) -> Table:
     return Table(columns, rows, (2,) if across else (1, 4), weights, legend(summary))
 
 
-def legend(summary: Summary) -> Message | str:
+def legend(summary: Summary) -> Message | None:
     """Return what the marks in the column of cautions mean."""
     _, meanings = cautions.legend(summary)
     return clauses(*(messages.Mark(mark, meaning) for mark, meaning in zip("abc", meanings, strict=False)))
@@ -191,9 +220,10 @@ def steps(summary: Summary) -> Message | None:
     return said.replace(rate=_speed(summary)) if isinstance(said, StepsOfRanks) else said
 
 
-def note(summary: Summary) -> Message | str:
+def note(summary: Summary) -> Message | None:
     """Return how to read the table that has speedups, too."""
-    return clauses(headings.MEDIANS, steps(summary), legend(summary))
+    times = messages.MediansOfFailed() if ended_in_failure(summary) else medians(summary) or messages.MediansAlone()
+    return clauses(times, steps(summary), legend(summary))
 
 
 def all_arms(summary: Summary) -> list[list[str]]:

@@ -54,7 +54,7 @@ def console() -> Console:
 def show(summary: Summary, folder: str, out: Console, full: bool = False) -> None:
     """Print the report; ``folder`` is where the record is. ``full`` adds the details."""
     report = model.report_of(summary, folder, full=full)
-    out.print(Text(text(report.headline.text), STYLES[report.headline.weight] or "bold"))
+    headline(summary, out)
     beside, *sections = report.sections
     if beside.name == model.CAUTIONS:
         show_parts(beside.parts, out)
@@ -68,6 +68,12 @@ def show(summary: Summary, folder: str, out: Console, full: bool = False) -> Non
         if section.full:
             out.print(Text(f"{section.title}", "bold"))
         blank = show_parts(section.parts, out)
+
+
+def headline(summary: Summary, out: Console) -> None:
+    """Print the verdict."""
+    found = model.first_line(summary)
+    out.print(Text(text(found.text), STYLES[found.weight] or "bold"))
 
 
 def show_parts(parts: Iterable[Part], out: Console) -> bool:

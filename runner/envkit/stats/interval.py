@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
+from envkit.stats import normal
 from envkit.stats.messages import NO_DIFFERENCE_LARGER
 from envkit.stats.verdict import Verdict
 
@@ -146,12 +147,11 @@ def _ranks_outside(blocks: int, error_rate: float) -> int:
     W is the signed-rank statistic of ``blocks`` differences that are symmetric about 0.
     """
     import numpy
-    from scipy.special import ndtri
 
     if blocks > EXACT_BLOCKS:
         mean = blocks * (blocks + 1) / 4
         deviation = math.sqrt(blocks * (blocks + 1) * (2 * blocks + 1) / 24)
-        return int(ndtri(error_rate / 2) * deviation + mean + 0.5)
+        return int(normal.quantile(error_rate / 2) * deviation + mean + 0.5)
     return int(numpy.searchsorted(_two_sided(blocks), error_rate * (1 + 1e-9), side="right"))
 
 

@@ -1,8 +1,8 @@
-"""Messages of the statistics, and words for what a comparison can come to, which JSON documents have too."""
+"""Messages and the error of the statistics, and words for the verdicts of a comparison, as JSON documents have them."""
 
 from __future__ import annotations
 
-from envkit.messages import Message
+from envkit.messages import Message, MessageError
 
 # Values of stats.verdict.Verdict.
 NO_RELEVANT_DIFFERENCE = "no difference larger than the margin"
@@ -31,3 +31,7 @@ class UnequalLengths(Message):
 
     fewest: int
     most: int
+
+
+class InvalidTimesError(MessageError, ValueError):
+    """A time, or a ratio of times, is out of range."""

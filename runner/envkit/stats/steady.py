@@ -19,8 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from envkit.stats.errors import InvalidTimesError
-from envkit.stats.messages import UnequalLengths
+from envkit.stats.messages import InvalidTimesError, UnequalLengths
 from envkit.stats.moderated import NORMAL_DEVIATION
 
 BATCH_STEPS = 5

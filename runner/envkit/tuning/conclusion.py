@@ -35,7 +35,7 @@ from envkit.tuning.live import ranked
 from envkit.tuning.narrow import LeftOut
 from envkit.tuning.progress_messages import Busy, NoRoom, WayOn
 from envkit.tuning.space import Space
-from envkit.tuning.trial_store import TrialStore, as_json
+from envkit.tuning.trial_store import TrialStore
 from envkit.tuning.trials import TRIAL, WARM_UP
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.workloads import DEFAULT
@@ -183,7 +183,7 @@ def _not_tried(store: TrialStore, left_out: Sequence[LeftOut], untried: Sequence
         rows.append(Row(messages.FAILED, failed))
     if untried:
         rows.append(Row(messages.UNTRIED, messages.Untried(len(untried), tuple(untried))))
-    alike: dict[Message | str, list[str]] = {}
+    alike: dict[Message, list[str]] = {}
     for one in left_out:
         alike.setdefault(one.why, []).append(one.what)
     said = [messages.LeftOutBecause(tuple(what), why) for why, what in alike.items()]
@@ -275,7 +275,12 @@ def to_json(store: TrialStore, left_out: Sequence[LeftOut], found: Sequence[Impo
             for one in ranked(store)
         ],
         "failed": [
-            {"number": number, "title": store.entries[number].title, "problem": as_json(problem), "text": text(problem)}
+            {
+                "number": number,
+                "title": store.entries[number].title,
+                "problem": problem.to_json(),
+                "text": text(problem),
+            }
             for number, problem in store.problems.items()
         ],
         "left_out": [{**one.to_json(), "text": text(one.why)} for one in left_out],

@@ -1,4 +1,4 @@
-"""Show how the search goes: the best so far as a table on a terminal, plain lines elsewhere. Written to stderr."""
+"""Show how the search goes, on stderr: the fastest candidates as a table on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.text import Text
 from envkit.common.live_view import LiveView
 from envkit.common.plain_table import plain_table
 from envkit.messages import Message
-from envkit.rendering import ratio, text
+from envkit.rendering import text
 from envkit.tuning import progress_messages as messages
 from envkit.tuning.trial_store import TrialStore
 
@@ -39,14 +39,14 @@ class View(LiveView):
 
     def _line(self, now: Message) -> Text:
         store = self._store
-        best = next((messages.BestSoFar(one.speedup, one.trials, one.title) for one in ranked(store)), None)
+        ahead = next((messages.Ahead(one.trials, one.title) for one in ranked(store)), None)
         share_s, failed = self.search_s or None, len(store.problems) or None
-        return Text(text(messages.Progress(now, len(store.entries), store.spent_s, failed, share_s, best)))
+        return Text(text(messages.Progress(now, len(store.entries), store.spent_s, failed, share_s, ahead)))
 
     def _table(self) -> Table:
-        table = plain_table(messages.PROGRESS, right=("speedup", "trials"))
+        table = plain_table(messages.PROGRESS, right=("trials",))
         for line in ranked(self._store)[:SHOWN]:
-            table.add_row(f"{ratio(line.speedup)}x", str(line.trials), line.title)
+            table.add_row(str(line.trials), line.title)
         return table
 
 

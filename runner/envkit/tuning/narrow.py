@@ -11,6 +11,7 @@ from envkit.checks.doctor.profile_findings import PROFILE_CHECKS
 from envkit.checks.messages import Spoils, Worthless
 from envkit.common.errors import InputError
 from envkit.messages import Message
+from envkit.messages import from_json as message_from_json
 from envkit.profiles import catalogue
 from envkit.profiles.environment import Environment
 from envkit.profiles.messages import CantBeUsed, DoesNotApply
@@ -19,9 +20,8 @@ from envkit.profiles.resolve import of_rank, resolve
 from envkit.profiles.values import Kind
 from envkit.tuning.messages import MayChangeResults, NothingToVary, SameAs
 from envkit.tuning.space import Constraint, Fragment, Parameter, Space, profile
-from envkit.tuning.trial_store import as_json, restored
 
-NotTried = Callable[[int], Message | str | None]
+NotTried = Callable[[int], Message | None]
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,15 @@ class LeftOut:
     """A level (``allocator=jemalloc``) or a profile (``profile tcmalloc``) that is not tried, and why."""
 
     what: str
-    why: Message | str
+    why: Message
 
     def to_json(self) -> dict[str, Any]:
-        return {"what": self.what, "why": as_json(self.why)}
+        return {"what": self.what, "why": self.why.to_json()}
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> LeftOut:
         """Return what ``to_json`` made ``fields`` of."""
-        return cls(fields["what"], restored(fields["why"]))
+        return cls(fields["what"], message_from_json(fields["why"]))
 
 
 def narrow(
@@ -97,7 +97,7 @@ def require(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
     return environment
 
 
-def why(error: InputError) -> Message | str:
+def why(error: InputError) -> Message:
     """Return the reason alone, without the name of the profile and what else could be chosen."""
     message = error.message
     return message.reason if isinstance(message, CantBeUsed | DoesNotApply | Worthless) else message
@@ -131,7 +131,7 @@ def _renamed(
 
 def _applies(
     space: Space, parameter: Parameter, level: str, inspection: Mapping[str, Any], numerics: str
-) -> Environment | Message | str:
+) -> Environment | Message:
     """Return what a level alone sets here, or why it can't be tried."""
     if reason := differs(parameter.levels[level].numerics, numerics):
         return reason

@@ -12,31 +12,32 @@ import yaml
 from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.common.printable import harmless
+from envkit.common.running_messages import FolderNotMade
 from envkit.messages import Message
 from envkit.profiles.profile import Profile
 from envkit.rendering import text
-from envkit.tuning.messages import FolderNotMade
 
 WIDTH = 120
 MACHINE = "machine_kind"  # the key of evidence that says on which kind of machine the profile won
 
 
-def write(
-    profile: Profile, reason: Message | str, source: Message | str | None, path: Path, private: bool = False
-) -> None:
+def explained(profile: Profile, reason: Message, source: Message | None) -> Profile:
+    """Return ``profile`` with the texts of ``reason`` and ``source``."""
+    return replace(profile, reason=f"{text(reason)}.", source=None if source is None else text(source))
+
+
+def write(profile: Profile, path: Path, private: bool = False) -> None:
     """Put ``profile`` into ``path``, as ``content`` has it; ``private`` as for ``atomic.write``. Raise InputError."""
     make_folder(path.parent, private)
-    atomic.write(path, content(profile, reason, source, path), private)
+    atomic.write(path, content(profile, path), private)
 
 
-def content(profile: Profile, reason: Message | str, source: Message | str | None, path: Path) -> bytes:
-    """Return what ``path`` is to hold: ``profile`` under that file's name, its ``reason`` and the ``source`` of that.
+def content(profile: Profile, path: Path) -> bytes:
+    """Return what ``path`` is to hold: ``profile`` under that file's name.
 
     All that it sets is in the file: it extends nothing, so that it stays what was measured.
     """
-    reason = f"{text(reason)}." if isinstance(reason, Message) else reason
-    source = text(source) if isinstance(source, Message) else source
-    return to_yaml(document(replace(profile, name=path.stem, reason=reason, source=source)))
+    return to_yaml(document(replace(profile, name=path.stem)))
 
 
 def to_yaml(document: dict[str, Any]) -> bytes:
@@ -89,4 +90,4 @@ def make_folder(folder: Path, private: bool = False) -> None:
         else:
             folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(FolderNotMade(str(folder), str(error.strerror))) from None
+        raise InputError(FolderNotMade(str(folder), str(error.strerror), "--profile")) from None

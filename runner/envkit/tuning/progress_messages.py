@@ -7,7 +7,7 @@ from envkit.messages import Message, Severity
 NOTE, WARNING, ADVICE = Severity.NOTE, Severity.WARNING, Severity.ADVICE
 
 # Headers of the table on a terminal.
-PROGRESS = ("speedup", "trials", "candidate")
+PROGRESS = ("trials", "candidate, fastest first")
 
 
 class RoundEnded(Message):
@@ -27,14 +27,13 @@ class WorkerStarts(Message):
     what: str
 
 
-class BestSoFar(Message):
-    """No result: the best of many was lucky too."""
+class Ahead(Message):
+    """The candidate that is fastest so far. Without its speedup: the fastest of many was lucky too."""
 
-    code = "tuning.best-so-far"
+    code = "tuning.ahead"
     severity = NOTE
-    template = "{speedup:ratio}x in {trials:count trial}: {candidate}"
+    template = "ahead after {trials:count trial}: {candidate}"
 
-    speedup: float
     trials: int
     candidate: str
 
@@ -46,7 +45,7 @@ class Progress(Message):
     severity = NOTE
     template = (
         "{now}: {candidates:count candidate}[, {failed} failed][, {spent_s:duration} of {share_s:duration} for the "
-        "search][; best so far {best}]"
+        "search][; {ahead}]"
     )
 
     now: Message
@@ -54,7 +53,7 @@ class Progress(Message):
     spent_s: float
     failed: int | None = None
     share_s: float | None = None
-    best: Message | None = None
+    ahead: Message | None = None
 
 
 class Busy(Message):
@@ -62,7 +61,7 @@ class Busy(Message):
 
     code = "tuning.busy"
     severity = WARNING
-    template = "the machine is busy ({reasons:lines}), and a quiet one needs less"
+    template = "the machine is busy ({reasons:lines}), and an idle one needs less"
 
     reasons: tuple[Message, ...]
 

@@ -1,4 +1,4 @@
-"""What several nodes that search one space know of each other's candidates: an Optuna study in a shared folder.
+"""Candidates shared by nodes that search one space: an Optuna study in a shared folder.
 
 Each candidate is one trial of the study, whose number is the candidate's on all nodes. The node that claims it measures
 it first. After each round a node says all that it has found so far, of its own and of other nodes' candidates: the
@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from envkit.common.errors import InputError
+from envkit.messages import from_json
 from envkit.tuning.messages import NotShared
 from envkit.tuning.space import Choice, Space
-from envkit.tuning.trial_store import Entry, TrialStore, as_json, restored
+from envkit.tuning.trial_store import Entry, TrialStore
 
 if TYPE_CHECKING:
     import optuna
@@ -60,7 +61,7 @@ def say(storage: BaseStorage, node: str, what: str, value: Any) -> None:
 
 
 def said(storage: BaseStorage, what: str) -> dict[str, Any]:
-    """What nodes have said of that, by node; those first that were."""
+    """Return what nodes have said of that, by node; those first that were."""
     attributes = storage.get_study_user_attrs(storage.get_study_id_from_name(STUDY))
     return {name.removeprefix(f"{what} "): value for name, value in attributes.items() if name.startswith(f"{what} ")}
 
@@ -104,7 +105,7 @@ class SharedTrials:
             for number, ratios in found[RATIOS].items():
                 store.elsewhere.setdefault(int(number), []).extend(ratios)
             for number, problem in found[PROBLEMS].items():
-                store.problems.setdefault(int(number), restored(problem))
+                store.problems.setdefault(int(number), from_json(problem))
         return numbers
 
     def claim(self, store: TrialStore, key: str, choice: Choice | None, shipped: str | None, title: str) -> int | None:
@@ -139,6 +140,9 @@ class SharedTrials:
 
     def tell(self, store: TrialStore) -> None:
         ratios = {str(number): own for number in store.entries if (own := store.own_ratios(number))}
-        found = {RATIOS: ratios, PROBLEMS: {str(number): as_json(store.problems[number]) for number in store.failed_in}}
+        found = {
+            RATIOS: ratios,
+            PROBLEMS: {str(number): store.problems[number].to_json() for number in store.failed_in},
+        }
         if found != said(self._storage, FOUND).get(self.node, {RATIOS: {}, PROBLEMS: {}}):
             say(self._storage, self.node, FOUND, found)

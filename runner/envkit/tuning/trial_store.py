@@ -1,4 +1,4 @@
-"""What a search knows: its candidates, what each trial measured, and what failed. Rebuilt from the record's events."""
+"""The knowledge of a search: its candidates, the results of trials, and failures. Rebuilt from the record's events."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import fmean
-from typing import Any
 
 from envkit.bench.record import Event
 from envkit.checks.interference import interference_in
@@ -19,16 +18,6 @@ from envkit.tuning.space import Choice
 BASELINE = -1  # stands for the baseline where other numbers stand for candidates
 # Events before a round, and those with which a tuning ends and goes on.
 PREPARING = ("candidate", "promoted", "end", "resume")
-
-
-def as_json(told: Message | str) -> dict[str, Any] | str:
-    """Return what a record has of a message."""
-    return told.to_json() if isinstance(told, Message) else told
-
-
-def restored(recorded: dict[str, Any] | str) -> Message | str:
-    """Return the message that ``as_json`` made ``recorded`` of."""
-    return from_json(recorded) if isinstance(recorded, dict) else recorded
 
 
 @dataclass(frozen=True)
@@ -50,7 +39,7 @@ class TrialStore:
     entries: dict[int, Entry] = field(default_factory=dict)
     rounds: list[list[int]] = field(default_factory=list)  # the candidates of each, in the order of their trials
     step_s: list[dict[int, float]] = field(default_factory=list)  # by round
-    problems: dict[int, Message | str] = field(default_factory=dict)
+    problems: dict[int, Message] = field(default_factory=dict)
     failed_in: dict[int, int] = field(default_factory=dict)  # by candidate, the round of its problem
     rung_of: dict[int, int] = field(default_factory=dict)
     finalists: list[int] = field(default_factory=list)
@@ -92,7 +81,7 @@ class TrialStore:
             case "warm-up":
                 self.trials_s_of.setdefault(BASELINE, []).append(event["worker_seconds"])
             case "failure" if event["candidate"] != BASELINE:  # the baseline is tried again when the search goes on
-                self.problems.setdefault(event["candidate"], restored(event["problem"]))
+                self.problems.setdefault(event["candidate"], from_json(event["problem"]))
                 self.failed_in.setdefault(event["candidate"], event["round"])
             case "failure" if "round" in event:
                 # where the baseline fails too, those that failed shortly before it need not be at fault: try them again
@@ -105,7 +94,7 @@ class TrialStore:
 
     @property
     def trial_s(self) -> float:
-        """What one more trial will cost, in seconds of a worker; 0 before the first."""
+        """Return what one more trial will cost, in seconds of a worker; 0 before the first."""
         return fmean(itertools.chain(*self.trials_s_of.values())) if self.trials_s_of else 0.0
 
     def trial_s_of(self, number: int) -> float:
@@ -158,5 +147,5 @@ class TrialStore:
 
 @lru_cache(maxsize=4096)
 def _estimate(ratios: tuple[float, ...]) -> float:
-    """What many nodes measured of many candidates is asked for again and again."""
+    """Return what many nodes measured of many candidates is asked for again and again."""
     return middle_of(ratios)

@@ -17,10 +17,10 @@ from envkit.bench.record import Event
 from envkit.checks.sample_effect import check_sample
 from envkit.engines.base import Outcome
 from envkit.engines.messages import TimedOut
-from envkit.messages import Message, MessageError
+from envkit.messages import Message, MessageError, from_json
 from envkit.profiles.environment import Environment
 from envkit.tuning.messages import BaselineWorkerFailed, Hopeless, NotInEffect, OtherLosses
-from envkit.tuning.trial_store import BASELINE, as_json, restored
+from envkit.tuning.trial_store import BASELINE
 from envkit.worker.workloads import get
 
 # The share of a sample's usual steps that a trial has.
@@ -91,20 +91,20 @@ class Trials:
         self.events.append(recorded)
         return recorded
 
-    def _failure(self, problem: Message | str | None, outcome: Outcome, **where: Any) -> Event:
+    def _failure(self, problem: Message | None, outcome: Outcome, **where: Any) -> Event:
         """Record a worker that failed, or whose sample does not count."""
         assert problem is not None, "only what has a problem fails"
-        return self._record(FAILURE, **where, problem=as_json(problem), stderr=outcome.stderr_tail)
+        return self._record(FAILURE, **where, problem=problem and problem.to_json(), stderr=outcome.stderr_tail)
 
-    def _of_baseline(self, problem: Message | str | None, outcome: Outcome, **where: Any) -> BaselineFailed:
+    def _of_baseline(self, problem: Message | None, outcome: Outcome, **where: Any) -> BaselineFailed:
         """Record a failure of the baseline. Return the error to raise, which has no private values either."""
         failure = self._failure(problem, outcome, **where)
         lines = str(failure["stderr"]).strip().splitlines()
-        return BaselineFailed(BaselineWorkerFailed(restored(failure["problem"]), lines[-1] if lines else None))
+        return BaselineFailed(BaselineWorkerFailed(from_json(failure["problem"]), lines[-1] if lines else None))
 
     def _run(
         self, number: int, environment: Environment, in_round: int
-    ) -> tuple[Outcome, dict[str, Any] | None, Message | str | None]:
+    ) -> tuple[Outcome, dict[str, Any] | None, Message | None]:
         """Start the worker; return its outcome, with the document that it printed or with what was wrong."""
         plan = self.job.plan
         name = REFERENCE_PROFILE if number == BASELINE else f"candidate {number}"
@@ -120,7 +120,7 @@ class Trials:
         reference = self._reference
         document, problem = parse_sample(outcome, [] if reference is None else [reference], plan.options)
         if document is not None:
-            wrong: Message | str | None = other_loader(document, plan.workload_of(arm))
+            wrong: Message | None = other_loader(document, plan.workload_of(arm))
             wrong = wrong or (writes.outside(plan, document) if reference is None else None)
             wrong = wrong or other_ranks(document, plan.ranks_of(arm), plan.options)
             return (outcome, document, None) if wrong is None else (outcome, None, wrong)

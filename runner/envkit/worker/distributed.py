@@ -6,6 +6,7 @@ All of it can be asked without ranks too: one process has the whole batch.
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import os
 import platform
@@ -18,6 +19,8 @@ from envkit.worker import nvml
 from envkit.worker.messages import OtherModes, UnlikeRank
 from envkit.worker.messages.captions import FINAL_WEIGHTS
 
+# The variable with the file in which ranks of one node meet, so that nothing listens on a network for them.
+MEETING = "ENVKIT_MEETING"
 # Steps under the profiler, after those that are timed.
 PROFILED_STEPS = 10
 # By what ranks exchange gradients: between any processes, or from GPU to GPU.
@@ -92,10 +95,9 @@ def as_rank(train: Callable[..., dict[str, Any]], backend: str, device: str) -> 
     def all_of_it() -> dict[str, Any] | None:
         meet(group, backend, device)
         document = {**train(cpus=cpus), "rank": rank(), "node": platform.node(), "cpus": sorted(cpus)}
-        gathered: list[Any] | None = [None] * size() if rank() == 0 else None
-        group.gather_object(document, gathered)
+        documents = of_all(document)
         group.barrier()  # nobody leaves before all have said what they have to say
-        return merged(gathered) if gathered is not None else None
+        return merged(documents) if rank() == 0 else None
 
     found: dict[str, Any] | None = record(all_of_it)()
     return found
@@ -104,13 +106,40 @@ def as_rank(train: Callable[..., dict[str, Any]], backend: str, device: str) -> 
 def meet(group: Any, backend: str, device: str) -> None:
     """Find the other ranks through ``group``, torch.distributed; of the GPUs each rank takes one of its node.
 
-    What ranks tell each other of themselves goes through gloo in any case: it is in the host's memory.
+    What ranks tell each other of themselves goes through gloo in any case: it is in the host's memory. Ranks of one
+    node meet in a file that only their user can open; those of several nodes at torchrun's address.
     """
     if device == "cuda":
         import torch
 
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    group.init_process_group(GLOO if backend == GLOO else f"cpu:{GLOO},cuda:{NCCL}")
+    by = GLOO if backend == GLOO else f"cpu:{GLOO},cuda:{NCCL}"
+    meeting = os.environ.get(MEETING)
+    if meeting is None:
+        group.init_process_group(by)
+    else:
+        number, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        group.init_process_group(by, init_method=f"file://{meeting}", rank=number, world_size=count)
+
+
+def of_all(found: Any) -> list[Any]:
+    """Return in all ranks what each has ``found`` (JSON data), by rank.
+
+    It travels as JSON: torch.distributed's own calls for objects unpickle, and so run, whatever arrives.
+    """
+    if size() == 1:
+        return [found]
+    import torch
+    import torch.distributed as group
+
+    own = torch.frombuffer(bytearray(json.dumps(found).encode()), dtype=torch.uint8)
+    lengths = [torch.zeros(1, dtype=torch.int64) for _ in range(size())]
+    group.all_gather(lengths, torch.tensor([own.numel()]))
+    padded = torch.zeros(int(max(lengths).item()), dtype=torch.uint8)
+    padded[: own.numel()] = own
+    texts = [torch.zeros_like(padded) for _ in range(size())]
+    group.all_gather(texts, padded)
+    return [json.loads(bytes(text[: int(length)].tolist())) for text, length in zip(texts, lengths, strict=True)]
 
 
 def backend_of(device: str) -> str:

@@ -20,6 +20,7 @@ from envkit.messages import Message
 from envkit.worker import scratch
 from envkit.worker.child import die_with, signal_name
 from envkit.worker.complaints import COMPLAINT
+from envkit.worker.distributed import MEETING
 from envkit.worker.host import core_of, expand_cpu_list
 from envkit.worker.initial_environment import own
 from envkit.worker.messages import NoRendezvous, ProcessEnded, ProcessKilled, TorchrunFailed
@@ -38,6 +39,8 @@ NODE_LOG_CHARACTERS = 500
 CONSEQUENCE_S = 5.0
 # What torchrun takes its defaults from.
 ITS_OWN = "PET_"
+# Set to 1, torchrun starts no TCP store for its ranks (torch.distributed.elastic.rendezvous.dynamic_rendezvous).
+NO_TCP_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 # Words of an exception, or a last message, that come of another rank's end.
 CONSEQUENCE = ("onnection closed", "onnection reset", "onnection refused", "gloo/transport")
 # In a folder for each rank: its stderr, and what torch leaves there of an exception (envkit.worker.distributed).
@@ -97,24 +100,27 @@ def launch(nproc: int, of: int, nodes: int, rendezvous: str | None, argv: Sequen
         del os.environ[name]
     told = {"launcher": os.getpid(), "places": places(nproc, cpus), "argv": list(argv), "sensitive": sensitive}
     os.environ[TOLD] = json.dumps(told)
-    where = ["--standalone", "--local-addr", LOOPBACK]
     if nodes > 1:
         if rendezvous is None:
             return problem(NoRendezvous())
         # static: nodes are numbered as they were told, not by addresses and process numbers, which may be equal
         where = ["--nnodes", str(nodes), "--node-rank", str(node), "--rdzv-backend", "static"]
-        where += ["--rdzv-endpoint", rendezvous, "--rdzv-id", "envkit"]
+        where += ["--rdzv-endpoint", rendezvous]
     else:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK_INTERFACE)
+        where = ["--rdzv-backend", "c10d", "--rdzv-conf", "store_type=file", "--local-addr", LOOPBACK]
     with scratch.folder("envkit-ranks") as logs:
+        if nodes == 1:  # torchrun's TCP store, as of --standalone, would listen on all of the machine's addresses
+            where += ["--rdzv-endpoint", str(logs / "launcher")]
+            os.environ |= {NO_TCP_STORE: "1", MEETING: str(logs / "ranks")}
         # 2: stderr goes to a file for each rank (torch.distributed.elastic.multiprocessing.Std)
         options = ["--nproc-per-node", str(nproc), "--redirects", "2", "--log-dir", str(logs), "--no-python"]
-        options += ["--max-restarts", "0"]
+        options += ["--max-restarts", "0", "--rdzv-id", "envkit"]
         return _torchrun([*where, *options, *WORKER, "rank"], logs, nodes)
 
 
 def _torchrun(arguments: Sequence[str], logs: Path, nodes: int) -> int:
-    """What the command torchrun does; of ranks that fail, say which was the first and show its log."""
+    """Return what the command torchrun does; of ranks that fail, say which was the first and show its log."""
     from torch.distributed import run
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -171,7 +177,7 @@ def _folder(logs: Path, failure: Any) -> Path:
 
 
 def _order(status: int, folder: Path) -> tuple[int, float]:
-    """What sorts a cause before its consequences.
+    """Return what sorts a cause before its consequences.
 
     When a rank ends, the others lose their connection to it, and an exception or an abort says so; torchrun sends
     SIGTERM to those that are left. An exception's time is that of the file which tells of it.

@@ -12,6 +12,7 @@ from tests.sessions import rewrite, session
 from tests.simulated_worker import inspection
 from tests.simulation import times
 
+TRAINING = ("python", "train.py", "--epochs", "1")
 FACTS = inspection([], {})["facts"]
 
 
@@ -25,12 +26,14 @@ def own(cli, instant, simulation, write_profile, run_folder, tmp_path):
     """Measure ``mine`` with a user's training, by simulated workers that take half the time."""
     simulation.worker("mine", seconds=times(0.5))
 
-    def run(*options, command="bench", blocks=6, sets="", training=("python", "train.py", "--epochs", "1"), **more):
-        profile = write_profile("mine", f"env:\n  SIMULATED: mine\n{sets}")
+    def run(*options, command="bench", blocks=6, sets="", training=TRAINING, profile=True, **more):
+        file = write_profile("mine", f"env:\n  SIMULATED: mine\n{sets}")
+        for script in [word for word in training if str(word).endswith(".py")]:
+            (tmp_path / script).touch()
         fixed = ["--python", simulation.python, "--seed", 7, "--output", run_folder]
         fixed += ["--blocks", blocks] if blocks else []
         options += ("--", *training) if training and "--workload" not in options else ()
-        return cli(command, *([] if command == "calibrate" else [profile]), *fixed, *options, cwd=tmp_path, **more)
+        return cli(command, *([file] if profile else []), *fixed, *options, cwd=tmp_path, **more)
 
     return run
 

@@ -111,7 +111,7 @@ def test_bad_input(refused, tmp_path):
     assert "holds no records" in refused("fleet", "report", tmp_path)
     assert refused("fleet", "report") == "envkit: fleet report takes one folder; give: envkit fleet report DIR"
     assert refused("fleet", "report", tmp_path, "--budget", "5s") == (
-        "envkit: --budget means nothing to fleet report, which measures nothing; leave it out"
+        "envkit: --budget has no effect on fleet report, which measures nothing; leave it out"
     )
     fleet(tmp_path, 2, samples=3)
     line = refused("fleet", "report", tmp_path)
@@ -184,7 +184,10 @@ def test_no_node_is_in_service(refused, slurm, tmp_path):
     ("options", "said"),
     [
         ((), "fleet needs a PROFILE; envkit profiles lists them"),
-        (("intel-omp", "--nodelist", "a", "--workload", "all"), "--workload all means nothing to envkit fleet; name"),
+        (
+            ("intel-omp", "--nodelist", "a", "--workload", "all"),
+            "--workload all: envkit fleet trains one workload; name",
+        ),
         (("intel-omp", "jemalloc", "--nodelist", "a"), "fleet judges nodes by one profile: choose among intel-omp, j"),
         (("intel-omp", "--nodelist", "a", "--profile", "intel"), "--profile intel: it is not measured; choose among "),
         (("intel-omp", "--nodelist", "a", "--full"), "--full trains once, and a node is judged by 6 samples at least"),

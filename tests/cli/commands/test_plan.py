@@ -35,16 +35,20 @@ def test_it_says_how_many_blocks_and_minutes_each_difference_takes(plan, instant
     assert re.fullmatch(
         r"noise +a block's ratio varies by [2-7]\.\d% \(standard deviation, from 5 blocks of(?: 30)?", lines[0]
     )
-    rows = [re.match(r"\s*(\d)%\s+([\d,]+)\s+([\d,]+)  envkit bench\b", line) for line in lines]
+    rows = [re.fullmatch(r"\s*(\d)%\s+([\d,]+)\s+([\d,]+)", line) for line in lines]
     needs = [(int(row[1]), int(row[2].replace(",", "")), int(row[3].replace(",", ""))) for row in rows if row]
     assert [difference for difference, _, _ in needs] == [1, 2, 5]
     blocks = [blocks for _, blocks, _ in needs]
     # to see a difference half as large takes four times as many blocks
     assert blocks[0] / blocks[1] == pytest.approx(4, rel=0.1)
     assert all(minutes == pytest.approx(blocks / 2, abs=2) for _, blocks, minutes in needs)
+    # whole lines, which can be pasted
+    commands = {line.split()[1]: line.split() for line in lines if line.startswith("for ")}
+    minutes = {f"{difference}%": f"{minutes}m" for difference, _, minutes in needs}
+    assert {name: words[words.index("--budget") + 1] for name, words in commands.items()} == minutes
     promise = "a difference of that size is found 80% of the time; false-positive rate: at most 5%"
     assert f"chance {promise}" in words(result.stdout)
-    assert all(len(line.rstrip()) <= 80 for line in lines)
+    assert all(len(line) <= 80 or line.startswith(("for ", "details ")) for line in lines)
 
 
 def test_longer_samples_are_advised_by_the_length_that_they_had(bench_arguments, cli, simulation, instant, monkeypatch):
@@ -53,7 +57,7 @@ def test_longer_samples_are_advised_by_the_length_that_they_had(bench_arguments,
     arguments = bench_arguments("mine", "--blocks", 5)[1:]
     at = arguments.index("--steps")
     said = words(cli("plan", *arguments[:at], *arguments[at + 2 :]).stdout)
-    assert int(re.search(r"try longer ones, as --steps (\d+)", said)[1]) >= 20
+    assert int(re.search(r"try longer ones, such as --steps (\d+)", said)[1]) >= 20
 
 
 def test_json(plan, run_folder):
@@ -124,23 +128,25 @@ def test_a_worker_that_fails_gets_the_usual_report(plan, simulation):
     assert "Failed    block 1, mine: the worker ended with exit status 3" in result.stdout
 
 
-def test_interrupted(plan, simulation):
+def test_interrupted(plan, simulation, run_folder, cli):
     simulation.worker("mine", does="interrupt", **{"from": 2})
     result = plan()
     assert result.returncode == 130
-    assert result.stderr.splitlines()[-1] == "envkit: interrupted; start it again"
+    assert result.stderr.splitlines()[-1] == f"envkit: interrupted; continue with: envkit plan --resume {run_folder}"
+    simulation.worker("mine", seconds=NOISY)
+    resumed = cli("plan", "--resume", run_folder)
+    assert resumed.returncode == 0
+    assert "from 5 blocks of" in words(resumed.stdout)
+    assert f"envkit bench {run_folder.parent}/mine.yaml --python {simulation.python} " in resumed.stdout
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["mine", "--blocks", 2], "--blocks 2: the noise can't be told from fewer than 3 blocks"),
-        (["mine", "--full"], "plan takes no --full; give --blocks"),
-        (["mine", "--epochs", "2"], "plan takes no --epochs; give --blocks"),
-        (["mine", "--budget", "60s"], "plan takes no --budget; give --blocks"),
-        (["mine", "--half-width", "1%"], "plan takes no --half-width; give --blocks"),
-        (["mine", "--resume", "x"], "plan takes no --resume; give --blocks"),
-        (["baseline"], "plan needs another PROFILE than baseline; to compare baseline with itself: envkit calib"),
+        (["mine", "--blocks", 2], "--blocks 2: the noise can't be estimated from fewer than 3 blocks"),
+        (["mine", "--full"], "plan takes no --full: one run each has no confidence interval"),
+        (["mine", "--epochs", "2"], "plan takes no --epochs: one run each has no confidence interval"),
+        (["--blocks", 2], "--blocks 2: the noise can't be estimated from fewer than 3 blocks"),
     ],
 )
 def test_bad_input(refused, write_profile, options, said):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.cli.commands.profile_messages import NotForThisMachine, OfPlace
 from envkit.profiles import profile
 from envkit.profiles.messages import HiddenProfile, PassedOver
 from envkit.profiles.places import PROFILE_FOLDER
@@ -31,9 +32,28 @@ def in_one(printed):
 def test_every_profile_is_listed(cli):
     result = cli("profiles")
     assert (result.returncode, result.stderr) == (0, "")
-    listed = [line.split()[0] for line in result.stdout.splitlines() if " shipped " in line]
-    assert listed == profile.names()
-    assert "Nothing set" in result.stdout
+    titles = {one["name"]: one["title"] for one in json.loads(cli("profiles", "--json").stdout)}
+    lines = [line.split(maxsplit=1) for line in result.stdout.splitlines()]
+    listed = {words[0]: words[1] for words in lines if words and words[0] in titles}
+    assert listed == titles  # in one line each, with its whole title
+    assert [*titles] == profile.names()
+    assert all(len(line) <= 80 for line in result.stdout.splitlines())
+
+
+def test_those_that_do_not_apply_come_last_by_reason(cli):
+    listed = json.loads(cli("profiles", "--json").stdout)
+    reasons = [one["does_not_apply"] for one in listed if one["does_not_apply"]]
+    printed = cli("profiles").stdout.split("\n\n")
+    assert len(printed) == 1 + len(set(reasons)) > 2
+    assert [line.split()[0] for line in printed[0].splitlines()[1:]] == [
+        one["name"] for one in listed if not one["does_not_apply"]
+    ]
+    for reason, group in zip(dict.fromkeys(reasons), printed[1:], strict=True):
+        heading, _, rows = group.partition(":\n")
+        assert in_one(heading) == in_one(text(NotForThisMachine(reason)))
+        assert [line.split()[0] for line in rows.splitlines()] == [
+            one["name"] for one in listed if one["does_not_apply"] == reason
+        ]
 
 
 def test_json(cli):
@@ -56,7 +76,9 @@ def test_it_says_from_where_each_comes_and_what_is_hidden(cli, project, own_surr
     file, shipped = str(project / "glibc-retain.yaml"), str(PROFILE_FOLDER / "glibc-retain.yaml")
     assert (listed["glibc-retain"]["file"], listed["glibc-retain"]["hides"]) == (file, [shipped])
     assert len(listed) == len(profile.names()) + 1
-    assert in_one(text(HiddenProfile("glibc-retain", shipped, file))) in in_one(cli("profiles").stdout)
+    printed = cli("profiles").stdout
+    assert in_one(text(HiddenProfile("glibc-retain", shipped, file))) in in_one(printed)
+    assert in_one(f"{text(OfPlace('project', str(project)))}:glibc-retain") in in_one(printed)
 
 
 def test_a_folder_that_others_can_write_to_is_passed_over_and_named(cli, project):

@@ -6,6 +6,7 @@ import pytest
 from envkit.bench import record
 from envkit.cluster.slurm.node_status import Outcome
 from envkit.engines.slurm import client
+from envkit.messages import Printed
 
 from tests.cluster.slurm.conftest import settings
 from tests.records import run_events, seal, write
@@ -26,7 +27,7 @@ def begun(tmp_path):
     """Of two nodes, of which node1 was asked for by name, node2 began, and was interrupted."""
     folder = submission(tmp_path, nodes=2, nodelist=("node1",))
     place = write(folder / "node2", run_events(ended="interrupted"))
-    Outcome("17", 1.0, 2.0, 130, "Slurm told the job to end").write(place)
+    Outcome("17", 1.0, 2.0, 130, Printed("Slurm told the job to end")).write(place)
     return folder
 
 
@@ -57,7 +58,7 @@ def joint(tmp_path):
     """A training on node1 and node2 together that was interrupted."""
     folder = submission(tmp_path, nodes=2, joint=True)
     place = write(folder / "all-nodes", run_events(ended="interrupted"))
-    Outcome("17", 1.0, 2.0, 130, "Slurm told the job to end", "node[1-2]").write(place)
+    Outcome("17", 1.0, 2.0, 130, Printed("Slurm told the job to end"), "node[1-2]").write(place)
     return folder
 
 
@@ -66,7 +67,7 @@ def test_ctrl_c_while_it_is_handed_in_and_slurm_says_nothing(cli, joint, slurm, 
         raise KeyboardInterrupt
 
     def no_answer(*_):
-        raise client.NoAnswer("busy")
+        raise client.NoAnswer(Printed("busy"))
 
     monkeypatch.setattr(client, "submit", interrupted)
     monkeypatch.setattr(client, "find", no_answer)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from envkit.checks.effect_messages import Together
-from envkit.checks.process_messages import OtherValue
+from envkit.checks.effect_messages import Together, Value
+from envkit.checks.process_messages import NotVerified, OtherValue
 from envkit.checks.process_scan import Seen
 from envkit.checks.sample_effect import check_sample
-from envkit.cli.execution.messages import InEffectAsFarAsKnown, NotVerified
+from envkit.cli.execution.messages import InEffectAsFarAsKnown
 from envkit.cli.execution.process_checks import read, verdict
 from envkit.profiles.environment import Environment
 from envkit.worker.initial_environment import Block
@@ -96,7 +96,7 @@ def test_what_processes_could_not_tell_is_said_once(judged):
     judged_processes = judged(ONE_QUEUE, UNCLEAR, UNCLEAR)
     assert verdict(ONE_QUEUE, judged_processes) == [
         InEffectAsFarAsKnown("gpu-one-queue", processes=2, keys=(), variables=0),
-        NotVerified("gpu.one_queue", "the times are not clear"),
+        NotVerified("gpu.one_queue", Value("the times are not clear")),
     ]
     (only,) = judged_processes[0].to_json()["checks"]
     assert (only["holds"], only["verified"], only["seen"]) == (True, False, "the times are not clear")

@@ -11,6 +11,7 @@ from envkit.bench.messages import WorkerEnded
 from envkit.bench.plan import WorkloadSpec
 from envkit.bench.record import FILE_NAME
 from envkit.bench.record_messages import UnusableRecord
+from envkit.checks.effect_messages import Value
 from envkit.cluster.fleet import messages, reading
 from envkit.cluster.fleet.extract import read_node
 from envkit.cluster.fleet.node import LeftOut, Node
@@ -133,7 +134,7 @@ def test_a_profile_that_was_not_in_effect(tmp_path):
     events = node_events("n1", ended="not in effect")
     events[-2]["evidence"]["openmp"]["runtime"] = "intel"
     records.judge(events)
-    wanted = messages.ProfileNotInEffect("mine", "openmp.runtime", "gnu", "intel")
+    wanted = messages.ProfileNotInEffect("mine", "openmp.runtime", Value("gnu"), Value("intel"))
     assert reason(records.write(tmp_path / "n1", events)) == wanted
     # killed before it could say so
     assert reason(records.write(tmp_path / "n1", events[:-1])) == wanted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from envkit.bench.messages import WorkerEnded
+from envkit.bench.messages import NotInEffect, WorkerEnded
 from envkit.bench.record_messages import UnusableRecord
 from envkit.cluster.messages import OnNodes
 from envkit.cluster.slurm import messages, table
@@ -12,6 +12,7 @@ from envkit.cluster.slurm.follow import LATE, Followed
 from envkit.cluster.slurm.node_status import Outcome
 from envkit.engines.messages import ExitStatus
 from envkit.engines.slurm.client import Job
+from envkit.messages import Printed
 from envkit.rendering import text
 
 from tests.cluster.slurm.conftest import JOB, settings
@@ -35,7 +36,7 @@ def left(folder):
         place.mkdir()
         if ended != "none":
             write(place, run_events(ended=ended, **run))
-        Outcome(job, 1.0, None if exit_status is None else 2.0, exit_status, problem).write(place)
+        Outcome(job, 1.0, None if exit_status is None else 2.0, exit_status, problem and Printed(problem)).write(place)
 
     return leave
 
@@ -61,8 +62,8 @@ def test_each_way_that_a_node_can_end(folder, left):
     assert [one.state for one in results] == ["measured", "stopped", "refused", "failed", "lost", "absent"]
     problems = {one.name: one.problem for one in results}
     assert problems["node1"] is None
-    assert problems["node2"] == "the job's time limit was near"
-    assert problems["node3"] == "no such thing"
+    assert problems["node2"] == Printed("the job's time limit was near")
+    assert problems["node3"] == Printed("no such thing")
     log = str(folder / f"slurm-{JOB}.out")
     ended = messages.JobEndedAs(JOB, "FAILED", log, "NonZeroExitCode")
     assert problems["node4"] == messages.PartFailed(str(folder / "node4/log.txt"))
@@ -83,7 +84,7 @@ def test_not_in_effect_is_not_tried_again(folder, left):
     left("node1", 1, "not in effect")
     (found,) = collect(folder, settings(), after(ENDED, "node1"))
     assert (found.state, found.settled) == ("not in effect", True)
-    assert found.problem == messages.NotInEffect(("mine",))
+    assert found.problem == NotInEffect(("mine",))
 
 
 def test_a_target_that_was_not_reached_is_not_tried_again_and_is_no_success(folder, left):
@@ -158,7 +159,7 @@ def test_each_node_of_a_fleet_has_a_job_of_its_own(folder, left):
     assert [one.summary for one in results] == [None] * 5  # its report reads the records, one at a time
     problems = {one.name: one.problem for one in results}
     assert problems["node2"] == messages.DidNotEnd(messages.JobEnded(messages.MEANINGS["NODE_FAIL"]))
-    assert problems["node3"] == messages.NotInEffect(("mine",))
+    assert problems["node3"] == NotInEffect(("mine",))
     assert problems["node5"] == messages.DidNotBegin(messages.JobEnded(messages.MEANINGS[LATE]))
     assert in_doubt(results) == {"node2", "node5"}
 
@@ -193,8 +194,8 @@ def test_the_same_trouble_on_many_nodes_is_one_line(folder, left):
         left(f"node{number}", 2, "none", "no such thing" if number < 7 else "something else")
     found = table.problems(collect(folder, settings(), None))
     assert found == [
-        OnNodes(("node1", "node2", "node3", "node4"), "no such thing", 2),
-        OnNodes(("node7",), "something else"),
+        OnNodes(("node1", "node2", "node3", "node4"), Printed("no such thing"), 2),
+        OnNodes(("node7",), Printed("something else")),
     ]
     assert [text(one) for one in found] == [
         "node1, node2, node3, node4 and 2 more: no such thing",
@@ -228,7 +229,7 @@ def test_a_node_that_does_not_take_part_is_named(folder, left):
     roll_call(folder, node1="nothing", node2="nothing", node3="python")
     results = collect(folder, settings(joint=True, nodes=3), after(ENDED))
     assert states(results) == {"node2": "refused", "node3": "refused"}
-    assert results[0].problem == "another image"
+    assert results[0].problem == Printed("another image")
     left("all-nodes", 130, "interrupted", "Slurm told the job to end")
     # a later job, with other nodes
     later = Job("18", "FAILED", "node[1,4]")
@@ -250,6 +251,6 @@ def test_a_node_of_a_fleet_that_refused_is_named_when_slurm_has_forgotten_its_jo
     left("node2", 2, "none", "no such thing", job="17")
     results = collect(folder, settings(fleet=True), tasks(node1="COMPLETED"))
     assert states(results) == {"node1": "measured", "node2": "refused"}
-    assert results[1].problem == "no such thing"
+    assert results[1].problem == Printed("no such thing")
     # of a job's nodes another one may have come to have it
     assert states(collect(folder, settings(), after(ENDED, "node1"))) == {"node1": "measured"}

@@ -7,6 +7,7 @@ from envkit.cluster.slurm.follow import LATE, NotStarted, follow
 from envkit.cluster.slurm.view import View
 from envkit.engines.slurm import client
 from envkit.engines.slurm.client import Job, NoAnswer
+from envkit.messages import Printed
 
 
 def task(number, state, reason="None"):
@@ -27,7 +28,7 @@ def answers(monkeypatch, folder):
         def cancel(numbers):
             cancelled.append(numbers)
             if len(cancelled) <= deaf:
-                raise NoAnswer("busy")
+                raise NoAnswer(Printed("busy"))
 
         def jobs(numbers, one_node):
             now = left.pop(0)
@@ -49,7 +50,7 @@ def test_a_fleet_has_ended_when_all_its_jobs_have(answers):
     followed, cancelled = answers(
         [task(18, "RUNNING"), task(19, "PENDING", "Resources")],
         [task(18, "COMPLETED"), task(19, "RUNNING")],
-        NoAnswer("no answer"),
+        NoAnswer(Printed("no answer")),
         [task(18, "COMPLETED"), task(19, "COMPLETED")],
     )
     assert {name: job.state for name, job in followed.nodes.items()} == {"node18": "COMPLETED", "node19": "COMPLETED"}

@@ -16,6 +16,7 @@ from envkit.engines.messages import ExitStatus, NodeLost, NoNodesToTrainOn
 from envkit.engines.slurm import client
 from envkit.engines.slurm.messages import NotOnANode, SlurmMissing, SrunRefused, TooFewNodes
 from envkit.engines.start import GIVEN
+from envkit.messages import Printed
 
 
 @pytest.fixture
@@ -170,7 +171,7 @@ def test_slurm_is_asked_for_the_address_once(asked, monkeypatch):
     step.run(["x"], {}, 2, 60.0)
 
     def away(name):
-        raise client.NoAnswer("the Slurm controller does not answer")
+        raise client.NoAnswer(Printed("the Slurm controller does not answer"))
 
     monkeypatch.setattr(client, "address", away)
     step.run(["x"], {}, 2, 60.0)

@@ -10,6 +10,7 @@ from envkit.cluster.slurm.node_status import Outcome
 from envkit.cluster.slurm.view import View, of_job, of_jobs
 from envkit.cluster.slurm.watch import Watch
 from envkit.engines.slurm.client import Job
+from envkit.messages import Printed
 from envkit.rendering import text
 
 from tests.cluster.slurm.conftest import JOB
@@ -39,9 +40,9 @@ def test_a_record_that_grows(folder, place):
 
 def test_the_end_of_a_node_and_what_an_earlier_job_left(folder, place):
     watch = Watch(folder)
-    Outcome(JOB, 1.0, 2.0, 2, "no such thing").write(place)
+    Outcome(JOB, 1.0, 2.0, 2, Printed("no such thing")).write(place)
     assert watch.look([], [JOB])["node1"].state == "refused"
-    Outcome("16", 1.0, 2.0, 130, "stopped").write(place)
+    Outcome("16", 1.0, 2.0, 130, Printed("stopped")).write(place)
     assert Watch(folder).look([], [JOB])["node1"].state == "waiting"
 
 

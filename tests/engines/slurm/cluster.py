@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import time
 from pathlib import Path
@@ -21,6 +22,10 @@ SHORT = ("--steps", "3", "--data", "synthetic", "--seed", "7")
 # How long real workers may take on both nodes, which share the CPUs of a machine that others may use, too: each node
 # imports torch twice for every one of them.
 REAL_S = 1200
+# Limits are whole minutes: the nearer one leaves so many seconds at least, of which Slurm may let 30 pass first.
+NEAR_S = 45
+# No sample of a simulated worker that takes so long comes before the test goes on.
+HELD_S = 300
 
 
 def slurm(*command):
@@ -42,6 +47,12 @@ def idle():
     asked = ("sinfo", "--noheader", "--Node", "--partition", "work", "--format", "%N %T")
     seen = subprocess.run(asked, capture_output=True, text=True, timeout=150, check=False).stdout
     return seen.split() == ["node1", "idle", "node2", "idle"]
+
+
+def kill(node):
+    """Kill a node, of which Slurm hears at once: by itself it takes half a minute to miss one."""
+    slurm(CLUSTER, "stop-node", node)
+    slurm("scontrol", "update", f"nodename={node}", "state=down", "reason=planted")
 
 
 def measured(folder, node):
@@ -75,6 +86,17 @@ def job_state(folder):
     """Of all jobs, where it is a fleet."""
     number = events(folder, "submitted")[-1]["job"]
     return slurm("squeue", "--noheader", "--states", "all", "--jobs", number, "--format", "%T").strip()
+
+
+def bring_time_limit_near(folder):
+    """Have the limit of the job come so near that Slurm tells the job when it looks next, which is twice a minute.
+
+    It tells a job with a limit of ten minutes up to a minute and a half before that.
+    """
+    number = events(folder, "submitted")[-1]["job"]
+    minutes, seconds = slurm("squeue", "--noheader", "--jobs", number, "--format", "%M").strip().split(":")
+    passed_s = 60 * int(minutes) + int(seconds)
+    slurm("scontrol", "update", f"jobid={number}", f"timelimit={math.ceil((passed_s + NEAR_S) / 60)}")
 
 
 def last_lines(result):

@@ -79,7 +79,7 @@ def tune(tmp_path, simulation, folder):
     simulation.worker("mine", seconds=times(0.5))
     fixed = ["--space", space, "--space-only", "--data", "synthetic", "--steps", 3, "--python", simulation.python]
 
-    def arguments(*options, budget="60s"):
+    def arguments(*options, budget="25s"):
         return ["tune", *fixed, "--budget", budget, "--profile", tmp_path / "work-tuned.yaml", "--output", folder,
                 "--nodes", 2, "--partition", "work", *options]  # fmt: skip
 

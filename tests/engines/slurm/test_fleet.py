@@ -8,8 +8,6 @@ import pytest
 from envkit.bench import record
 
 from tests.engines.slurm.cluster import (
-    REAL_S,
-    SHORT,
     all_measure,
     ended,
     events,
@@ -68,7 +66,7 @@ def test_a_fleet_is_measured_and_reported(cli, fleet, folder, tmp_path, drained)
     assert last_lines(without) == [
         "left out: node2: Slurm says drained (planted)",
         "node2: did not begin: Slurm says that the node is drained (planted)",
-        f"1 of 2 nodes measured; go on with: envkit fleet --resume {folder}",
+        f"1 of 2 nodes measured; continue with: envkit fleet --resume {folder}",
     ]
     done = (folder / "node1" / record.FILE_NAME).read_bytes()
     drained()
@@ -97,7 +95,7 @@ def test_a_busy_node_keeps_no_other_waiting_and_ctrl_c_cancels_all(start, cli, f
     process.send_signal(signal.SIGINT)
     result = ended(process)
     assert result.returncode == 130, result
-    assert last_lines(result)[-1] == f"interrupted; go on with: envkit fleet --resume {folder}"
+    assert last_lines(result)[-1] == f"interrupted; continue with: envkit fleet --resume {folder}"
     assert any(line.startswith("node2: did not begin: the job was cancelled") for line in last_lines(result))
     assert {*job_state(folder).split()} == {"CANCELLED"}
     earlier = measured(folder, "node1")
@@ -107,15 +105,3 @@ def test_a_busy_node_keeps_no_other_waiting_and_ctrl_c_cancels_all(start, cli, f
     assert resumed.returncode == 0, resumed
     assert measured(folder, "node1")[: len(earlier)] == earlier
     assert [len(measured(folder, node)) for node in ("node1", "node2")] == [12, 12]
-
-
-def test_a_fleet_with_real_workers_under_apptainer(cli, tmp_path, engine_options, surroundings, project):
-    """On one node: a fleet has no fewer samples, and two nodes would take turns on the CPUs of this machine."""
-    folder = tmp_path / "run"
-    image = engine_options("apptainer")
-    length = (*SHORT, "--steps", 2, "--warmup-steps", 1, "--blocks", 6)
-    arguments = ["fleet", "baseline", "--nodelist", "node2", *image, *length, "--output", folder]
-    result = cli(*arguments, cwd=project, timeout_s=REAL_S, **surroundings)
-    assert result.returncode == 0, result
-    assert "baseline, workload cnn" in result.stdout
-    assert [event["evidence"]["openmp"]["runtime"] for event in measured(folder, "node2")] == ["gnu"] * 6

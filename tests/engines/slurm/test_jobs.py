@@ -9,7 +9,11 @@ from envkit.bench import record
 
 from tests.engines.slurm.cluster import (
     CLUSTER,
+    HELD_S,
+    REAL_S,
+    SHORT,
     all_measure,
+    bring_time_limit_near,
     ended,
     events,
     last_lines,
@@ -18,6 +22,8 @@ from tests.engines.slurm.cluster import (
     waiting_for,
 )
 from tests.processes import PATIENCE_S
+
+NODES = ("node1", "node2")
 
 
 def kinds(folder, node):
@@ -36,7 +42,7 @@ def test_each_node_measures_and_has_its_row(cli, simulated, folder):
         ("node1", "mine", "6", "faster"), ("node2", "mine", "6", "faster"),
     ]  # fmt: skip
     assert "on 2 nodes: faster; speedups of nodes differ by" in " ".join(result.stdout.split())
-    for node in ("node1", "node2"):
+    for node in NODES:
         assert len(measured(folder, node)) == 12
         assert record.read(folder / node)[0]["environments"]["mine"]["variables"] == {"SIMULATED": "mine"}
     # the script is kept, and is what was submitted
@@ -59,7 +65,20 @@ def test_a_matrix_ranks_by_what_profiles_are_worth_on_both_nodes(cli, simulated,
     assert [row[0] for row in rows] == ["mine", "same"]
     assert [float(row[1].removesuffix("x")) for row in rows] == pytest.approx([2, 1], rel=0.1)
     assert "nodes 2 nodes of" in " ".join(result.stdout.split())
-    assert [len(measured(folder, node)) for node in ("node1", "node2")] == [18, 18]
+    assert [len(measured(folder, node)) for node in NODES] == [18, 18]
+
+
+def test_a_node_with_real_workers_under_apptainer(cli, tmp_path, engine_options, surroundings, project):
+    """On one node, and not in a fleet, which has six blocks at least: what a node does is the same."""
+    folder = tmp_path / "run"
+    image = engine_options("apptainer")
+    length = (*SHORT, "--steps", 2, "--warmup-steps", 1, "--blocks", 1)
+    arguments = ["submit", "baseline", "--nodelist", "node2", *image, *length, "--output", folder]
+    result = cli(*arguments, cwd=project, timeout_s=REAL_S, **surroundings)
+    assert result.returncode == 0, result
+    assert any(line.startswith("node2") for line in result.stdout.splitlines()), result
+    (sample,) = measured(folder, "node2")
+    assert sample["evidence"]["openmp"]["runtime"] == "gnu"
 
 
 # --- going on ---
@@ -77,51 +96,52 @@ def test_killed_and_resumed_follows_the_job_that_went_on(start, cli, simulated, 
     assert len(events(folder, "submitted")) == 1
 
 
-def test_a_time_limit_comes_near(cli, simulated, slow, folder, simulation):
-    """Slurm tells the job some time before its limit: the record has an end, and the same command goes on.
-
-    It looks at limits twice a minute, and so may tell it half a minute earlier than it was asked to.
-    """
-    slow(4)
-    result = cli(*simulated("--nodes", 2, "--time-limit", "2m", "--blocks", 20))
+def test_a_time_limit_comes_near(start, cli, simulated, slow, folder):
+    """Slurm tells the job some time before its limit: the record has an end, and the same command goes on."""
+    slow(1)
+    process = start(*simulated("--nodes", 2, "--time-limit", "10m"))
+    all_measure(folder, process)
+    slow(HELD_S)
+    bring_time_limit_near(folder)
+    result = ended(process)
     assert result.returncode == 1, result
     assert last_lines(result) == [
         "node1, node2: the job's time limit was near",
-        f"0 of 2 nodes measured; go on with: envkit submit --resume {folder}",
+        f"0 of 2 nodes measured; continue with: envkit submit --resume {folder}",
     ]
-    earlier = {node: measured(folder, node) for node in ("node1", "node2")}
+    earlier = {node: measured(folder, node) for node in NODES}
     for node, before in earlier.items():
         assert record.read(folder / node)[-1]["reason"] == "interrupted"
-        assert 0 < len(before) < 40
+        assert 0 < len(before) < 12
     slow(0)
-    resumed = cli("submit", "--resume", folder, "--time-limit", "10m")
+    resumed = cli("submit", "--resume", folder, "--time-limit", "20m")
     assert resumed.returncode == 0, resumed
     for node, before in earlier.items():
         assert measured(folder, node)[: len(before)] == before
-        assert len(measured(folder, node)) == 40
+        assert len(measured(folder, node)) == 12
 
 
 def test_a_job_that_makes_room_for_another_is_requeued_and_goes_on(start, simulated, slow, folder):
-    slow(2)
-    process = start(*simulated("--nodes", 2, "--partition", "work", "--blocks", 20))
+    slow(1)
+    process = start(*simulated("--nodes", 2, "--partition", "work"))
     all_measure(folder, process)
+    slow(HELD_S)
     urgent = ("--partition=urgent", "--nodes=2", "--exclusive", "--output=/dev/null", "--wrap", "sleep 1")
     slurm("sbatch", *urgent)
-    both = ("node1", "node2")
-    waiting_for(lambda: process.poll() is not None or all("end" in kinds(folder, node) for node in both))
+    waiting_for(lambda: process.poll() is not None or all("end" in kinds(folder, node) for node in NODES))
     slow(0)  # no node could be done before it had to make room
     result = ended(process, 2 * PATIENCE_S)  # until Slurm starts it again, too
     assert result.returncode == 0, result
     assert len(events(folder, "submitted")) == 1
-    for node in both:
-        assert len(measured(folder, node)) == 40
+    for node in NODES:
+        assert len(measured(folder, node)) == 12
         assert "resume" in kinds(folder, node)
         assert "failure" not in kinds(folder, node)
 
 
 def test_a_node_dies(start, cli, simulated, slow, folder):
     slow(2)
-    process = start(*simulated("--nodes", 2, "--blocks", 20))
+    process = start(*simulated("--nodes", 2))
     all_measure(folder, process)
     slurm(CLUSTER, "stop-node", "node2")
     slow(0)
@@ -129,16 +149,16 @@ def test_a_node_dies(start, cli, simulated, slow, folder):
     assert result.returncode == 1, result
     lost, go_on = last_lines(result)
     assert lost.startswith("node2: did not end by itself: Slurm says that the node is down and does not respond")
-    assert go_on == f"1 of 2 nodes measured; go on with: envkit submit --resume {folder}"
-    assert len(measured(folder, "node1")) == 40
+    assert go_on == f"1 of 2 nodes measured; continue with: envkit submit --resume {folder}"
+    assert len(measured(folder, "node1")) == 12
     earlier = measured(folder, "node2")
-    assert 2 <= len(earlier) < 40
+    assert 2 <= len(earlier) < 12
     slurm(CLUSTER, "start-node", "node2")
     done = (folder / "node1" / record.FILE_NAME).read_bytes()
     resumed = cli("submit", "--resume", folder)
     assert resumed.returncode == 0, resumed
     assert measured(folder, "node2")[: len(earlier)] == earlier
-    assert len(measured(folder, "node2")) == 40
+    assert len(measured(folder, "node2")) == 12
     # only the node that lacked something was asked for
     assert (folder / "node1" / record.FILE_NAME).read_bytes() == done
     assert events(folder, "submitting")[-1]["wanted"] == ["node2"]

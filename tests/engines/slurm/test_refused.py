@@ -27,7 +27,7 @@ def refusal(result, folder):
 
 def test_a_partition_that_is_not_there(cli, simulated, folder):
     said = refusal(cli(*simulated("--partition", "wrok")), folder)
-    assert said == "--partition wrok: no such partition (did you mean 'work'?); there are: work, urgent, closed"
+    assert said == "--partition wrok: no such partition (did you mean 'work'?); choose one of: work, urgent, closed"
 
 
 def test_more_nodes_than_there_are(cli, simulated, folder):
@@ -70,10 +70,10 @@ def test_a_job_that_never_starts(cli, simulated, folder):
 
 def test_a_results_folder_that_one_node_does_not_share(cli, simulated):
     folder = LOCAL / "run"
-    result = cli(*simulated("--nodes", 2, output=folder))
+    result = cli(*simulated("--nodes", 2, "--blocks", 1, output=folder))
     assert result.returncode == 2, result
     assert last_lines(result)[0].startswith(f"node2: {folder}: the results folder is not the same one there; give one")
-    assert len(measured(folder, "node1")) == 12
+    assert len(measured(folder, "node1")) == 2
 
 
 def test_a_node_without_the_image(cli, folder):
@@ -91,9 +91,9 @@ def test_a_node_without_the_image(cli, folder):
 def test_two_nodes_with_clocks_apart(cli, simulated, folder):
     (library,) = Path("/usr/lib").glob("*/faketime/libfaketime.so.1")
     (NODES / "node2/tasks").write_text(f"export LD_PRELOAD={library}\nexport FAKETIME=+1h\n")
-    result = cli(*simulated("--nodes", 2))
+    result = cli(*simulated("--nodes", 2, "--blocks", 1))
     assert result.returncode == 2, result
     assert last_lines(result)[0].startswith("node2: its clock differs from that of node1 by +3,")
     assert " s, so their records don't fit together; set the clocks" in last_lines(result)[0]
-    assert len(measured(folder, "node1")) == 12
+    assert len(measured(folder, "node1")) == 2
     assert not (folder / "node2" / record.FILE_NAME).exists()

@@ -1,20 +1,15 @@
-"""Nodes of a real Slurm cluster that train together, with real workers: ranks and nodes die here."""
+"""Nodes of a real Slurm cluster that train together: ranks and nodes die here."""
 
 from __future__ import annotations
 
-import contextlib
-import itertools
-import random
 import signal
-import time
-from pathlib import Path
 
 import pytest
 from envkit.bench import record
 
 from tests.conftest import CODE_PATH
 from tests.engines.slurm.cluster import (
-    CLUSTER,
+    HELD_S,
     LOCAL,
     NODES,
     REAL_S,
@@ -22,29 +17,19 @@ from tests.engines.slurm.cluster import (
     all_measure,
     ended,
     events,
+    kill,
     last_lines,
     measured,
-    slurm,
     waiting_for,
 )
+from tests.processes import running
 
 # From the death of a rank or a node to the end of all others.
 DEATH_S = 120
 TOGETHER = "all-nodes"
 # Enough for samples: both nodes share the CPUs of this machine.
 JOINT = ("--nodes", 2, "--nproc", 1, "--warmup-steps", 1, *SHORT, "--steps", 2)
-# So many do not end by themselves; other tests look for their own by another number.
-ENDLESS = "3000000"
-
-
-def first(seed):
-    """The arm with which a run begins (see envkit.bench.plan)."""
-    names = ["baseline", "1 process"]
-    random.Random(f"{seed}:0").shuffle(names)
-    return names[0]
-
-
-SEED = next(seed for seed in itertools.count(1) if first(seed) == "baseline")
+BOTH = [(0, "node1"), (1, "node2")]
 # What a rank runs at its start: the counters of the CPUs are read when steps are about to be timed.
 TROUBLE = """
 import os, sys
@@ -63,23 +48,13 @@ def ranks_of(events):
     }
 
 
-def test_ranks_on_both_nodes_train_together(start, cli, folder):
-    """What was measured when it was interrupted stays, and it goes on where it was."""
-    process = start("submit", "jemalloc", *JOINT, "--blocks", 1, "--output", folder)
-    all_measure(folder, process, [TOGETHER], at_least=1, patience_s=REAL_S)
-    process.send_signal(signal.SIGINT)
-    interrupted = ended(process, REAL_S)
-    assert interrupted.returncode == 130, interrupted
-    assert record.read(folder / TOGETHER)[-1]["reason"] == "interrupted"
-    earlier = measured(folder, TOGETHER)
-    result = cli("submit", "--resume", folder, timeout_s=REAL_S)
+def test_ranks_on_both_nodes_train_together(cli, folder):
+    result = cli("submit", "jemalloc", *JOINT, "--blocks", 1, "--output", folder, timeout_s=REAL_S)
     assert result.returncode == 0, result
     rows = [line.split()[:2] for line in result.stdout.splitlines() if line.startswith(TOGETHER)]
     assert rows == [[TOGETHER, "jemalloc"], [TOGETHER, "1"]]
     found = measured(folder, TOGETHER)
-    assert found[: len(earlier)] == earlier
-    both = [(0, "node1"), (1, "node2")]
-    assert ranks_of(found) == {"baseline": both, "jemalloc": both}
+    assert ranks_of(found) == {"baseline": BOTH, "jemalloc": BOTH}
     by_arm = {event["arm"]: event for event in found}
     assert (len(found), by_arm.keys()) == (3, {"baseline", "jemalloc", "1 process"})
     for rank in by_arm["jemalloc"]["ranks"]:
@@ -90,28 +65,53 @@ def test_ranks_on_both_nodes_train_together(start, cli, folder):
     assert losses == pytest.approx(by_arm["1 process"]["losses"], rel=1e-3)
     assert "1 process" in cli("report", folder).stdout
     assert [path.name for path in folder.iterdir() if path.is_dir()] == [TOGETHER]
-    assert events(folder, "submitting")[-1]["wanted"] == ["node1", "node2"]
 
 
-def test_weak_scaling_over_both_nodes(cli, folder):
-    """Each rank has the batch of the one process on the first node."""
-    result = cli("submit", "baseline", *JOINT, "--weak", "--blocks", 1, "--output", folder, timeout_s=REAL_S)
+def test_weak_scaling_over_both_nodes_under_apptainer(cli, tmp_path, engine_options, surroundings, project):
+    """Each rank has the batch of the one process on the first node, and what the profile sets."""
+    folder = tmp_path / "run"
+    image = engine_options("apptainer")
+    arguments = ["submit", "jemalloc-retain", *image, *JOINT, "--weak", "--blocks", 1, "--output", folder]
+    result = cli(*arguments, cwd=project, timeout_s=REAL_S, **surroundings)
     assert result.returncode == 0, result
-    found = measured(folder, TOGETHER)
-    assert {event["arm"]: event["images_per_step"] for event in found} == {"baseline": 128, "1 process": 64}
-    assert ranks_of(found) == {"baseline": [(0, "node1"), (1, "node2")]}
+    found = {event["arm"]: event for event in measured(folder, TOGETHER)}
+    steps = {arm: event["images_per_step"] for arm, event in found.items()}
+    assert steps == {"baseline": 128, "jemalloc-retain": 128, "1 process": 64}
+    assert ranks_of(found.values()) == {"baseline": BOTH, "jemalloc-retain": BOTH}
+    of_ranks = found["jemalloc-retain"]["ranks"]
+    assert [rank["evidence"]["malloc"]["allocator"] for rank in of_ranks] == ["jemalloc"] * 2
     assert "weak scaling: 2 ranks, 2 times the batch of 1 process" in cli("report", folder).stdout
 
 
-def test_ranks_on_both_nodes_under_apptainer(cli, tmp_path, engine_options, surroundings, project):
-    folder = tmp_path / "run"
-    image = engine_options("apptainer")
-    arguments = ["submit", "jemalloc-retain", *image, *JOINT, "--blocks", 1, "--output", folder]
-    result = cli(*arguments, cwd=project, timeout_s=REAL_S, **surroundings)
+@pytest.fixture
+def simulated(simulation, write_profile, folder):
+    """The arguments that train on both nodes with simulated workers, which Slurm starts as it does real ones."""
+    profile = write_profile("mine", "env:\n  SIMULATED: mine\n")
+    python = ("--python", simulation.python)
+    return ["submit", profile, *JOINT, *python, "--blocks", 2, "--output", folder]
+
+
+def test_what_was_measured_when_it_was_interrupted_stays_and_it_goes_on(start, cli, simulated, simulation, folder):
+    for arm in ("baseline", "mine"):
+        simulation.worker(f"{arm} on 2 ranks", delay=2)
+    process = start(*simulated)
+    all_measure(folder, process, [TOGETHER])
+    for arm in ("baseline", "mine"):
+        simulation.worker(f"{arm} on 2 ranks", delay=HELD_S)
+    process.send_signal(signal.SIGINT)
+    interrupted = ended(process)
+    assert interrupted.returncode == 130, interrupted
+    assert record.read(folder / TOGETHER)[-1]["reason"] == "interrupted"
+    earlier = measured(folder, TOGETHER)
+    assert 2 <= len(earlier) < 6
+    for arm in ("baseline", "mine"):
+        simulation.worker(f"{arm} on 2 ranks")
+    result = cli("submit", "--resume", folder)
     assert result.returncode == 0, result
-    found = [event for event in measured(folder, TOGETHER) if event["arm"] == "jemalloc-retain"]
-    assert ranks_of(found) == {"jemalloc-retain": [(0, "node1"), (1, "node2")]}
-    assert [rank["evidence"]["malloc"]["allocator"] for rank in found[0]["ranks"]] == ["jemalloc"] * 2
+    found = measured(folder, TOGETHER)
+    assert found[: len(earlier)] == earlier
+    assert sorted(event["arm"] for event in found) == sorted(["baseline", "mine", "1 process"] * 2)
+    assert events(folder, "submitting")[-1]["wanted"] == ["node1", "node2"]
 
 
 def test_a_rank_that_dies_is_named_and_its_log_shown_and_the_others_end(cli, folder, tmp_path):
@@ -126,37 +126,27 @@ def test_a_rank_that_dies_is_named_and_its_log_shown_and_the_others_end(cli, fol
     failed, go_on = last_lines(result)
     assert failed.startswith(f"{TOGETHER}: block 1, baseline: the worker lost rank 1 on node2, which ended with exit ")
     assert failed.endswith("RuntimeError: planted trouble"), failed
-    assert go_on == f"not measured to the end; go on with: envkit submit --resume {folder}"
+    assert go_on == f"unfinished; continue with: envkit submit --resume {folder}"
     (failure,) = [event for event in record.read(folder / TOGETHER) if event["event"] == "failure"]
     assert failure["time"] - died.stat().st_mtime < DEATH_S
 
 
-def ranks(torch=False):
-    """The processes of ranks that train without an end, on both nodes, by their numbers on this machine.
-
-    With ``torch`` only those that have begun to import it.
-    """
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            words = (entry / "cmdline").read_bytes().decode().split("\0")
-            if {"--ranked", ENDLESS} <= {*words} and (not torch or "libtorch" in (entry / "maps").read_text()):
-                found.append(int(entry.name))
-    return found
-
-
-def test_a_node_that_dies_ends_the_others(start, folder):
-    length = ("--steps", ENDLESS, "--blocks", 1, "--data", "synthetic", "--seed", SEED)
-    process = start("submit", "baseline", "--nodes", 2, "--nproc", 1, *length, "--output", folder)
-    waiting_for(lambda: process.poll() is not None or len(ranks(torch=True)) == 2, REAL_S)
+def test_a_node_that_dies_ends_the_others(start, simulated, simulation, folder):
+    simulation.worker("mine on 2 ranks", delay=HELD_S)
+    process = start(*simulated)
+    waiting_for(lambda: process.poll() is not None or started(simulation, "mine on 2 ranks") == 2)
     assert process.poll() is None, process.communicate()
-    time.sleep(10)  # they import the rest, and meet
-    slurm(CLUSTER, "stop-node", "node2")
-    waiting_for(lambda: not ranks(), DEATH_S)
+    kill("node2")
+    waiting_for(lambda: not running(f"{simulation.folder}/config.json"), DEATH_S)
     result = ended(process)
     assert result.returncode == 1, result
-    assert last_lines(result)[0].startswith(f"{TOGETHER}: block 1, baseline: the worker lost ")
+    assert last_lines(result)[0].startswith(f"{TOGETHER}: block 1, mine: the worker lost node2")
     assert record.read(folder / TOGETHER)[-1]["reason"] == "a worker failed"
+
+
+def started(simulation, name):
+    """How many simulated workers of this name were started: one on each node for each sample."""
+    return [start["name"] for start in simulation.starts()].count(name)
 
 
 def test_more_ranks_than_cores(cli, folder):
@@ -166,7 +156,7 @@ def test_more_ranks_than_cores(cli, folder):
     assert result.returncode == 2, result
     line = last_lines(result)[0]
     assert line.startswith("node1, node2: --nproc 2048: only "), line
-    assert " usable (this node), and each rank takes one of its own; " in line
+    assert " usable (this node), and each rank needs its own; " in line
     assert not (folder / TOGETHER).exists()
 
 

@@ -7,10 +7,20 @@ from collections import Counter
 from envkit.bench import record
 from envkit.profiles import profile
 
-from tests.engines.slurm.cluster import ended, events, last_lines, slurm, trials, waiting_for
+from tests.engines.slurm.cluster import (
+    bring_time_limit_near,
+    ended,
+    events,
+    last_lines,
+    slurm,
+    trials,
+    waiting_for,
+)
 from tests.processes import PATIENCE_S
 
 NODES = ("node1", "node2")
+# So long a trial takes while the test goes on: twice as long, and the search would give its candidate up.
+HELD_S = 10
 
 
 def printed(folder):
@@ -23,9 +33,10 @@ def search_events(folder, node):
 
 
 def test_a_job_that_makes_room_for_another_is_requeued_and_goes_on(start, tune, slow, folder, tmp_path):
-    slow(2)
-    process = start(*tune(budget="120s"))
+    slow(0.5)
+    process = start(*tune(budget="40s"))
     waiting_for(lambda: process.poll() is not None or all(len(trials(folder, node)) >= 2 for node in NODES))
+    slow(HELD_S)
     earlier = {node: trials(folder, node) for node in NODES}
     slurm("sbatch", "--partition=urgent", "--nodes=2", "--exclusive", "--output=/dev/null", "--wrap", "sleep 1")
     waiting_for(lambda: process.poll() is not None or all("end" in search_events(folder, node) for node in NODES))
@@ -44,18 +55,22 @@ def test_a_job_that_makes_room_for_another_is_requeued_and_goes_on(start, tune, 
         assert max(twice.values()) == 1
 
 
-def test_a_time_limit_comes_near_in_the_search(cli, tune, slow, folder, tmp_path):
-    slow(4)
-    result = cli(*tune("--time-limit", "2m", budget="200s"))
+def test_a_time_limit_comes_near_in_the_search(start, cli, tune, slow, folder, tmp_path):
+    slow(0.5)
+    process = start(*tune("--time-limit", "10m", budget="100s"))
+    waiting_for(lambda: process.poll() is not None or all(trials(folder, node) for node in NODES))
+    slow(HELD_S)
+    bring_time_limit_near(folder)
+    result = ended(process)
     assert result.returncode == 1, result
     assert last_lines(result) == [
         "no node has confirmed anything, and no profile was written",
         "node1, node2: the job's time limit was near",
-        f"0 of 2 nodes measured; go on with: envkit tune --resume {folder}",
+        f"0 of 2 nodes measured; continue with: envkit tune --resume {folder}",
     ]
     earlier = {node: trials(folder, node) for node in NODES}
     slow(0)
-    resumed = cli("tune", "--resume", folder, "--time-limit", "10m")
+    resumed = cli("tune", "--resume", folder, "--time-limit", "20m")
     assert resumed.returncode == 0, resumed
     assert "Traceback" not in printed(folder)
     assert events(folder, "submitting")[-1]["wanted"] == [*NODES]

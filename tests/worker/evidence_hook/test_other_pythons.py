@@ -71,11 +71,13 @@ def imported_by_the_hook() -> Iterator[Path]:
 
 
 def pythons() -> dict[str, str]:
-    """Other interpreters on this machine, by version."""
+    """Other interpreters on this machine, by version; each process that collects tests starts every one once."""
     folders = [*Path("~/.pyenv/versions").expanduser().glob("*/bin"), Path("/usr/bin"), Path("/usr/local/bin")]
     found: dict[str, str] = {}
+    known = set()
     for path in sorted(one for folder in folders for one in folder.glob("python*")):
-        if re.fullmatch(r"python\d(\.\d+)?", path.name):
+        if re.fullmatch(r"python\d(\.\d+)?", path.name) and path.resolve() not in known:
+            known.add(path.resolve())
             asked = subprocess.run([path, "-c", VERSIONS], capture_output=True, text=True, check=False)
             if asked.returncode == 0:
                 found.setdefault(asked.stdout.strip(), str(path))

@@ -53,6 +53,24 @@ def test_a_copy_has_real_files_and_links_to_what_is_only_read(folder):
     assert not place.path.exists()
 
 
+def test_links_by_which_a_training_can_write_elsewhere_are_known(folder, tmp_path):
+    """Not what is only read: environments, hidden caches and what the user names, files, and links into the folder."""
+    cache = folder / "compiled"
+    cache.mkdir()
+    (cache / "CACHEDIR.TAG").touch()
+    (folder / "inner").symlink_to("checkpoints")
+    (folder / "full").symlink_to(folder / "checkpoints")
+    (folder / "one.bin").symlink_to(tmp_path / "file")
+    (tmp_path / "file").touch()
+    assert working_copy.shared(folder, ["data"]) == ["compiled", "out"]
+    with working_copy.fresh(folder, ["data"]) as place:
+        (place.path / "compiled/kernel").touch()
+        (place.path / "out/last.pt").touch()
+    assert (cache / "kernel").exists()
+    assert (tmp_path / "elsewhere/last.pt").exists()
+    assert working_copy.shared(folder, ["out", "compiled/"]) == []
+
+
 def test_a_training_can_not_destroy_what_is_in_the_folder(folder):
     with working_copy.fresh(folder) as place:
         (place.path / "checkpoints/last.pt").write_text("other weights")

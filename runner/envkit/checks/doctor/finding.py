@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from envkit.advice.symptoms import Symptoms
-from envkit.checks.finding_messages import FIX, WHY
+from envkit.checks.finding_messages import reason, remedy
 from envkit.messages import Message, Severity, from_json
 from envkit.profiles.environment import Environment
 from envkit.profiles.expressions import MACHINE_NODES
@@ -24,13 +24,14 @@ class Finding:
 
     code: str
     severity: Level
-    seen: Message | str
-    why: Message | str
-    fix: Message | str  # an instruction, a command or a line of a profile
+    seen: Message
+    why: Message
+    fix: Message  # an instruction, a command or a line of a profile
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data, of which ``of_json`` makes the finding again."""
-        return {name: one.to_json() if isinstance(one, Message) else one for name, one in vars(self).items()}
+        texts = {name: one.to_json() for name, one in vars(self).items() if isinstance(one, Message)}
+        return {"code": self.code, "severity": self.severity, **texts}
 
     @staticmethod
     def of_json(document: Mapping[str, Any]) -> Finding:
@@ -41,14 +42,14 @@ class Finding:
         return Finding(**fields)
 
 
-def found(code: str, seen: Message, fix: Message | str | None = None, severity: Level | None = None) -> Finding:
+def found(code: str, seen: Message, fix: Message | None = None, severity: Level | None = None) -> Finding:
     """Return a finding, with the reason and the fix that ``code`` has, unless it has a ``fix`` of its own."""
-    return Finding(code, severity or LEVELS[seen.severity], seen, WHY[code], fix or FIX[code])
+    return Finding(code, severity or LEVELS[seen.severity], seen, reason(code), fix or remedy(code))
 
 
 @dataclass(frozen=True)
 class Situation:
-    """What is known; None where it was not looked at."""
+    """Facts that are known; None where nothing looked."""
 
     facts: Mapping[str, Any]  # of an inspection, as are fingerprint, libraries and accelerator
     fingerprint: Mapping[str, Any]

@@ -21,9 +21,11 @@ from envkit.cli.arguments import option
 from envkit.cli.commands import messages
 from envkit.cli.commands.help_messages import AblateBudget
 from envkit.cli.measuring import Invocation
+from envkit.cli.messages import NeedsProfile
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 from envkit.common.machine_lock import machine_lock
+from envkit.messages import Message
 from envkit.profiles import ablation, catalogue, profile
 from envkit.profiles.ablation import Setting
 from envkit.profiles.environment import Environment
@@ -48,10 +50,10 @@ class Parts:
     profiles: dict[str, Profile] = field(default_factory=dict)
     # By which arm each is measured: two that come to the same here are measured once, under the name of the first.
     arms: dict[str, str] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)  # of the others why
+    left_out: dict[str, Message] = field(default_factory=dict)  # of the others why
 
     def environment(self, one: Profile) -> Environment:
-        """What a profile comes to here. Raises InputError where it can't be measured."""
+        """Return what a profile comes to here. Raises InputError where it can't be measured."""
         found = resolve(one, self.inspection)
         catalogue.require(found, self.inspection, self.asked.allow_unknown)
         preflight([(found, self.inspection)], self.asked.force)
@@ -61,14 +63,14 @@ class Parts:
         try:
             found = self.environment(one)
         except InputError as error:
-            self.left_out[name] = text(why(error))
+            self.left_out[name] = why(error)
             return
         alike = (other for other, known in self.environments.items() if identity(known) == identity(found))
         self.arms[name] = next(alike, name)
         if self.arms[name] == name:
             self.environments[name], self.profiles[name] = found, one
 
-    def leave_out(self, problems: Mapping[str, str]) -> None:
+    def leave_out(self, problems: Mapping[str, Message]) -> None:
         self.left_out |= problems
         self.arms = {name: arm for name, arm in self.arms.items() if arm not in problems}
 
@@ -86,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     if measuring.goes_on_alone(arguments):
         return measuring.resume(arguments.resume, how)
     if arguments.profile is None:
-        raise measuring.lacks_profile(arguments, messages.NeedsProfile("ablate"))
+        raise measuring.lacks_profile(arguments, NeedsProfile("ablate"))
     whole, engine = _load(arguments.profile), arguments.engine or "local"
     arms = [Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine), Arm(whole.name, arguments.profile, engine)]
     asked = measuring_options.specification(arguments, f"{whole.name}-ablated", arms)
@@ -158,11 +160,11 @@ def take_apart(whole: Profile, inspection: Mapping[str, Any], asked: Specificati
     return parts
 
 
-def _problems(asked: Specification, parts: Parts, context: ExecutionContext, how: Invocation) -> dict[str, str]:
+def _problems(asked: Specification, parts: Parts, context: ExecutionContext, how: Invocation) -> dict[str, Message]:
     """Try each part once, and return why some can't be measured. Raise InputError if the whole profile can't."""
     plan = plan_of(asked, requirements.data(asked).location)
     job = Job(plan, parts.environments, context.engines, context.inherited, context.kept)
-    found = {name: text(reason) for name, reason in trying.problems(job, quiet=how.quiet).items()}
+    found = trying.problems(job, quiet=how.quiet)
     whole = asked.arms[1]
     if whole.name in found:
         raise InputError(messages.WholeFails(whole.name, found[whole.name], whole.profile))
@@ -179,7 +181,7 @@ def ablated(settings: list[Setting], parts: Parts) -> list[Ablated]:
             if library in parts.arms:
                 beside = parts.arms[library]
             else:
-                parts.left_out[setting.alone] = text(messages.LibraryLeftOut(library))
+                parts.left_out[setting.alone] = messages.LibraryLeftOut(library)
                 alone = None
         found.append(Ablated(setting.name, setting.needs, alone, beside, parts.arms.get(setting.without)))
     return found

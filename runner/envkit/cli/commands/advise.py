@@ -17,7 +17,7 @@ from envkit import engines
 from envkit.advice import expected, reasons
 from envkit.advice.symptoms import Symptoms, of_process, of_sample
 from envkit.analysis.summary import Summary, summarise
-from envkit.bench import record, room
+from envkit.bench import early_checks, record, room
 from envkit.bench.plan import REFERENCE_PROFILE, Arm
 from envkit.bench.prepare import plan_of, prepare
 from envkit.bench.room import TooShort
@@ -31,6 +31,7 @@ from envkit.cli.arguments import duration, refuse, words
 from envkit.cli.commands import messages
 from envkit.cli.commands.help_messages import ADVISE
 from envkit.cli.measuring import Invocation
+from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import Parser
 from envkit.cli.user_command import add_folder_options, folder_options, shortened
 from envkit.cli.workload_file import WARMUP_STEPS
@@ -39,6 +40,7 @@ from envkit.common.folders import short
 from envkit.common.machine_lock import machine_lock
 from envkit.engines.inspect_image import inspect
 from envkit.engines.local import LocalEngine
+from envkit.messages import Message
 from envkit.profiles import profile
 from envkit.rendering import text
 from envkit.report import advised, terminal
@@ -72,10 +74,10 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None and arguments.prove is None:
-        raise InputError(messages.OptionAlone("--output", "--prove"))
+        raise InputError(OptionAlone("--output", "--prove"))
     if arguments.pid is not None:
         if arguments.user_command is not None or arguments.without_dashes:
-            raise InputError(messages.PidAndCommand())
+            raise InputError(messages.EitherOr("advise", "--pid"))
         refuse(arguments, NOT_WITH_PID, messages.NotWithPid())
         return _show(_of_process(arguments.pid, arguments), arguments)
     if arguments.without_dashes:
@@ -83,6 +85,10 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.user_command:
         raise InputError(messages.NothingToAdviseOn())
     asked = _specification(arguments)
+    if asked.user_command is not None:
+        early_checks.require_program(asked.user_command, asked.arms[0].engine == "local")
+    if not output_options.is_quiet(arguments):
+        measuring.say_of_shared(asked)
     with machine_lock(), _naming_prove():
         if arguments.prove is not None:
             room.require(plan_of(_proving(asked, REFERENCE_PROFILE, FEWEST_STEPS), ""))
@@ -128,7 +134,7 @@ def _of_command(asked: Specification, arguments: argparse.Namespace) -> tuple[Ad
     sample = watching.watch(prepared.job, argv, quiet=output_options.is_quiet(arguments))
     symptoms = of_sample(sample)
     if sample["evidence"].get("gpu"):
-        applying, instead, left_out = [], [], {**left_out, **dict.fromkeys(applying, text(messages.ComputesOnGpu()))}
+        applying, instead, left_out = [], [], {**left_out, **dict.fromkeys(applying, messages.ComputesOnGpu())}
     assert symptoms.step_s is not None, "steps were watched"
     steps = max(FEWEST_STEPS, round(SAMPLE_S / symptoms.step_s))
     again = shlex.join(["envkit", "advise", "--prove", PROOF, *words(arguments, SAME), "--", *argv])
@@ -138,15 +144,16 @@ def _of_command(asked: Specification, arguments: argparse.Namespace) -> tuple[Ad
     return _advice(symptoms, applying, left_out, inspection, instead, found, proving), steps
 
 
-def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, str]]:
+def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, Message]]:
     """Return the fitted profiles that apply here, and why the others do not."""
-    applying, left_out = [], {}
+    applying: list[str] = []
+    left_out: dict[str, Message] = {}
     for name in expected.fitted().fits:
         try:
             require(profile.load(name), inspection)
             applying.append(name)
         except InputError as error:
-            left_out[name] = text(why(error))
+            left_out[name] = why(error)
     return applying, left_out
 
 
@@ -165,7 +172,7 @@ def _instead(left_out: Iterable[str], inspection: Mapping[str, Any]) -> list[str
 def _advice(
     symptoms: Symptoms,
     applying: Iterable[str],
-    left_out: Mapping[str, str],
+    left_out: Mapping[str, Message],
     inspection: Mapping[str, Any],
     instead: Iterable[str],
     findings: Sequence[Finding] = (),
@@ -178,7 +185,7 @@ def _advice(
 
 
 def _of_process(pid: int, arguments: argparse.Namespace) -> Advice:
-    """What is advised for a process that runs already, from what can be seen of it from outside."""
+    """Return what is advised for a process that runs already, from what can be seen of it from outside."""
     steady_process.require(pid)
     engine, inherited = engine_options.engine(arguments)
     if isinstance(engine, LocalEngine):

@@ -26,6 +26,7 @@ from envkit.cli.measuring import Invocation
 from envkit.cli.parser import Parser
 from envkit.common.errors import FAILED, INTERRUPTED, MEASURED
 from envkit.common.plain_table import plain_table
+from envkit.messages import Message
 from envkit.rendering import text
 from envkit.report import baseline_report, terminal
 from envkit.worker.fashion_mnist import SYNTHETIC
@@ -130,21 +131,21 @@ def _compare(arguments: argparse.Namespace, old: Baseline, folder: Path) -> int:
     refuse(old, obstacles(old, new))
     found = changes(old, new, arguments.threshold)
     if found is None:
-        refuse(old, [text(messages.NoRatio())])
+        refuse(old, [messages.NoRatio()])
     _show(arguments, old, new, found, [])
     return FAILED if found is not None and found.regressions else MEASURED
 
 
 def _diff(arguments: argparse.Namespace) -> int:
     old, new = (baselines.load(name, arguments.folder) for name in (arguments.old, arguments.new))
-    reasons = [rendering.text(one) for one in obstacles(old, new)]
+    reasons = obstacles(old, new)
     found = None if reasons else changes(old, new, arguments.threshold)
-    _show(arguments, old, new, found, reasons or [text(messages.NoRatio())])
+    _show(arguments, old, new, found, reasons or [messages.NoRatio()])
     return MEASURED
 
 
 def _show(
-    arguments: argparse.Namespace, old: Baseline, new: Baseline, found: Changes | None, reasons: Sequence[str]
+    arguments: argparse.Namespace, old: Baseline, new: Baseline, found: Changes | None, reasons: Sequence[Message]
 ) -> None:
     """``reasons`` are why there are no changes of speed, where there are none."""
     different = differences(old, new)
@@ -156,21 +157,21 @@ def _show(
             "speed": asdict(found) if found else None,
             "verdicts": [one.to_json() for one in baseline_report.verdicts(found)] if found else [],
             "regression": bool(found and found.regressions),
-            "not_compared": [] if found else list(reasons),
+            "not_compared": [] if found else [rendering.text(one) for one in reasons],
             "differences": [asdict(one) for one in different],
         }
         print(json.dumps(document))
         return
     out = terminal.console()
     if found is None:
-        out.print(Text(f"NOT COMPARED  {'; '.join(reasons)}", "bold"))
+        out.print(Text(f"NOT COMPARED  {'; '.join(map(rendering.text, reasons))}", "bold"))
         out.print()
     baseline_report.show(old, new, found, arguments.threshold, out)
     baseline_report.environments(different, out)
 
 
 def _described(one: Baseline) -> dict[str, Any]:
-    """What a script needs to know of a session."""
+    """Return what a script needs to know of a session."""
     return {
         "source": one.source,
         "name": one.name,

@@ -9,7 +9,7 @@ from pathlib import Path
 from envkit.bench.specification import EVERY, Specification
 from envkit.cli import image_options, instance_options, measuring, measuring_options, rank_options
 from envkit.cli.commands import help_messages
-from envkit.cli.commands.messages import NeedsProfile
+from envkit.cli.messages import NeedsProfile
 from envkit.cli.parser import Parser
 from envkit.rendering import text
 from envkit.worker.workloads import ALL

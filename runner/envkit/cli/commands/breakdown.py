@@ -30,6 +30,7 @@ from envkit.cli.ending import end_with
 from envkit.cli.parser import BadValue, Parser
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
+from envkit.common.messages import UnknownWord
 from envkit.common.progress import Progress
 from envkit.common.suggestion import nearest
 from envkit.engines.base import Outcome
@@ -87,7 +88,7 @@ def add_arguments(parser: Parser) -> None:
 def _workload(text: str) -> str:
     """Return the name of a workload, for argparse. Raise BadValue for an unknown one."""
     if find(text) is None:
-        raise BadValue(messages.NoSuchWorkload(text, tuple(WORKLOADS), nearest(text, WORKLOADS)))
+        raise BadValue(UnknownWord("workload", text, tuple(WORKLOADS), nearest(text, WORKLOADS)))
     return text
 
 

@@ -14,17 +14,6 @@ class ComparedWithItself(Message):
     profile: str
 
 
-class NoSuchWorkload(Message):
-    """--workload names none of the kit's own."""
-
-    code = "cli.no-such-workload"
-    template = "no workload '{name}'[ (did you mean '{suggestion}'?)]; there are: {known:list}"
-
-    name: str
-    known: tuple[str, ...]
-    suggestion: str | None = None
-
-
 class NotWithPhases(Message):
     """A clause whose subject is an option for operators."""
 
@@ -151,7 +140,7 @@ class Breakdown(Message):
     steps: int
     warmup: int
     workload: str
-    by: Message | str
+    by: str  # the engine and the versions of what it starts
     arms: tuple[str, ...] = ()
     profiled: int | None = None
     modes: str | None = None

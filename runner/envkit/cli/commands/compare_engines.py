@@ -8,7 +8,8 @@ from pathlib import Path
 from envkit import engines
 from envkit.bench.plan import REFERENCE_PROFILE, Arm
 from envkit.cli import measuring, measuring_options
-from envkit.cli.commands.messages import NeedsProfile, TooFewEngines
+from envkit.cli.commands.messages import TooFewEngines
+from envkit.cli.messages import NeedsProfile
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 

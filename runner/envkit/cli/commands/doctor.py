@@ -17,22 +17,24 @@ from rich.text import Text
 
 from envkit import engines
 from envkit.advice.symptoms import of_process
+from envkit.bench import early_checks
 from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.bench.user_command import UserCommand
 from envkit.checks.doctor import diagnose
 from envkit.checks.doctor.finding import Finding, Situation, found
 from envkit.checks.doctor.running_process import watch as watch_process
 from envkit.checks.effect import check, shown
 from envkit.checks.finding_messages import (
-    FIX,
     MeasureRanks,
-    NothingPrinted,
     RanksOnly,
     Unmet,
     Unverified,
     WorkerFailed,
+    remedy,
 )
 from envkit.cli import engine_options
 from envkit.cli.arguments import duration, option
+from envkit.cli.commands.messages import EitherOr
 from envkit.cli.doctor_messages import (
     EXIT_STATUSES,
     CantStart,
@@ -42,7 +44,6 @@ from envkit.cli.doctor_messages import (
     NotForWatched,
     NothingFound,
     NothingToWatch,
-    ProfileOrCommand,
     StoppedWatching,
     TrialFailed,
     WatchedFailed,
@@ -56,6 +57,7 @@ from envkit.common.messages import About
 from envkit.engines.base import EngineOptions, Outcome, Task
 from envkit.engines.inspect_image import inspect, require_own_workloads
 from envkit.engines.process import end
+from envkit.messages import Printed
 from envkit.profiles import catalogue, profile
 from envkit.profiles.environment import Environment, clean
 from envkit.profiles.resolve import resolve
@@ -64,6 +66,7 @@ from envkit.report import issue, terminal
 from envkit.report.finding_document import finding_document
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.measure.machine_load import watch as watch_machine
+from envkit.worker.messages.user_command import NoOutput
 from envkit.worker.modes import CUDA
 from envkit.worker.performance_variables import is_performance_variable
 
@@ -87,7 +90,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.add_argument("--for-issue", action="store_true",
                         help="print what a bug report needs: versions, threads, masks, quota, OpenMP, allocator, BLAS. "
-                        "It has no name of user, host or home folder")  # fmt: skip
+                        "It contains no user, host or home folder name")  # fmt: skip
     engine_options.add(parser, engine="look inside")
 
 
@@ -99,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _for_issue(arguments)
     if arguments.user_command is not None:
         if arguments.profile is not None:
-            raise InputError(ProfileOrCommand())
+            raise InputError(EitherOr("doctor", "a PROFILE"))
         for name, given in {"engine": arguments.engine, **engine_options.given(arguments).to_json()}.items():
             if given and given != "local":
                 raise InputError(NotForWatched(option(name)))
@@ -174,8 +177,9 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         inspection.get("accelerator", {}),
     )  # fmt: skip
     if outcome.failure is not None:
-        printed = _last_line(outcome) or NothingPrinted()
-        failed = Finding("worker-failed", "stop", WorkerFailed(outcome.failure), printed, FIX["worker-failed"])
+        last = _last_line(outcome)
+        printed = Printed(last) if last else NoOutput()
+        failed = Finding("worker-failed", "stop", WorkerFailed(outcome.failure), printed, remedy("worker-failed"))
         return [failed, *diagnose(situation)]
     evidence = json.loads(outcome.stdout)["evidence"]
     expect = {key: value for key, value in environment.expect.items() if not key.startswith(OF_RANKS)}
@@ -206,6 +210,7 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
     """Start the command, watch it, stop it if it still runs, and say what was found. Its output goes to stderr."""
     if not command:
         raise InputError(NoCommandToWatch())
+    early_checks.require_program(UserCommand(tuple(command), str(Path.cwd())), on_this_machine=True)
     engine = engines.get_all(["local"], EngineOptions())["local"]
     inspection = inspect(engine, clean(os.environ, keep=())[0], torch=False)  # of the machine alone
     try:
@@ -230,8 +235,8 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
 def _show(findings: Sequence[Finding]) -> None:
     out = terminal.console()
     for finding in findings:
-        terminal.item(out, finding.severity, text(About(finding.code, finding.seen)), COLOURS[finding.severity])
-        terminal.item(out, "  why", text(finding.why))
-        terminal.item(out, "  fix", text(finding.fix))
+        terminal.item(out, finding.severity, About(finding.code, finding.seen), COLOURS[finding.severity])
+        terminal.item(out, "  why", finding.why)
+        terminal.item(out, "  fix", finding.fix)
     if not findings:
         out.print(Text(text(NothingFound())))

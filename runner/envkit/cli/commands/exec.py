@@ -25,9 +25,9 @@ from envkit.cli.execution.on_machine import Start, evidence_folder, local
 from envkit.cli.parser import Parser
 from envkit.common import atomic
 from envkit.common.errors import FAILED, InputError
-from envkit.messages import Message
+from envkit.messages import Message, Printed
 from envkit.profiles.environment import Environment
-from envkit.rendering import text, text_of
+from envkit.rendering import text
 from envkit.worker.child import end_by, signal_name
 from envkit.worker.performance_variables import PRELOAD, is_performance_variable, is_unlisted, preloading
 
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
             try:
                 start = local(environment, command, inherited, evidence)
             except Unusable as reason:
-                return _unusable(command[0], text_of(reason), reason.status)
+                return _unusable(command[0], reason.message, reason.status)
         else:
             named = {name: caller[name] for name in arguments.keep_env}
             environment, start, passed_on = in_container.prepare(arguments, command, named, evidence)
@@ -105,7 +105,9 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             ended = launch(start.executable, start.argv, start.variables, look, moments)
         except OSError as error:
-            return _unusable(command[0], str(error.strerror), NOT_FOUND if error.errno == 2 else NOT_EXECUTABLE)
+            return _unusable(
+                command[0], Printed(str(error.strerror)), NOT_FOUND if error.errno == 2 else NOT_EXECUTABLE
+            )
         status = ended if ended >= 0 else 128 - ended
         if ended < 0 and -ended not in SILENT:
             meaning = signal.strsignal(-ended) or "unknown"
@@ -150,7 +152,7 @@ def _judge(
         resolved = Environment.from_json(environment)
         judged_processes = process_checks.read(folder, resolved, passed_on)
         in_effect = all(observed.holds for observed in judged_processes)
-        lines: Sequence[Message | str] = process_checks.verdict(resolved, judged_processes)
+        lines: Sequence[Message] = process_checks.verdict(resolved, judged_processes)
         testified = [observed.to_json() for observed in judged_processes]
     else:
         in_effect, lines = process_scan.verdict(environment, seen)
@@ -208,14 +210,14 @@ def _say_ranks(profile: str, ranks: int, command: Sequence[str]) -> None:
     _say(_messages().OneOfSeveralRanks(profile, ranks, instead))
 
 
-def _unusable(command: str, why: str, status: int) -> int:
+def _unusable(command: str, why: Message, status: int) -> int:
     from envkit.common.messages import About
 
     _say(About(command, why))
     return status
 
 
-def _say(line: Message | str) -> None:
+def _say(line: Message) -> None:
     if sys.stderr:  # None where it was closed
         with contextlib.suppress(OSError):  # nobody reads it any more
             indent = "  " if isinstance(line, (*process_checks.DETAILS, OfProcess)) else ""

@@ -79,7 +79,16 @@ class PlanBlocks(Message):
 
     code = "cli.help-plan-blocks"
     severity = Severity.NOTE
-    template = "measure the noise in N blocks, {least} or more (default: {default})"
+    template = "measure the noise in N blocks, {least} or more"
 
     least: int
-    default: int
+
+
+class PlanBudget(Message):
+    """The default length of ``envkit plan``, without a PROFILE and with one."""
+
+    code = "cli.help-plan-budget"
+    severity = Severity.NOTE
+    template = "3m; with a PROFILE {blocks:count block}"
+
+    blocks: int

@@ -141,7 +141,7 @@ def _facts(entry: Entry) -> Message:
     run = entry.runs[0]
     plan = run.summary.plan
     reference = plan.reference.name if plan.compares_images else plan.reference.profile
-    ended = dict.fromkeys(one.summary.ended or messages.NotEnded() for one in entry.runs[:MOST_NODES])
+    ended = dict.fromkeys(one.summary.ended or text(messages.NotEnded()) for one in entry.runs[:MOST_NODES])
     return messages.RunFacts(
         engines=tuple(recorded_runs.engines(plan)),
         trained=execution_context.trained(plan),

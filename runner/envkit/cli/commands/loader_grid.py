@@ -20,6 +20,7 @@ from envkit.cli import measuring, measuring_options, user_command
 from envkit.cli.arguments import counts, refuse, words_of
 from envkit.cli.commands import messages
 from envkit.cli.commands.help_messages import LoaderGridBudget
+from envkit.cli.commands.results_messages import MeasuresLess
 from envkit.cli.parser import Parser
 from envkit.common import atomic, extras
 from envkit.common.errors import MEASURED, InputError
@@ -99,7 +100,7 @@ def cells(arguments: argparse.Namespace) -> list[Settings]:
 
 
 def workloads(arguments: argparse.Namespace) -> list[str]:
-    """What is trained, by name: a cell, or one of each start method with workers that stay or don't."""
+    """Return what is trained, by name: a cell, or one of each start method with workers that stay or don't."""
     found = cells(arguments)
     if not ends_epochs(arguments):
         return [one.workload for one in found]
@@ -111,7 +112,7 @@ def workloads(arguments: argparse.Namespace) -> list[str]:
 
 def _require(arguments: argparse.Namespace) -> None:
     """Raise InputError for options that mean nothing here, for too few cells, and for settings that can't be."""
-    refuse(arguments, NOT_HERE, messages.NotOfLoaderGrid())
+    refuse(arguments, NOT_HERE, MeasuresLess("loader-grid", "the loader"))
     if arguments.prefetch and not any(arguments.workers or WORKERS):
         raise InputError(messages.PrefetchWithoutWorkers())
     if ends_epochs(arguments):

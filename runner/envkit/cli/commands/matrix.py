@@ -31,6 +31,7 @@ from envkit.cluster.slurm.settings import Settings
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.folders import short
 from envkit.common.machine_lock import machine_lock
+from envkit.messages import Message
 from envkit.profiles import catalogue, profile
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
@@ -51,7 +52,7 @@ class Choice:
     # By what the record calls it, as `physical-cores = mine` for those that are measured as one: its name or file as it
     # was given, and what it comes to.
     measured: dict[str, tuple[str, Environment]] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)  # of the others why, by their names
+    left_out: dict[str, Message] = field(default_factory=dict)  # of the others why, by their names
 
 
 def add_arguments(parser: Parser) -> None:
@@ -77,7 +78,7 @@ def _asked(arguments: argparse.Namespace) -> Specification:
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    """What is submitted. Raises InputError for what no node could measure."""
+    """Return what is submitted. Raises InputError for what no node could measure."""
     submitted.engine_on_nodes(arguments)
     names = [name for name in arguments.profile or profile.names() if name != REFERENCE_PROFILE]
     for name in names:
@@ -185,10 +186,10 @@ def choose(
             preflight([(environment, inside)], asked.force)
             require(environment)
         except InputError as error:
-            choice.left_out[one.name] = text(why(error))
+            choice.left_out[one.name] = why(error)
             continue
         if not environment.variables and not environment.prefix:
-            choice.left_out[one.name] = text(SetsNothingHere(REFERENCE_PROFILE))
+            choice.left_out[one.name] = SetsNothingHere(REFERENCE_PROFILE)
             continue
         resolved[one.name] = given, environment
         alike.setdefault(identity(environment), []).append(one.name)
@@ -210,5 +211,5 @@ def try_once(choice: Choice, asked: Specification, context: ExecutionContext, ho
     environments = {name: environment for name, (_, environment) in choice.measured.items()}
     job = Job(plan, {REFERENCE_PROFILE: baseline, **environments}, context.engines, context.inherited, context.kept)
     for name, reason in trying.problems(job, quiet=how.quiet).items():
-        choice.left_out[name] = text(reason)
+        choice.left_out[name] = reason
         del choice.measured[name]

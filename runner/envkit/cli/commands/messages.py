@@ -7,16 +7,6 @@ from envkit.messages import Message, Severity
 # --- several commands ---
 
 
-class NeedsProfile(Message):
-    """A command that needs a profile was given none."""
-
-    code = "cli.needs-profile"
-    template = "{command} needs a PROFILE[, for example {example}]; envkit profiles lists them"
-
-    command: str
-    example: str | None = None
-
-
 class NoInterval(Message):
     """An option asks for one full training of each profile, of which a command can say nothing."""
 
@@ -25,16 +15,6 @@ class NoInterval(Message):
 
     command: str
     option: str
-
-
-class OptionAlone(Message):
-    """An option has no effect without another one."""
-
-    code = "cli.option-alone"
-    template = "{option} means nothing without {other}; add it, or leave this out"
-
-    option: str
-    other: str
 
 
 class DashesMissing(Message):
@@ -68,7 +48,7 @@ class LeftOut(Message):
     severity = Severity.NOTE
     template = "left out[ {names}]: {reason}"
 
-    reason: Message | str
+    reason: Message
     names: str | None = None
 
 
@@ -91,9 +71,7 @@ class AblatesReference(Message):
     """The baseline was named, which sets nothing."""
 
     code = "cli.ablates-reference"
-    template = (
-        "{profile}: there is nothing to take apart: it is what profiles are compared with; envkit profiles lists them"
-    )
+    template = "{profile}: there is nothing to take apart: it is the reference; envkit profiles lists them"
 
     profile: str
 
@@ -133,7 +111,7 @@ class WholeFails(Message):
     template = "{profile}: {reason}; find out why: envkit doctor {file}"
 
     profile: str
-    reason: Message | str
+    reason: Message
     file: str
 
 
@@ -150,11 +128,14 @@ class LibraryLeftOut(Message):
 # --- advise ---
 
 
-class PidAndCommand(Message):
+class EitherOr(Message):
     """A running process and a command to start were both given."""
 
-    code = "cli.pid-and-command"
-    template = "advise: give --pid, or a command after --, and not both"
+    code = "cli.either-or"
+    template = "{command}: give {subject}, or a command after --, and not both"
+
+    command: str
+    subject: str
 
 
 class NothingToAdviseOn(Message):
@@ -176,7 +157,7 @@ class NotWithPid(Message):
     """A clause whose subject is an option that says how to start a training."""
 
     code = "cli.not-with-pid"
-    template = "means nothing with --pid: that process runs already; leave it out"
+    template = "has no effect with --pid: that process runs already; leave it out"
 
 
 # --- compare-engines ---
@@ -199,7 +180,7 @@ class HalfWidthOfBlocks(Message):
     """A number of blocks is fixed, so that no interval ends the run."""
 
     code = "cli.half-width-of-blocks"
-    template = "--half-width means nothing to {blocks:count block}, which never stop early; add --budget"
+    template = "--half-width has no effect on {blocks:count block}, which never stop early; add --budget"
 
     blocks: int
 
@@ -208,7 +189,7 @@ class PrefetchWithoutWorkers(Message):
     """--prefetch was given, and no setting has workers."""
 
     code = "cli.prefetch-without-workers"
-    template = "--prefetch means nothing without workers; leave it out, or give more --workers"
+    template = "--prefetch has no effect without workers; leave it out, or give more --workers"
 
 
 class TooLargeSettings(Message):
@@ -224,7 +205,7 @@ class OneCell(Message):
     """The options describe one setting, and there is nothing to compare it with."""
 
     code = "cli.one-cell"
-    template = "loader-grid compares settings, and this is one; give more {options:or}"
+    template = "loader-grid compares settings, and this is only one; give more {options:or}"
 
     options: tuple[str, ...]
 
@@ -268,13 +249,6 @@ class FewStepsInSample(Message):
     needed: int
 
 
-class NotOfLoaderGrid(Message):
-    """A clause whose subject is an option of another workload."""
-
-    code = "cli.not-of-loader-grid"
-    template = "means nothing to loader-grid, which measures the loader; leave it out"
-
-
 # --- matrix ---
 
 
@@ -310,30 +284,14 @@ class SetsNothingHere(Message):
 # --- plan ---
 
 
-class PlanTakesNo(Message):
-    """An option that decides how long to measure, which ``envkit plan`` finds out."""
-
-    code = "cli.plan-takes-no"
-    template = "plan takes no {option}; give --blocks to look at the noise for longer"
-
-    option: str
-
-
 class TooFewBlocksForNoise(Message):
     """--blocks is less than what a standard deviation takes."""
 
     code = "cli.too-few-blocks-for-noise"
-    template = "--blocks {blocks}: the noise can't be told from fewer than {least} blocks"
+    template = "--blocks {blocks}: the noise can't be estimated from fewer than {least} blocks"
 
     blocks: int
     least: int
-
-
-class PlansBaseline(Message):
-    """``envkit plan`` was given the baseline alone."""
-
-    code = "cli.plans-baseline"
-    template = "plan needs another PROFILE than baseline; to compare baseline with itself: envkit calibrate"
 
 
 class NoiseFound(Message):
@@ -364,7 +322,7 @@ class TryLonger(Message):
 
     code = "cli.try-longer"
     severity = Severity.ADVICE
-    template = "try longer ones, as --steps {steps:d}"
+    template = "try longer ones, such as --steps {steps:d}"
 
     steps: int
 

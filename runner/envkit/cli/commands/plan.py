@@ -1,4 +1,7 @@
-"""``envkit plan PROFILE``: measure the noise for a minute or two, and say how long a difference takes to find."""
+"""``envkit plan [PROFILE]``: measure the noise here, and say how long a difference takes to find.
+
+Without a PROFILE the baseline is measured against itself. Later reports of such runs show that noise floor.
+"""
 
 from __future__ import annotations
 
@@ -12,29 +15,31 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.text import Text
-
-from envkit.analysis.summary import summarise
+from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record
 from envkit.bench.blocks import block_ratios, recorded_plan, timed_steps
-from envkit.bench.plan import MARGIN
+from envkit.bench.calibration import is_calibration
+from envkit.bench.plan import MARGIN, REFERENCE_PROFILE, Arm, Plan
+from envkit.bench.specification import Specification
 from envkit.cli import measuring, measuring_options, user_command
 from envkit.cli.arguments import option, words
 from envkit.cli.commands import messages
-from envkit.cli.commands.help_messages import PlanBlocks
+from envkit.cli.commands.help_messages import PlanBlocks, PlanBudget
 from envkit.cli.measuring_options import against_baseline
 from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED, InputError
+from envkit.common.folders import short
 from envkit.common.plain_table import plain_table
 from envkit.engines.base import EngineOptions
 from envkit.rendering import text
-from envkit.report import terminal
+from envkit.report import certainty, model, reproduce, terminal
 from envkit.stats.bootstrap import bootstrap
 from envkit.stats.interval import ERROR_RATE
 from envkit.stats.power import POWER, blocks_needed
 
-# What decides how long to measure, which plan is to find out.
-REFUSED = ("full", "epochs", "until", "resume", "budget", "half_width")
+REFUSED = ("full", "epochs", "until")
+AGAIN = "again"  # the second arm of the baseline against itself
+BUDGET_S = 180.0
 BLOCKS = 5
 LEAST_BLOCKS = 3
 DIFFERENCES = (0.01, 0.02, 0.05)
@@ -43,23 +48,39 @@ NOTABLE_SHARE = 0.5
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
-    measuring_options.add(parser, blocks=text(PlanBlocks(LEAST_BLOCKS, BLOCKS)), refused=REFUSED)
+    parser.add_argument(
+        "profile",
+        metavar="PROFILE",
+        nargs="?",
+        help=f"name of a profile, or a YAML file (default: {REFERENCE_PROFILE})",
+    )
+    budget = text(PlanBudget(BLOCKS))
+    measuring_options.add(parser, budget, text(PlanBlocks(LEAST_BLOCKS)), REFUSED)
+    measuring_options.add_dry_run(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     for name in REFUSED:
         if getattr(arguments, name):
-            raise InputError(messages.PlanTakesNo(option(name)))
-    blocks = arguments.blocks or BLOCKS
-    if blocks < LEAST_BLOCKS:
-        raise InputError(messages.TooFewBlocksForNoise(blocks, LEAST_BLOCKS))
-    arms = against_baseline([arguments.profile], arguments.engine or "local")
-    if len(arms) < 2:
-        raise InputError(messages.PlansBaseline())
-    asked = replace(measuring_options.specification(arguments, f"plan-{arms[1].name}", arms), blocks=blocks)
-    how = measuring.invocation(arguments, resumed_by=None)
-    return measuring.run(asked, how, partial(_tell, arguments=arguments))
+            raise InputError(messages.NoInterval("plan", option(name)))
+    how = measuring.invocation(arguments, resumed_by="plan")
+    if measuring.goes_on_alone(arguments):
+        return measuring.resume(arguments.resume, how, partial(_tell, as_json=arguments.json))
+    if arguments.blocks and arguments.blocks < LEAST_BLOCKS:
+        raise InputError(messages.TooFewBlocksForNoise(arguments.blocks, LEAST_BLOCKS))
+    return measuring.run(_asked(arguments), how, partial(_tell, as_json=arguments.json, given=arguments))
+
+
+def _asked(arguments: argparse.Namespace) -> Specification:
+    """Return what to measure: the baseline and PROFILE in a few blocks, or the baseline twice for three minutes."""
+    profile, engine = arguments.profile or REFERENCE_PROFILE, arguments.engine or "local"
+    if profile == REFERENCE_PROFILE:
+        arms = [Arm(name, profile, engine) for name in (profile, AGAIN)]
+        return measuring_options.specification(arguments, f"plan-{profile}", arms, BUDGET_S)
+    arms = against_baseline([profile], engine)
+    asked = measuring_options.specification(arguments, f"plan-{arms[1].name}", arms)
+    limited = arguments.budget is not None or arguments.half_width is not None
+    return asked if asked.blocks or limited else replace(asked, blocks=BLOCKS)
 
 
 def _same_options(arguments: argparse.Namespace) -> list[str]:
@@ -70,40 +91,66 @@ def _same_options(arguments: argparse.Namespace) -> list[str]:
     return words(arguments, ("engine", *EngineOptions.names(), *names))
 
 
-def _tell(folder: Path, arguments: argparse.Namespace) -> int:
+def _tell(folder: Path, as_json: bool, given: argparse.Namespace | None = None) -> int:
+    """Print how long a difference takes to find; ``given`` is None for a run that the record alone goes on with."""
     events = record.read(folder)
-    plan = recorded_plan(events)
+    plan, summary = recorded_plan(events), summarise(events)
     (arm,) = plan.compared
     ratios = block_ratios(events, plan, arm)
     deviation = statistics.stdev(ratios)
-    seconds = summarise(events).seconds_per_block
     noise = bootstrap(timed_steps(events, plan.reference), timed_steps(events, arm))
-    needs: list[dict[str, Any]] = []  # what it takes to find a difference (a share) with the chance POWER
-    for difference in DIFFERENCES:
-        blocks = blocks_needed(deviation, len(ratios), difference)
-        minutes = math.ceil(blocks * seconds / 60) + 1
-        # a margin above the difference would end the run as soon as it is known to be below that margin
-        least = min(difference, plan.stopping.margin)
-        margin = ["--margin", f"{least * 100:g}%"] if least != MARGIN else []
-        own = ["--", *arguments.user_command] if arguments.user_command else []
-        same = _same_options(arguments)
-        command = ["envkit", "bench", arguments.profile, *same, *margin, "--budget", f"{minutes}m", *own]
-        needs.append({"difference": difference, "blocks": blocks, "minutes": minutes, "command": shlex.join(command)})
     within = noise.within_share if noise else 0.0
-    if arguments.json:
-        found = {"deviation": deviation, "blocks": len(ratios), "seconds_per_block": seconds, "within_share": within}
-        print(json.dumps({**found, "chance": POWER, "needs": needs, "record": str(folder)}))
+    needs = _needs(plan, deviation, len(ratios), summary.seconds_per_block, given or _recorded(summary))
+    if as_json:
+        found = {"deviation": deviation, "blocks": len(ratios), "within_share": within, "chance": POWER, "needs": needs}
+        seconds = {"seconds_per_block": summary.seconds_per_block}
+        print(json.dumps({**model.to_json(summary, str(folder)), **found, **seconds, "record": str(folder)}))
         return MEASURED
     out = terminal.console()
-    terminal.item(out, "noise", messages.NoiseFound(deviation, len(ratios), seconds))
+    if is_calibration(plan):
+        terminal.headline(summary, out)
+        out.print()
+        terminal.item(out, "floor", certainty.floor(summary, len(ratios)))
+    terminal.item(out, "noise", messages.NoiseFound(deviation, len(ratios), summary.seconds_per_block))
     longer = messages.TrainLonger() if plan.user_command else messages.TryLonger(2 * plan.training.steps)
     terminal.item(out, "", messages.NoiseWithin(within, longer if within > NOTABLE_SHARE else messages.LongerInVain()))
     out.print()
     figures = ("to find", "blocks", "minutes")
-    table = plain_table((*figures, ""), right=figures)
+    table = plain_table(figures, right=figures)
     for one in needs:
-        table.add_row(f"{one['difference']:.0%}", f"{one['blocks']:,}", f"{one['minutes']:,}", Text(one["command"]))
+        table.add_row(f"{one['difference']:.0%}", f"{one['blocks']:,}", f"{one['minutes']:,}")
     out.print(table)
     out.print()
+    for one in needs:
+        terminal.item(out, f"for {one['difference']:.0%}", str(one["command"]), whole=True)
     terminal.item(out, "chance", messages.Chance(POWER, ERROR_RATE))
+    terminal.item(out, "details", reproduce.details(str(short(folder))), whole=True)
     return MEASURED
+
+
+def _recorded(summary: Summary) -> argparse.Namespace:
+    """Return the options that a run was begun with, by the command line in its record, which carries our seal."""
+    from envkit.cli import parsed  # which imports commands
+
+    return parsed(summary.command[1:])[1]
+
+
+def _needs(
+    plan: Plan, deviation: float, blocks: int, seconds: float, given: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """Return what it takes to find each of DIFFERENCES (shares) with the chance POWER, and the command for it.
+
+    A ratio of ``blocks`` blocks of ``seconds`` each has this standard ``deviation``.
+    """
+    needs: list[dict[str, Any]] = []
+    profile = "PROFILE" if is_calibration(plan) else given.profile
+    for difference in DIFFERENCES:
+        needed = blocks_needed(deviation, blocks, difference)
+        minutes = math.ceil(needed * seconds / 60) + 1
+        # a margin above the difference would end the run as soon as it is known to be below that margin
+        least = min(difference, plan.stopping.margin)
+        margin = ["--margin", f"{least * 100:g}%"] if least != MARGIN else []
+        own = ["--", *given.user_command] if given.user_command else []
+        command = ["envkit", "bench", profile, *_same_options(given), *margin, "--budget", f"{minutes}m", *own]
+        needs.append({"difference": difference, "blocks": needed, "minutes": minutes, "command": shlex.join(command)})
+    return needs

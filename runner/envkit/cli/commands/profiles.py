@@ -9,10 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from envkit.cli.commands.profile_messages import PROFILE_COLUMNS, NotForThisMachine
+from rich.console import Console
+from rich.text import Text
+
+from envkit.cli.commands.profile_messages import PROFILE_COLUMNS, NotForThisMachine, OfPlace
 from envkit.cli.parser import Parser
 from envkit.common.errors import FAILED, MEASURED
 from envkit.common.plain_table import plain_table
+from envkit.messages import Message
 from envkit.profiles import needs, places, profile
 from envkit.profiles.expressions import ExpressionError
 from envkit.profiles.messages import HiddenProfile, PassedOver
@@ -22,6 +26,8 @@ from envkit.rendering import text, text_of
 from envkit.report import terminal
 from envkit.worker import gpus
 from envkit.worker.host import cpu_facts
+
+Listed = tuple[Profile, Place, list[Path]]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -38,26 +44,40 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([{**_document(*entry), "does_not_apply": lacking[entry[0].name]} for entry in listed]))
         return status
-    table = plain_table(PROFILE_COLUMNS)
-    table.columns[0].no_wrap = True  # a name is to be typed
-    table.columns[0].min_width = max(len(one.name) for one, _, _ in listed)
-    for one, place, _ in listed:
-        table.add_row(one.name, place.kind, one.title, ", ".join(one.preload) or "-")
     out = terminal.console()
-    out.print(table)
+    _show(listed, lacking, out)
     for one, _, hidden in listed:
         for file in hidden:
             terminal.item(out, "note", text(HiddenProfile(one.name, str(file), str(one.path))))
     for path in places.passed_over():
         terminal.item(out, "note", text(PassedOver(str(path))))
-    for why in dict.fromkeys(why for why in lacking.values() if why):
-        names = ", ".join(name for name, lacks in lacking.items() if lacks == why)
-        terminal.item(out, "note", NotForThisMachine(names, why))
     return status
 
 
+def _show(listed: Sequence[Listed], lacking: Mapping[str, str | None], out: Console) -> None:
+    """Print a line for each profile: first those that apply here, by place, then others by reason."""
+    groups: dict[Message | None, list[Profile]] = {}
+    for one, place, _ in sorted(listed, key=lambda entry: lacking[entry[0].name] is not None):
+        why, own = lacking[one.name], place.kind != "shipped"
+        of_place = OfPlace(place.kind, str(place.folder)) if own else None
+        title = NotForThisMachine(why) if why else of_place
+        groups.setdefault(title, []).append(one)
+    widest = max(len(one.name) for one, _, _ in listed)
+    for heading, profiles in groups.items():
+        table = plain_table(PROFILE_COLUMNS)
+        table.show_header = heading is None
+        name, what = table.columns
+        name.min_width, name.no_wrap, what.no_wrap = widest, True, True  # a name is to be typed
+        for one in profiles:
+            table.add_row(one.name, one.title)
+        if heading is not None:
+            out.print()
+            out.print(Text(f"{text(heading)}:", "bold"))
+        out.print(table)
+
+
 def _document(one: Profile, place: Place, hidden: Sequence[Path]) -> dict[str, Any]:
-    """What ``--json`` has of a profile."""
+    """Return what ``--json`` has of a profile."""
     keys = ("name", "title", "preload", "numerics")
     where = {"from": place.kind, "file": str(one.path), "hides": [str(file) for file in hidden]}
     return {**{key: getattr(one, key) for key in keys}, **where}

@@ -12,8 +12,8 @@ class NoRatio(Message):
 
     code = "cli.no-ratio"
     template = (
-        "the reference kernel is other work now (Python, the C library or the kit changed), and there is no ratio to "
-        "compare instead, because nothing was measured beside the reference"
+        "the reference kernel changed with Python, the C library or envkit, and there is no ratio to compare "
+        "instead, because only the reference was measured"
     )
 
 
@@ -21,7 +21,7 @@ class NotWithAgainst(Message):
     """A clause whose subject is an option that says how to measure."""
 
     code = "cli.not-with-against"
-    template = "means nothing with --against, which measures nothing; leave it out"
+    template = "has no effect with --against, which measures nothing; leave it out"
 
 
 class BaselineSaved(Message):
@@ -133,13 +133,14 @@ class ComparesTwoFolders(Message):
     template = "fleet diff takes two folders, or reports; give: envkit fleet diff THEN NOW"
 
 
-class MeasuresNothing(Message):
-    """A clause whose subject is an option that says how to measure. ``action`` is that of ``envkit fleet``."""
+class MeasuresLess(Message):
+    """A clause whose subject is an option. ``measured`` is all that ``command`` measures."""
 
-    code = "cli.measures-nothing"
-    template = "means nothing to fleet {action}, which measures nothing; leave it out"
+    code = "cli.measures-less"
+    template = "has no effect on {command}, which measures {measured}; leave it out"
 
-    action: str
+    command: str
+    measured: str
 
 
 class SameMeasurements(Message):
@@ -170,7 +171,7 @@ class ReportNotKept(Message):
     severity = Severity.WARNING
     template = "{problem}; later reports can't be compared with this one"
 
-    problem: Message | str
+    problem: Message
 
 
 class NoFleetReport(Message):
@@ -179,7 +180,7 @@ class NoFleetReport(Message):
     code = "cli.no-fleet-report"
     template = "no report: {problem}"
 
-    problem: Message | str
+    problem: Message
 
 
 # --- history ---
@@ -224,7 +225,7 @@ class UnreadRun(Message):
     template = "not read: {name}: {problem}"
 
     name: str
-    problem: Message | str
+    problem: Message
 
 
 class NothingComparedWith(Message):
@@ -260,7 +261,7 @@ class RunFacts(Message):
     engines: tuple[str, ...]
     trained: str
     blocks: int
-    ended: tuple[Message | str, ...]  # of each node, different ones
+    ended: tuple[str, ...]  # of each node, different ones
     folder: str
     nodes: int | None = None
     reference: str | None = None

@@ -25,6 +25,7 @@ from envkit.bench.record import Event, Record
 from envkit.cli import measuring, output_options, submission, tune_nodes, tune_options
 from envkit.cli.commands import tune_messages as messages
 from envkit.cli.ending import end_with, error
+from envkit.cli.measuring_messages import NoRoom
 from envkit.cli.tuning import first_event, require_early, require_same_tuning, session_of
 from envkit.common import atomic, extras
 from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
@@ -32,7 +33,7 @@ from envkit.common.folders import short
 from envkit.common.machine_lock import machine_lock
 from envkit.messages import Message
 from envkit.profiles import places, profile
-from envkit.rendering import text, text_of
+from envkit.rendering import text
 from envkit.report import lines, terminal
 from envkit.report.parts import Row
 from envkit.report.reproduce import digest
@@ -54,7 +55,10 @@ def run(arguments: argparse.Namespace) -> int:
     if submission.is_given(arguments):
         return tune_nodes.run(arguments)
     if arguments.resume is None:
-        require_early(_asked(arguments), arguments.output)
+        asked = _asked(arguments)
+        require_early(asked, arguments.output)
+        if not output_options.is_quiet(arguments):
+            measuring.say_of_shared(asked.specification)
     with machine_lock():
         engines.remove_leftovers()
         try:
@@ -62,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         except record.RecordFull as error:
             folder = error.folder.parent if error.folder.name == record.CONFIRMATION else error.folder
             go_on = measuring.go_on_with("tune", folder, "tune")
-            raise InputError(messages.RecordIsFull(error.message, go_on)) from None
+            raise InputError(NoRoom(error.message, go_on)) from None
 
 
 def _start(arguments: argparse.Namespace) -> int:
@@ -151,7 +155,7 @@ def _go_on(
         # one that never ran will hardly do so when nothing has changed
         went = bool(tuning.store.trials_s_of)
         then = messages.GoOn(_go_on_with(tuning)) if went else messages.FixAndStart(str(tuning.folder))
-        return end_with(messages.TuningFailed(text_of(error), then), FAILED, as_json)
+        return end_with(messages.TuningFailed(error.message, then), FAILED, as_json)
     if reason == CUT_SHORT:
         return _interrupted(tuning, as_json)
     return _concluded(tuning, reason, summary, decision, arguments)
@@ -241,7 +245,7 @@ def _write(
     if tuning.job.plan.ranks > 1:  # it is worth that in so many ranks, and was resolved for one of them
         made = replace(made, ranks=tuning.job.plan.ranks)
     folders = [folder.resolve() for folder in (tuning.folder, tuning.confirmation)]  # it is read from anywhere
-    source = f"{folders[-1] / record.FILE_NAME}, SHA-256 {digest(tuning.confirmation)}"
+    source = messages.FromRecord(str(folders[-1] / record.FILE_NAME), digest(tuning.confirmation))
     why = conclusion.reason(decision, tuning.events[0]["time"], machine, shipped, tuning.search.untried)
     name = {confirm.TUNED: confirm.TUNED, confirm.SHIPPED: shipped}.get(decision.best, REFERENCE_PROFILE)
     measured = next(one for one in summary.measured if one.arm == name)
@@ -260,7 +264,7 @@ def _write(
         "importance": [asdict(one) for one in found],
         "records": {str(folder / record.FILE_NAME): digest(folder) for folder in folders},
     }
-    content = profile_file.content(made, why, source, path)
+    content = profile_file.content(profile_file.explained(made, why, source), path)
     try:
         return destination.write(path, content, evidence, replaces)
     except InputError as error:  # it could be written when the tuning began
@@ -288,7 +292,7 @@ def _nothing(tuning: Session, as_json: bool) -> int:
     store = tuning.store
     if store.problems:
         number, problem = next(iter(store.problems.items()))
-        said: Message | str = messages.AllCandidatesFailed(len(store.problems), store.entries[number].title, problem)
+        said: Message = messages.AllCandidatesFailed(len(store.problems), store.entries[number].title, problem)
     else:
         said = conclusion.no_room(tuning.search.least_budget_s, tuning.events)
     return end_with(messages.NoProfileWritten(said, str(tuning.folder)), FAILED, as_json)

@@ -5,30 +5,20 @@ from __future__ import annotations
 from envkit.messages import Message, Severity
 
 
-class RecordIsFull(Message):
-    """The record of a tuning can't be written. ``command`` goes on with it."""
-
-    code = "cli.record-is-full"
-    template = "{problem}; what was recorded is safe: make room, then {command}"
-
-    problem: Message | str
-    command: str
-
-
 class NoProfileToName(Message):
     """--profile was given for a tuning that writes no profile."""
 
     code = "cli.no-profile-to-name"
-    template = "--profile means nothing with --exhaustive, which writes no profile; leave it out"
+    template = "--profile has no effect with --exhaustive, which writes no profile; leave it out"
 
 
 class GoOnAfter(Message):
     """A tuning stopped at a problem that the user can solve."""
 
     code = "cli.go-on-after"
-    template = "{problem}; then go on with: {command}"
+    template = "{problem}; then continue with: {command}"
 
-    problem: Message | str
+    problem: Message
     command: str
 
 
@@ -36,9 +26,9 @@ class NameAnother(Message):
     """The profile can't be written where the tuning was to write it. ``command`` goes on, with another name."""
 
     code = "cli.name-another"
-    template = "{problem}; go on with: {command} --profile FILE.yaml"
+    template = "{problem}; continue with: {command} --profile FILE.yaml"
 
-    problem: Message | str
+    problem: Message
     command: str
 
 
@@ -48,7 +38,7 @@ class TuningFailed(Message):
     code = "cli.tuning-failed"
     template = "{problem}; {then}"
 
-    problem: Message | str
+    problem: Message
     then: Message
 
 
@@ -57,7 +47,7 @@ class GoOn(Message):
 
     code = "cli.go-on"
     severity = Severity.ADVICE
-    template = "go on with: {command}"
+    template = "continue with: {command}"
 
     command: str
 
@@ -96,7 +86,7 @@ class NoProfileWritten(Message):
     code = "cli.no-profile-written"
     template = "{problem}; no profile was written; the record is in {folder}"
 
-    problem: Message | str
+    problem: Message
     folder: str
 
 
@@ -108,7 +98,7 @@ class AllCandidatesFailed(Message):
 
     candidates: int
     title: str
-    problem: Message | str
+    problem: Message
 
 
 class TunedTitle(Message):
@@ -119,3 +109,14 @@ class TunedTitle(Message):
     template = "Tuned for this machine: {title}"
 
     title: str
+
+
+class FromRecord(Message):
+    """The record that a tuned profile rests on, with its SHA-256."""
+
+    code = "cli.from-record"
+    severity = Severity.NOTE
+    template = "{file}, SHA-256 {digest}"
+
+    file: str
+    digest: str

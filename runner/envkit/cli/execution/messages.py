@@ -60,7 +60,7 @@ class NoEvidenceFolder(Message):
     template = "{folder}: {reason}; set TMPDIR to a folder that can be written"
 
     folder: str
-    reason: Message | str
+    reason: str
 
 
 class InEffect(Message):
@@ -117,21 +117,10 @@ class NotSeen(Message):
     template = "{key}: expected {expected}, seen {seen} (process {process:d}: {argv})"
 
     key: str
-    expected: Message | str
-    seen: Message | str
+    expected: Message
+    seen: Message
     process: int
     argv: str
-
-
-class NotVerified(Message):
-    """No process could tell whether a setting was in effect."""
-
-    code = "cli.not-verified"
-    severity = Severity.WARNING
-    template = "{key} was not verified: {reason}"
-
-    key: str
-    reason: Message | str
 
 
 class OwnVariables(Message):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from envkit.checks.effect import shown
+from envkit.checks.process_messages import NotVerified
 from envkit.checks.process_scan import shorter
 from envkit.checks.sample_effect import ProcessEvidence, any_on_gpus, judged, most_cpus
 from envkit.cli.execution.messages import (
@@ -17,7 +18,6 @@ from envkit.cli.execution.messages import (
     NotInEffectInOne,
     NotInEffectInSome,
     NotSeen,
-    NotVerified,
     OwnVariables,
     RemovedVariables,
     SetVariable,

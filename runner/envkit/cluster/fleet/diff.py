@@ -1,9 +1,9 @@
 """Which nodes became slower from one report to the next.
 
-A node's change is that of its place: its time over the middle node's now, over the same then. What made all nodes
-faster or slower, as another image does, is no node's own, and is told as the fleet's. In a fleet in which nothing
-changed, any node is called slower or faster in at most 5% of comparisons: ``envkit.cluster.fleet.changes`` says what
-that assumes of how the times of healthy nodes change.
+A node's change is that of its place: its time over the middle node's now, over the same then. A change of all nodes, as
+by another image, is reported for the fleet and not for a node. In a fleet in which nothing changed, any node is called
+slower or faster in at most 5% of comparisons: ``envkit.cluster.fleet.changes`` says what that assumes of how the times
+of healthy nodes change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from envkit.cluster.fleet import changes, comparability, slow
 from envkit.cluster.fleet.changes import RATE, Judged
 from envkit.cluster.fleet.comparability import Changed
 from envkit.cluster.fleet.diff_messages import NO_CHANGE_FOUND
-from envkit.cluster.fleet.messages import AtNode, InTheFirst, InTheSecond, NoCommonNode, NoNameInBoth
+from envkit.cluster.fleet.messages import AtNode, InReport, NoCommonNode, NoNameInBoth
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.cluster.fleet.slow import Measured
 from envkit.common.errors import InputError
@@ -28,7 +28,7 @@ from envkit.stats.outlying import FEWEST
 
 
 class ChangeVerdict(TextEnum):
-    """What became of a node."""
+    """The change of a node."""
 
     SLOWER = "slower"  # it lies out, and the whole interval is beyond the margin
     FASTER = "faster"
@@ -86,7 +86,7 @@ class Diff:
 
     @property
     def complete(self) -> bool:
-        """Whether each node was judged, but for those that are new."""
+        """Return whether every node except new ones was judged."""
         return not (self.gone or self.left_out or self.of(ChangeVerdict.NOT_JUDGED))
 
     def counts(self) -> dict[str, int]:
@@ -117,8 +117,8 @@ def diff(before: Report, after: Report, margin: float) -> Diff:
     (old_groups, old_out), (new_groups, new_out) = (comparability.groups(nodes) for nodes, _ in (before, after))
     old = {one.name: one for group in old_groups for one in group}
     new = {one.name: one for group in new_groups for one in group}
-    left_out: dict[str, Message] = {one.name: InTheFirst(one.reason) for one in (*before[1], *old_out)}
-    left_out |= {one.name: InTheSecond(one.reason) for one in (*after[1], *new_out)}
+    left_out: dict[str, Message] = {one.name: InReport("first", one.reason) for one in (*before[1], *old_out)}
+    left_out |= {one.name: InReport("second", one.reason) for one in (*after[1], *new_out)}
     pairs: dict[str, list[tuple[Node, Node]]] = {}
     for name in sorted(old.keys() & new.keys()):
         if (why := comparability.why_not(old[name], new[name])) is None:

@@ -74,10 +74,11 @@ class KindNotJudged(Message):
 
     code = "cluster.kind-not-judged"
     severity = WARNING
-    template = "{nodes:count node} of this kind, {least} are needed to judge"
+    template = "[{kind}: ]{nodes:count node} of this kind, {least} are needed to judge"
 
     nodes: int
     least: int
+    kind: str | None = None
 
 
 class NamedBeyond(Message):

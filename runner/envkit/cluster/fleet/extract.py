@@ -61,7 +61,7 @@ def read_node(folder: Path, profile: str | None = None) -> Node | LeftOut:
         return LeftOut(name_of(folder), Unreadable(FILE_NAME, str(error.strerror)))
 
 
-def _without_folder(found: Message | str) -> Message | str:
+def _without_folder(found: Message) -> Message:
     """Return why a record can't be read. It is named without its folder, which the reader knows by the node's name."""
     if isinstance(found, UnusableRecord | OtherSchema):
         return found.replace(file=Path(found.file).name)

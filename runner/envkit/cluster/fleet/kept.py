@@ -1,4 +1,4 @@
-"""The file that a fleet's report leaves beside the records: its nodes as plain data, for later ones to be held against.
+"""The file that a fleet's report leaves beside the records: its nodes as plain data, for comparison with later ones.
 
 It needs no records: these may be gone by then.
 """
@@ -116,7 +116,7 @@ def _checked(path: Path, document: Any) -> tuple[list[Node], list[LeftOut]]:
     if twice is not None:
         raise _refused(path, NodeTwice(twice))
     found = [Node(**{**one, "step_s": tuple(one["step_s"])}) for one in nodes]
-    return found, [LeftOut(one["name"], _reason(one["reason"])) for one in left_out]
+    return found, [LeftOut(one["name"], from_json(one["reason"])) for one in left_out]
 
 
 def _listed(path: Path, document: dict[str, Any], key: str, checks: dict[str, Check]) -> list[Any]:
@@ -147,17 +147,11 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_reason(value: Any) -> bool:
-    """Return whether a value is a text, or a message whose class is known and whose fields have their types."""
-    if isinstance(value, str):
-        return _is_text(value)
+    """Return whether a value is a message whose class is known and whose fields have their types."""
     try:
         return _has_its_types(from_json(value)) and _is_text(json.dumps(value, ensure_ascii=False))
     except (AttributeError, KeyError, TypeError):
         return False
-
-
-def _reason(value: Any) -> Message | str:
-    return value if isinstance(value, str) else from_json(value)
 
 
 def _has_its_types(message: Message) -> bool:

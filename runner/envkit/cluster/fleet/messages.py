@@ -33,7 +33,7 @@ class AtNode(Message):
     template = "{node}: {reason}"
 
     node: str
-    reason: Message | str
+    reason: Message
 
 
 class NoRecords(Message):
@@ -84,7 +84,7 @@ class UnusableReport(Message):
     """A report of an earlier fleet can't be used. ``anew`` is the command that writes it from its records."""
 
     code = "cluster.unusable-report"
-    template = "{file}: {problem}; write it anew: {anew:command}"
+    template = "{file}: {problem}; write it again: {anew:command}"
 
     file: str
     problem: Message
@@ -105,14 +105,14 @@ class NotAReport(Message):
     """A file is no report of a fleet, or is damaged."""
 
     code = "cluster.not-a-report"
-    template = "is no report of a fleet, or is damaged"
+    template = "is not a fleet report, or is damaged"
 
 
 class NotAList(Message):
     """A key of a report has no list."""
 
     code = "cluster.not-a-list"
-    template = "{key}: is no list"
+    template = "{key}: is not a list"
 
     key: str
 
@@ -137,7 +137,7 @@ class WrongKeys(Message):
     """An entry of a report has other keys than it should."""
 
     code = "cluster.wrong-keys"
-    template = "{key}[[{number:d}]]: does not have the keys of one"
+    template = "{key}[[{number:d}]]: has the wrong keys"
 
     key: str
     number: int
@@ -238,7 +238,7 @@ class InvalidBeginning(Message):
 
     code = "cluster.invalid-beginning"
     severity = WARNING
-    template = "began at {seconds:g} seconds since 1970, which is no time"
+    template = "began at {seconds:g} seconds since 1970, which is not a valid time"
 
     seconds: float
 
@@ -263,8 +263,8 @@ class ProfileNotInEffect(Message):
 
     profile: str
     key: str | None = None
-    expected: Message | str = "nothing"
-    observed: Message | str = "nothing"
+    expected: Message | None = None
+    observed: Message | None = None
 
 
 class TooFewSamples(Message):
@@ -346,21 +346,12 @@ class OtherKind(Message):
     facts: Facts | None = None
 
 
-class InTheFirst(Message):
-    """Why a node of the first of two reports can't be compared."""
+class InReport(Message):
+    """Why a node of one of two reports can't be compared. ``which`` is first or second."""
 
-    code = "cluster.in-the-first"
+    code = "cluster.in-report"
     severity = WARNING
-    template = "in the first: {reason}"
+    template = "in the {which}: {reason}"
 
-    reason: Message | str
-
-
-class InTheSecond(Message):
-    """Why a node of the second of two reports can't be compared."""
-
-    code = "cluster.in-the-second"
-    severity = WARNING
-    template = "in the second: {reason}"
-
-    reason: Message | str
+    which: str
+    reason: Message

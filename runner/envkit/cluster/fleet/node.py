@@ -1,4 +1,4 @@
-"""What is kept of a node's record: a few hundred bytes of the hundreds of kilobytes that it has."""
+"""The kept part of a node's record: a few hundred bytes out of hundreds of kilobytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from envkit.messages import Message
 
 @dataclass(frozen=True)
 class Node:
-    """One node and what it measured. What is None is not known."""
+    """One node and what it measured. None means unknown."""
 
     name: str  # of the folder that its record is in
     profile: str
@@ -34,13 +34,8 @@ class LeftOut:
     """A node whose times can't be used, and why. The subject of ``reason`` is the node."""
 
     name: str
-    reason: Message | str
+    reason: Message
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as plain data."""
-        return {"name": self.name, "reason": plain(self.reason)}
-
-
-def plain(reason: Message | str) -> Any:
-    """Return a reason for a JSON document."""
-    return reason.to_json() if isinstance(reason, Message) else reason
+        return {"name": self.name, "reason": self.reason.to_json()}

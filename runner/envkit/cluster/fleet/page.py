@@ -9,6 +9,7 @@ from envkit.cluster.fleet import report_messages as messages
 from envkit.cluster.fleet.differences import ERROR_RATE as DIFFERENCE_RATE
 from envkit.cluster.fleet.findings import Fleet, Kind, NodeVerdict, Result
 from envkit.cluster.fleet.report_messages import NO_DIFFERENCES, NONE_LEFT_OUT, NONE_SLOW, READING, TITLES, UNLIKE
+from envkit.messages import Message
 from envkit.rendering import text
 from envkit.report import html
 from envkit.report.parts import Drawing, Fold, Note, Part, Report, Row, Rows, Section, Table
@@ -32,8 +33,8 @@ def page(fleet: Fleet) -> str:
 def _sections(fleet: Fleet) -> list[Section]:
     slow = fleet.of(NodeVerdict.SLOW)
     summary = sentences.summary(fleet)
-    histogram = messages.Histogram(tuple(row.text for row in summary))
-    drawn = messages.IntervalsDrawn(sentences.headline(fleet).text)
+    histogram = messages.Histogram(tuple(text(row.text) for row in summary))
+    drawn = messages.IntervalsDrawn(text(sentences.headline(fleet).text))
     intervals = [Drawing(SLOW, TITLES["slow"], READING["slow"], None, text(drawn))] if slow else []
     differences = [_differences(kind, len(fleet.kinds) > 1) for kind in fleet.kinds if kind.differences]
     note = text(messages.NoCause(DIFFERENCE_RATE)) if differences else NO_DIFFERENCES
@@ -72,5 +73,5 @@ def _left_out(fleet: Fleet) -> Part:
     return Table(("node", "why"), rows, note=more) if rows else Note(NONE_LEFT_OUT)
 
 
-def _more(count: int, shown: int) -> str:
-    return text(messages.MoreInJson(count - shown, ("--json",))) if count > shown else ""
+def _more(count: int, shown: int) -> Message | None:
+    return messages.MoreInJson(count - shown, ("--json",)) if count > shown else None

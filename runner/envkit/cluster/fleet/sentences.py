@@ -1,4 +1,4 @@
-"""What was found of a fleet, in rows of messages and in cells: the terminal and the page print these."""
+"""The findings on a fleet, in rows of messages and in cells, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 from envkit.cluster.fleet import report_messages as messages
+from envkit.cluster.fleet.diff_messages import KindNotJudged
 from envkit.cluster.fleet.differences import Fact, Value
 from envkit.cluster.fleet.findings import Fleet, Kind, NodeVerdict, Result
 from envkit.cluster.fleet.messages import Facts, UnlikeMost
@@ -62,7 +63,7 @@ def certainty(fleet: Fleet) -> list[Row]:
     rows = []
     for kind in fleet.kinds:
         if not kind.judged:
-            rows.append(Row("note", messages.TooFewOfKind(kind.name, kind.spread.nodes, MIN_NODES)))
+            rows.append(Row("note", KindNotJudged(kind.spread.nodes, MIN_NODES, kind.name)))
             continue
         allowed = messages.Allowed if kind.spread.by_margin else messages.AllowedAsHealthy
         rows.append(Row("allowed", allowed(kind.spread.allowance, kind.name if len(fleet.kinds) > 1 else None)))

@@ -1,4 +1,4 @@
-"""What each node of a submission measured, or why it did not: from the files that the nodes have left."""
+"""Collect what each node of a submission measured, or why it did not, from the files that the nodes left."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from envkit.analysis.recorded_runs import natural
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record
 from envkit.bench.measure import NOT_IN_EFFECT
+from envkit.bench.messages import NotInEffect
 from envkit.bench.problems import problem_of
 from envkit.cluster import type_verdict
 from envkit.cluster.slurm import node_preflight, node_status
@@ -24,7 +25,6 @@ from envkit.cluster.slurm.messages import (
     JobEndedAs,
     JobForgotten,
     LeftNothing,
-    NotInEffect,
     OutOfService,
     PartFailed,
     TargetsNotReached,
@@ -57,7 +57,7 @@ class NodeResult:
 
     name: str
     state: str
-    problem: Message | str | None = None
+    problem: Message | None = None
     summary: Summary | None = None
 
     @property
@@ -71,7 +71,7 @@ class NodeResult:
 
     def to_json(self) -> dict[str, Any]:
         summary = self.summary.to_json() if self.summary else None
-        problem = self.problem.to_json() if isinstance(self.problem, Message) else self.problem
+        problem = self.problem and self.problem.to_json()
         return {"node": self.name, "state": self.state, "problem": problem, "summary": summary}
 
 
@@ -112,7 +112,7 @@ def collect(
 def _joint(
     folder: Path, settings: Settings, nodes: Mapping[str, Job], rolls: Mapping[str, RollCall], job: Job
 ) -> dict[str, Job]:
-    """The nodes that would not take part; if there are none, all of them together."""
+    """Return the nodes that refused to take part, or else all of them together."""
     called = rolls.get(job.number)
     refusing = {}
     for name in nodes:
@@ -161,7 +161,7 @@ def _measured(settings: Settings, ended: str, summary: Summary | None) -> tuple[
 
 def _ended(
     folder: Path, place: Path, found: Outcome, summary: Summary | None, job: Job | None, down: str | None
-) -> tuple[str, Message | str]:
+) -> tuple[str, Message]:
     """Return how a node's part ended that has not come to the end of its run, and why."""
     if found.status is None:
         cause = _why(folder, job, down)
@@ -223,7 +223,7 @@ def verdict(folder: Path, settings: Settings, results: Sequence[NodeResult]) -> 
 def document(
     folder: Path, settings: Settings, followed: Followed | None, results: Sequence[NodeResult]
 ) -> dict[str, Any]:
-    """What was found, for scripts."""
+    """Return what was found, for scripts."""
     return {
         "record": str(folder),
         "jobs": [asdict(job) for job in followed.jobs] if followed else [],

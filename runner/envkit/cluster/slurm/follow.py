@@ -111,9 +111,7 @@ def _give_up(waiting: dict[str, Job], view: View) -> None:
     try:
         if waiting:
             client.cancel(",".join(waiting))
-    except Refused as error:
-        view.say(NotCancelled(error.said))
-    except NoAnswer as error:
+    except (Refused, NoAnswer) as error:
         view.say(NotCancelled(error.message))
 
 

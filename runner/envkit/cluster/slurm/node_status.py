@@ -6,10 +6,13 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from envkit.bench import record
 from envkit.bench.measure import ENDED, NOT_IN_EFFECT
+from envkit.bench.problems import restored
 from envkit.common import atomic
+from envkit.messages import Message
 
 NAME = "node.json"
 LOG = "log.txt"
@@ -25,12 +28,16 @@ class Outcome:
     began: float
     ended: float | None = None
     status: int | None = None  # the exit status of `envkit bench`; None while it runs, or if it was killed
-    problem: str | None = None  # one line
+    problem: Message | None = None
     nodes: str = ""  # those of the job that the run began in, in Slurm's short form
     searched: bool = False  # of a tuning: its search is done, and it waits for the others to confirm
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as plain data."""
+        return {**asdict(self), "problem": self.problem and self.problem.to_json()}
+
     def write(self, place: Path) -> None:
-        atomic.write(place / NAME, json.dumps(asdict(self)).encode(), private=True)
+        atomic.write(place / NAME, json.dumps(self.to_json()).encode(), private=True)
 
 
 def seen(folder: Path) -> list[str]:
@@ -41,8 +48,9 @@ def seen(folder: Path) -> list[str]:
 def read(place: Path) -> Outcome | None:
     """None where the node has not begun."""
     try:
-        return Outcome(**json.loads((place / NAME).read_bytes()))
-    except (OSError, ValueError, TypeError):
+        fields = json.loads((place / NAME).read_bytes())
+        return Outcome(**{**fields, "problem": fields["problem"] and restored(fields["problem"])})
+    except (OSError, ValueError, TypeError, KeyError):
         return None
 
 

@@ -1,4 +1,4 @@
-"""What a submission measures, as its nodes and a later ``--resume`` read it."""
+"""The settings of a submission, as its nodes and a later ``--resume`` read them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from envkit.cluster.slurm.messages import GIVE_SUBMISSION, InvalidSubmission
 from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema, Unreadable
-from envkit.messages import Message, MessageError
+from envkit.messages import message_of
 from envkit.tuning.specification import TuningSpecification
 
 FILE_NAME = "submit.json"
@@ -101,7 +101,7 @@ class Settings:
 
     @staticmethod
     def read(folder: Path) -> Settings:
-        """Read the file of the submission in ``folder``. Raise InputError if there is none, or of another schema."""
+        """Read the file of the submission in ``folder``. Raise InputError if it is missing, or of another schema."""
         path = folder / FILE_NAME
         try:
             document = json.loads(path.read_bytes())
@@ -112,8 +112,7 @@ class Settings:
         except OSError as error:
             raise InputError(Unreadable(str(path), str(error.strerror), GIVE_SUBMISSION)) from None
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            reason: Message | str = error.message if isinstance(error, MessageError) else str(error)
-            raise InputError(InvalidSubmission(str(path), reason)) from None
+            raise InputError(InvalidSubmission(str(path), message_of(error))) from None
 
     def command(self, folder: str, place: str) -> list[str]:
         """Return the command that a node's record names. The record is in ``place`` of the submission's ``folder``.

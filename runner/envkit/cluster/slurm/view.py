@@ -46,7 +46,7 @@ class View(LiveView):
                 self._said.add(said)
                 print(said, file=sys.stderr, flush=True)
 
-    def say(self, message: Message | str) -> None:
+    def say(self, message: Message) -> None:
         """Print a line that stays."""
         if self.live:
             self.live.console.print(Text(text(message)))
@@ -74,7 +74,7 @@ def _state(job: Job) -> str:
 
 
 def of_node(name: str, sight: Sight) -> str:
-    """Of a node that measures, only that it does: its blocks come too often for lines."""
+    """A node that measures is only counted: its blocks come too often for lines."""
     if sight.state == "measuring":
         return f"{name}: measuring"
     return f"{name}: {sight.state} ({sight.samples} samples)"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from envkit.report.exports.rows import Row
-from envkit.report.messages.gauges import GAUGES
+from envkit.report.messages.headings import GAUGES
 
 LABELS = (
     "run",

@@ -48,7 +48,7 @@ class UseCopy(Advice):
 
 class UseInstances(Advice):
     code = "report.use-instances"
-    template = "{instances} at once, each on CPUs of its own: {command}"
+    template = "{instances} at once, each on its own CPUs: {command}"
 
     instances: int
     command: str
@@ -58,7 +58,7 @@ class UseFound(Advice):
     """After a search: ``shipped`` is what it wrote, unless ``tuned`` was faster than that."""
 
     code = "report.use-found"
-    template = "{shipped}, unless {tuned} is faster than it too: {command}"
+    template = "{shipped}, unless {tuned} is faster still: {command}"
 
     shipped: str
     tuned: str
@@ -89,7 +89,7 @@ class MeasureProfile(Advice):
 
 class OneAfterTheOther(Advice):
     code = "report.one-after-the-other"
-    template = "train one after the other under {profile}: {instances} at once have less throughput"
+    template = "train one after another under {profile}: {instances} at once have lower throughput"
 
     profile: str
     instances: int
@@ -148,6 +148,13 @@ class Preload(Advice):
     variables: tuple[str, ...]
 
 
+class KeepThreads(Advice):
+    """A user's training changed the number of its threads, which the profile had set."""
+
+    code = "report.keep-threads"
+    template = "remove torch.set_num_threads (or the like) from your training"
+
+
 class ExplainLosses(Advice):
     code = "report.explain-losses"
     template = "find out why the losses of {arm} differ before you use it"
@@ -168,7 +175,7 @@ class QuieterMachine(Advice):
 
 class CalibrateAgain(Advice):
     code = "report.calibrate-again"
-    template = "calibrate again: {rate:.0%} of runs find a difference by chance; if it stays, something favours a side"
+    template = "measure again: {rate:.0%} of runs find a difference by chance; if it stays, something favours a side"
 
     rate: float
 
@@ -209,7 +216,7 @@ class Resume(Advice):
 
 class ResumeWithout(Advice):
     code = "report.resume-without"
-    template = "measure without {arm}, or mend what its worker printed, then: {command}"
+    template = "measure without {arm}, or fix the problem that its worker printed, then: {command}"
 
     arm: str
     command: str
@@ -225,7 +232,7 @@ class MeasureWithout(Advice):
 
 class MendWorker(Advice):
     code = "report.mend-worker"
-    template = "mend what the worker printed, then: {command}"
+    template = "fix the problem that the worker printed, then: {command}"
 
     command: str
 
@@ -234,7 +241,7 @@ class FindMemory(Advice):
     """SIGKILL ended a worker, which most often means too little memory."""
 
     code = "report.find-memory"
-    template = "look whether memory ran out (dmesg), then: {command}"
+    template = "check whether memory ran out (dmesg), then: {command}"
 
     command: str
 

@@ -73,7 +73,7 @@ class NoiseFloor(Message):
     severity = NOTE
     template = (
         "baseline against itself stays within {low:ratio}x to {high:ratio}x in 95% of such runs"
-        "[ (calibrated {calibrated})]"
+        "[ (measured {calibrated})]"
     )
 
     low: float
@@ -94,7 +94,7 @@ class OwnNoiseFloor(NoiseFloor):
 class NoNoiseFloor(Message):
     code = "report.no-noise-floor"
     severity = NOTE
-    template = "unknown; measure it with: envkit calibrate"
+    template = "unknown; measure it with: envkit plan"
 
 
 class KernelTimes(Message):
@@ -114,7 +114,7 @@ class KernelTimes(Message):
 class ReferenceDrifted(Message):
     code = "report.reference-drifted"
     severity = NOTE
-    template = "{reference} ended at {ratio:ratio}x of its first speed; pairing in blocks cancels this"
+    template = "{reference} ended at {ratio:ratio}x its initial speed; pairing in blocks cancels this"
 
     reference: str
     ratio: float
@@ -263,17 +263,6 @@ class ArmNotInEffect(Message):
     missed: tuple[Message, ...]
 
 
-class Missed(Message):
-    """A setting with another value than expected."""
-
-    code = "report.missed"
-    template = "{key}: expected {expected}, seen {seen}"
-
-    key: str
-    expected: str
-    seen: str
-
-
 class MissedUnseen(Message):
     """A setting that the worker could not observe."""
 
@@ -310,7 +299,7 @@ class KeyNotVerified(Message):
 
     arm: str
     key: str
-    reason: Message | str
+    reason: Message
 
 
 class SettingsOfArm(Message):

@@ -122,9 +122,9 @@ class Mask(Message):
 class Masks(Message):
     code = "report.issue-masks"
     severity = NOTE
-    template = "{masks:lines}; started on CPUs {started}"
+    template = "[{masks:lines}; ]started on CPUs {started}"
 
-    masks: tuple[Message | str, ...]
+    masks: tuple[Mask, ...]
     started: Any
 
 

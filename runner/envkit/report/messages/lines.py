@@ -35,7 +35,7 @@ class SomeVerified(Message):
     number: int
     of: int
     keys: tuple[str, ...]
-    reason: Message | str
+    reason: Message
 
 
 class AllArmsVerified(Message):
@@ -172,9 +172,10 @@ class LossesUnknown(Message):
 class Undisturbed(Message):
     code = "report.undisturbed"
     severity = NOTE
-    template = "no interference detected in {blocks:count block}"
+    template = "no interference detected in {blocks:count block}[ ({size})]"
 
     blocks: int
+    size: str | None = None
 
 
 class WithoutDisturbed(Message):
@@ -225,12 +226,13 @@ class SameWithout(Message):
 class Disturbed(Message):
     code = "report.disturbed"
     severity = WARNING
-    template = "{disturbed} of {blocks} blocks disturbed[ (e.g. {example})][; {rest}]"
+    template = "{disturbed} of {blocks} blocks disturbed[ (e.g. {example})][; {rest}][; a block is {size}]"
 
     disturbed: int
     blocks: int
     example: Message | None = None
     rest: Message | None = None
+    size: str | None = None  # what a block is
 
 
 class PaceVaried(Message):
@@ -249,24 +251,54 @@ class PaceVaried(Message):
 class SystemTimeChanged(Message):
     code = "report.system-time-changed"
     severity = NOTE
-    template = "system time {moved} from {before:percent} to {after:percent}[: {cause}]"
+    template = "system time {moved} from {before:percent} to {after:percent}[: {cause}][; {covered}]"
 
     moved: str
     before: float
     after: float
     cause: Message | None = None
+    covered: Message | None = None
 
 
 class FaultsChanged(Message):
     code = "report.faults-changed"
     severity = NOTE
-    template = "page faults {moved} from {before:,.0f} to {after:,.0f} per {unit}[: {cause}]"
+    template = "page faults {moved} from {before:,.0f} to {after:,.0f} per {unit}[: {cause}][; {covered}]"
 
     moved: str
     before: float
     after: float
     unit: str
     cause: Message | None = None
+    covered: Message | None = None
+
+
+class Covered(Message):
+    """How much of the CPU time that was saved, or added, is the kernel's."""
+
+    code = "report.covered"
+    severity = NOTE
+    template = "{share:percent} of the CPU time {saved} is system time"
+
+    share: float
+    saved: str
+
+
+class FindTheRest(Message):
+    """The command that shows what a counter does not explain."""
+
+    code = "report.find-the-rest"
+    severity = ADVICE
+    template = "for the rest: {command}"
+
+    command: str
+
+
+class FindTheCause(FindTheRest):
+    """The command that shows where the time goes if no counter moved."""
+
+    code = "report.find-the-cause"
+    template = "find it with: {command}"
 
 
 class MemoryKept(Message):
@@ -324,7 +356,7 @@ class System(Message):
     cpus: int
     gpu: str | None
     engines: tuple[str, ...]
-    training: Message | str
+    training: Message
 
 
 class Torch(Message):

@@ -14,7 +14,57 @@ class Clauses(Message):
     severity = NOTE
     template = "{clauses:lines}"
 
-    clauses: tuple[Message | str, ...]
+    clauses: tuple[Message, ...]
+
+
+class Medians(Message):
+    """How the figures of a table were made of samples."""
+
+    code = "report.medians"
+    severity = NOTE
+    template = "medians; the speedup compares blocks of one sample each"
+
+
+class MediansOfTooFew(Message):
+    """The figures are of too few samples for a speedup."""
+
+    code = "report.medians-of-too-few"
+    severity = NOTE
+    template = "medians of too few samples to compare"
+
+
+class MediansAlone(Message):
+    """The figures are not compared with others."""
+
+    code = "report.medians-alone"
+    severity = NOTE
+    template = "medians"
+
+
+class MediansOfFailed(Message):
+    """A worker failed before anything could be compared."""
+
+    code = "report.medians-of-failed"
+    severity = NOTE
+    template = "medians; a run that failed compares nothing"
+
+
+class WithoutTimes(Message):
+    """A table of such a run has no times, because a reader would make a speedup of them."""
+
+    code = "report.without-times"
+    severity = NOTE
+    template = "without times: a run that failed compares nothing"
+
+
+class MoreDifferences(Message):
+    """The number of differences that a short table leaves out."""
+
+    code = "report.more-differences"
+    severity = NOTE
+    template = "and {more} more, which --details shows"
+
+    more: int
 
 
 class Mark(Message):

@@ -122,7 +122,9 @@ class Unfinished(Message):
 
     code = "report.unfinished"
     severity = WARNING
-    template = "UNFINISHED  {subject}: {blocks:count complete block}[, and a verdict needs {fewest}]"
+    template = (
+        "UNFINISHED  {subject}: {blocks:count complete block} (one sample of each)[, and a verdict needs {fewest}]"
+    )
 
     subject: str
     blocks: int
@@ -132,7 +134,7 @@ class Unfinished(Message):
 class TooFewBlocks(Message):
     code = "report.too-few-blocks"
     severity = WARNING
-    template = "NO VERDICT  {subject}: {blocks:count complete block}, and a verdict needs {fewest}"
+    template = "NO VERDICT  {subject}: {blocks:count complete block} (one sample of each), and a verdict needs {fewest}"
 
     subject: str
     blocks: int

@@ -43,9 +43,6 @@ def _of_all_ranks(loss: float | None, quality: Figures | None) -> tuple[float | 
     """
     if distributed.size() == 1:
         return loss, quality
-    import torch.distributed as group
-
-    found: list[Any] = [None] * distributed.size()
-    group.all_gather_object(found, (loss, quality))
+    found = distributed.of_all([loss, quality])
     losses = [one for one, _ in found if one is not None]
     return fmean(losses) if losses else None, found[0][1]

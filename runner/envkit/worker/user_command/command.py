@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from envkit.messages import Message
+from envkit.messages import Message, Printed
 from envkit.worker import scratch
 from envkit.worker.child import Child, Stopped, end_by, signal_name
 from envkit.worker.complaints import COMPLAINT
@@ -150,7 +150,7 @@ def _place(arguments: argparse.Namespace) -> Iterator[working_copy.Place]:
         except WorkerError as error:
             raise Failed(CopyFailed(error.message)) from None
         except (OSError, shutil.Error) as error:
-            raise Failed(CopyFailed(str(error))) from None
+            raise Failed(CopyFailed(Printed(str(error)))) from None
         yield place
 
 

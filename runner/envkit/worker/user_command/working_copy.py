@@ -29,6 +29,7 @@ MOST_BYTES, MOST_FILES = 2**30, 20_000
 ROOM_BYTES = 2**30
 # A folder with one of these is a virtual environment, one of conda's, or a cache (bford.info/cachedir).
 ONLY_READ = ("pyvenv.cfg", "conda-meta", "CACHEDIR.TAG")
+ENVIRONMENTS = ONLY_READ[:2]
 RECORD, BEGINS_RECORD = "record.jsonl", b'{"event": "'
 REPOSITORY = ".git"
 # What other programs write while a training runs: Python's caches, and notebooks that save themselves.
@@ -95,6 +96,20 @@ def survey(folder: Path, links: Sequence[str] = ()) -> Survey:
     if found.size > MOST_BYTES or len(found.files) > MOST_FILES:
         raise TooLarge(found.size, len(found.files), _largest(found))
     return found
+
+
+def shared(folder: Path, links: Sequence[str] = ()) -> list[str]:
+    """Return the links of a copy through which its training can write elsewhere, but for ``links``, which it reads.
+
+    Leave out virtual environments and hidden caches. Raise as ``survey``.
+    """
+    named = {os.path.normpath(one) for one in links}
+    return [
+        name for name, target in survey(folder, links).links.items()
+        if name not in named and os.path.isabs(target) and os.access(target, os.W_OK)  # noqa: PTH117
+        and os.path.isdir(target) and not Path(name).name.startswith(".")  # noqa: PTH112
+        and not any(os.path.lexists(f"{target}/{mark}") for mark in ENVIRONMENTS)
+    ]  # fmt: skip
 
 
 def _is_record(entry: os.DirEntry[str]) -> bool:

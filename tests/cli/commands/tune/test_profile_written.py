@@ -11,6 +11,7 @@ from envkit.bench.plan import Arm
 from envkit.bench.user_command import UserCommand
 from envkit.common import atomic
 from envkit.common.errors import InputError
+from envkit.common.messages import Unwritable
 from envkit.profiles import profile
 from envkit.rendering import text
 from envkit.tuning import conclusion
@@ -124,7 +125,7 @@ def test_an_earlier_tuned_profile_stays_where_nothing_betters_the_baseline(tuned
 def test_a_profile_that_no_tuning_wrote_is_never_replaced(refused, arguments, write_profile, tmp_path, simulation):
     path = write_profile("mine", folder=tmp_path)
     line = refused(*arguments("--profile", path))
-    assert line == f"envkit: --profile {path}: it is there already, and no tuning wrote it; give another name"
+    assert line == f"envkit: --profile {path}: it already exists, and no tuning wrote it; give another name"
     assert simulation.starts(all=True) == []
 
 
@@ -205,7 +206,7 @@ def test_what_could_not_be_written_is_written_when_it_goes_on(tuned, cli, engine
 
     def full(place, content, private=False):
         if place == path:
-            raise InputError(f"{place}: can't be written: No space left on device")
+            raise InputError(Unwritable(str(place), "No space left on device"))
         write(place, content, private)
 
     with monkeypatch.context() as patch:
@@ -229,13 +230,13 @@ def test_what_can_not_be_kept_of_the_search_is_told_with_the_way_on(tuned, tmp_p
 
     def full(place, content, private=False):
         if place.name == "chosen.yaml":
-            raise InputError(f"{place}: can't be written: No space left on device")
+            raise InputError(Unwritable(str(place), "No space left on device"))
         write(place, content, private)
 
     monkeypatch.setattr(atomic, "write", full)
     result = tuned()
     assert result.returncode == 2
-    said = f"No space left on device; then go on with: envkit tune --resume {tmp_path / 'tuning'}"
+    said = f"No space left on device; then continue with: envkit tune --resume {tmp_path / 'tuning'}"
     assert result.stderr.splitlines()[-1].endswith(said)
 
 

@@ -66,7 +66,8 @@ def test_a_profile_that_says_how_many_ranks_is_confirmed_on_them(
 )
 def test_a_profile_that_says_how_many_ranks_is_left_out(cli, arguments, shipped, write_profile, tmp_path, options, why):
     write_profile("pair", "preload: [jemalloc]\nranks: 2\n", folder=shipped)
-    cli(*(word for word in arguments(*options) if word not in ("--steps", 3, "--data", "synthetic")))
+    (tmp_path / "train.py").touch()
+    cli(*(word for word in arguments(*options) if word not in ("--steps", 3, "--data", "synthetic")), cwd=tmp_path)
     left_out = {one["what"]: from_json(one["why"]) for one in events(tmp_path)[0]["left_out_profiles"]}
     assert left_out["profile pair"] == why
 
@@ -82,7 +83,7 @@ def test_every_candidate_can_have_as_many_ranks(tuned, simulation, tmp_path):
 @pytest.mark.parametrize(
     ("numerics", "reason"),
     [
-        ("same", "Left out ranks=two: several ranks learn something else; --numerics any tries them too"),
+        ("same", "Left out ranks=two: several ranks give different losses; --numerics any tries them too"),
         ("any", "Left out ranks=sixteen: a batch of segmentation has 12 images, which 16 ranks can't share evenly"),
     ],
 )
@@ -101,12 +102,13 @@ OWN = ("--", "python", "train.py")
 @pytest.mark.parametrize(
     ("searched", "options", "said"),
     [
-        (True, OWN, "has 2 ranks, which a command of your own has to start by itself; leave one of them out"),
-        (False, ("--nproc", 2, *OWN), "envkit: --nproc 2 means nothing to a command of your own"),
+        (True, OWN, "has 2 ranks, which your own command must start itself; leave one of them out"),
+        (False, ("--nproc", 2, *OWN), "envkit: --nproc 2 has no effect on your own command"),
         (True, ("--nproc", 2), "envkit: --nproc 2: the space 'together' chooses the number of ranks; leave"),
         (False, ("--nproc", 3), "envkit: --nproc 3: a batch of cnn has 64 images, which 3 ranks can't share evenly; "),
     ],
 )
 def test_ranks_that_can_not_be_searched_or_had(refused, tmp_path, together, local, searched, options, said):
+    (tmp_path / "train.py").touch()
     given = ("--output", tmp_path / "tuning", *(together if searched else ()), *options)
-    assert said in refused("tune", *given)
+    assert said in refused("tune", *given, cwd=tmp_path)

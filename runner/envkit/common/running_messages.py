@@ -1,0 +1,83 @@
+"""Messages of what runs: progress, which is a line now and then if stderr is no terminal; locks and folders."""
+
+from __future__ import annotations
+
+from envkit.messages import Message, Severity
+
+
+class WorkerDone(Message):
+    """A worker ended. ``ms`` is the mean time of a ``step``."""
+
+    code = "common.worker-done"
+    severity = Severity.NOTE
+    template = "{stage}, {arm}: {ms:.2f} ms per {step}"
+
+    stage: str
+    arm: str
+    ms: float
+    step: str
+
+
+class StageDone(Message):
+    """A block is complete. ``left`` is the time until the end, as ``1:05``."""
+
+    code = "common.stage-done"
+    severity = Severity.NOTE
+    template = "{stage}[: {standing}][; about {left} left]"
+
+    stage: str
+    standing: Message | None = None
+    left: str | None = None
+
+
+class LockUnopenable(Message):
+    """The lock of this machine can't be opened."""
+
+    code = "common.lock-unopenable"
+    template = "{file}: can't be opened: {reason}; remove it, or set TMPDIR"
+
+    file: str
+    reason: str
+
+
+class NotALock(Message):
+    """The path of this machine's lock holds another kind of file."""
+
+    code = "common.not-a-lock"
+    template = "{file}: not a lock file; remove it, or set TMPDIR"
+
+    file: str
+
+
+class Locked(Message):
+    """Another measurement holds this machine."""
+
+    code = "common.locked"
+    template = (
+        "another measurement[ of user {user}] runs on this machine[ (process {process})]; "
+        "wait for it, or it spoils both[; if that process of {user} measures nothing, set TMPDIR to another folder]"
+    )
+
+    process: str | None  # its number
+    user: str | None = None  # who runs it, if that is another user
+
+
+class NoLocks(Message):
+    """A file system does not know locks."""
+
+    code = "common.no-locks"
+    template = "{file}: can't be locked: {reason}; set TMPDIR to a folder on this machine's own disk"
+
+    file: str
+    reason: str
+
+
+class FolderNotMade(Message):
+    """A folder can't be made. ``option`` names another place."""
+
+    code = "common.folder-not-made"
+    template = "{folder}: can't be made: {reason}; give another {option}"
+
+    folder: str
+    reason: str
+    option: str
