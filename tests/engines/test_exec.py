@@ -264,6 +264,7 @@ def runs(*words):
 FORGE = """
 print("looking", flush=True)
 while True:
+    time.sleep(0.05)
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = path.read_bytes().decode(errors="replace").split("\\0")

@@ -81,7 +81,7 @@ def test_one_that_is_removed_before_it_is_locked_is_made_again(monkeypatch):
 MANY = """
 import sys
 from envkit.worker import scratch
-for _ in range(200):
+for _ in range(60):
     with scratch.folder("envkit-test") as made:
         (made / "log").write_text("x")
 """
