@@ -6,6 +6,7 @@ import gc
 import io
 import itertools
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -161,6 +162,17 @@ def own_surroundings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
     # no test pulls the plug: what is written need not have reached a disk, which takes milliseconds for each line
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     return folder
+
+
+@pytest.fixture
+def shared_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A temporary folder that all users share, as /tmp is: sticky, and all of the way to it can be entered."""
+    folder = Path(tempfile.mkdtemp(prefix="envkit-shared-", dir="/var/tmp"))
+    folder.chmod(0o1777)
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture

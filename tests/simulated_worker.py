@@ -314,15 +314,14 @@ def main() -> None:
     arguments = sys.argv[3:]  # after the worker's path
     if "--turn" in arguments:
         from envkit.worker.child import die_with
-        from envkit.worker.measure.turn import wait
+        from envkit.worker.measure.turn import own_stdin, wait
 
         parents = [word.partition("=")[2] for word in arguments if word.startswith("--die-with-parent=")]
         if parents and not die_with(int(parents[0]), signal.SIGKILL):  # or it would wait on
             sys.exit(1)
-        at = arguments.index("--turn")
-        if not wait(arguments[at + 1]):
+        if not wait(own_stdin(), document=1):
             sys.exit(1)
-        del arguments[at : at + 2]
+        arguments.remove("--turn")
     name = name_of(arguments, named(os.environ, config))
     nth = log_start(f"{folder}/starts.jsonl", name, arguments, os.environ)
     behaviour = config["workers"].get(name, {})

@@ -7,10 +7,7 @@ import time
 
 import pytest
 from envkit.cli.measuring_options import BUDGET_S
-from envkit.engines import turns
-from envkit.engines.base import Outcome
 
-from tests.instant_engine import Answered
 from tests.records import spent
 from tests.simulation import times
 
@@ -180,23 +177,6 @@ def test_without_a_budget_the_run_goes_on_until_there_is_an_interval(cli, bench_
     assert "continuing until then" in result.stderr
     assert "no interference detected in 6 blocks" in result.stdout
     assert spent(events()) > BUDGET_S
-
-
-def test_where_workers_can_not_see_their_turn_they_start_one_after_the_other(
-    bench, simulation, instant, samples, monkeypatch
-):
-    """As in an engine whose virtual machine has a temporary folder of its own."""
-
-    class Blind(Answered):
-        def wait(self):
-            started.append(self.task)
-            return Outcome("", "", 1.0, turns.UNREACHABLE)
-
-    started = []
-    monkeypatch.setattr(instant, "start", lambda task: Blind(instant, task))
-    assert bench("mine").returncode == 0
-    assert len(samples()) == 12
-    assert len(started) == 2  # both of the first block, and none later
 
 
 def test_one_arm_ten_times_as_fast_as_the_other(bench, simulation, instant):

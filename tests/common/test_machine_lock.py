@@ -4,6 +4,7 @@ import errno
 import fcntl
 import os
 import platform
+import pwd
 import stat
 import subprocess
 import sys
@@ -11,9 +12,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from envkit.common import machine_lock as machine_lock_module
 from envkit.common.machine_lock import machine_lock
-from envkit.common.running_messages import Locked, LockUnopenable, NoLocks
+from envkit.common.running_messages import Locked, LockUnopenable, NoLocks, NotALock
+from envkit.rendering import text
 
+from tests import second_user
 from tests.refusals import refusal
 
 LOCK = f"envkit-{platform.node()}.lock"
@@ -78,6 +82,47 @@ def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
     (Path(tempfile.gettempdir()) / LOCK).symlink_to(precious)
     assert isinstance(refusal(hold), LockUnopenable)
     assert precious.read_text() == "content"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 5))])
+def test_what_is_no_file_in_the_place_of_the_lock_holds_nobody_up(make):
+    path = Path(tempfile.gettempdir()) / LOCK
+    try:
+        make(path)
+    except PermissionError:
+        pytest.skip("only root can make a device")
+    assert refusal(hold) == NotALock(str(path))
+
+
+# Makes the lock first, and holds it for ever.
+SQUAT = """
+descriptor = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR, 0o666)
+os.fchmod(descriptor, 0o666)
+os.write(descriptor, b"\\x1b[2J4242")
+fcntl.flock(descriptor, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@second_user.needs_root
+def test_another_user_who_holds_the_machine_for_ever_is_named(shared_folder):
+    """By the kernel's list: anybody can write another number into the file, or escape codes."""
+    with second_user.beside(SQUAT, shared_folder / LOCK) as other:
+        found = refusal(hold)
+    user = pwd.getpwuid(second_user.USER).pw_name
+    assert found == Locked(str(other.pid), user)
+    assert text(found) == (
+        f"another measurement of user {user} runs on this machine (process {other.pid}); "
+        f"wait for it, or it spoils both; if that process of {user} measures nothing, set TMPDIR to another folder"
+    )
+
+
+def test_what_somebody_wrote_into_the_lock_is_not_shown(holder, monkeypatch):
+    monkeypatch.setattr(machine_lock_module, "_holder", lambda lock: None)  # as where /proc is another PID namespace's
+    assert refusal(hold) == Locked(str(holder.pid))
+    (Path(tempfile.gettempdir()) / LOCK).write_text("\x1b[2Jnonsense")
+    assert refusal(hold) == Locked(None)
 
 
 def test_a_machine_of_another_name_that_shares_the_folder_is_another_one(holder, monkeypatch):

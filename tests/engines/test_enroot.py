@@ -117,12 +117,6 @@ def test_a_command_of_ones_own_runs_in_its_folder_and_can_write_there(engine):
     ]  # fmt: skip
 
 
-def test_a_worker_that_is_started_ahead_finds_its_fifo(engine):
-    command = engine.command(Task(("train", "--turn", "/tmp/turns/3"), turn="/tmp/turns/3"))
-    assert f"/tmp/turns:/mnt:{FSTAB},ro,nosuid,nodev" in command
-    assert command[-2:] == ["--turn", "/mnt/3"]
-
-
 def test_only_training_on_gpus_is_given_them(engine):
     """Whatever the image says, which Enroot's hook hears as well."""
     for gpus, said in ((True, GPUS), (False, NO_GPUS)):

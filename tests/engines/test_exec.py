@@ -16,6 +16,7 @@ import pytest
 from envkit.worker.host import cpu_facts
 from envkit.worker.image.libraries import locate, search_folders
 
+from tests import second_user
 from tests.conftest import PROJECT, command_line
 from tests.processes import PATIENCE_S, until
 
@@ -257,6 +258,37 @@ def runs(*words):
             if entry.read_bytes() == wanted:
                 return True
     return False
+
+
+# Looks for the folder of evidence on command lines, which everybody can read, and leaves there what it can.
+FORGE = """
+print("looking", flush=True)
+while True:
+    time.sleep(0.05)
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().decode(errors="replace").split("\\0")
+        except OSError:
+            continue
+        for word in words:
+            if word.endswith(":/evidence:rw"):
+                folder = word.partition(":")[0]
+                for number, make in ((99998, os.mkfifo), (99999, lambda name: Path(name).write_text("{}"))):
+                    try:
+                        make(f"{folder}/{number}.json")
+                        Path(sys.argv[1], "forged").write_text(folder)
+                    except OSError as error:
+                        Path(sys.argv[1], "refused").write_text(errno.errorcode[error.errno])
+"""
+
+
+@second_user.needs_root
+def test_another_user_who_reads_the_engines_command_line_forges_no_evidence(execute, engine_options, folder):
+    with second_user.beside(FORGE, folder):
+        result = execute(engine_options("docker"), "jemalloc", "python", "-c", "import torch, time; time.sleep(1)")
+    assert (folder / "refused").read_text() == "EACCES"
+    assert not (folder / "forged").exists()
+    assert "jemalloc was in effect in 1 process" in result.stderr
 
 
 def test_an_image_that_has_a_python_path(execute, engine_options):

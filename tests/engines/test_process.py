@@ -16,8 +16,11 @@ import pytest
 from envkit.engines import owner, process
 from envkit.engines.messages import ExitStatus, Killed, TimedOut
 from envkit.engines.process import failure_of, remove_leftovers, run_process
+from envkit.engines.setup_messages import ForeignNotes
 
+from tests import second_user
 from tests.processes import gone, until
+from tests.refusals import refusal
 
 SLEEP_S = 600
 
@@ -212,6 +215,26 @@ def test_a_note_cut_short_by_the_kill_is_removed(sleeper, content):
     remove_leftovers()
     assert one.poll() is None
     assert list(notes().iterdir()) == []
+
+
+# Makes the folder for notes first, or puts something else there.
+SQUAT = """
+path = Path(sys.argv[1])
+{"folder": path.mkdir, "link": lambda: path.symlink_to(sys.argv[3]), "fifo": lambda: os.mkfifo(path)}[sys.argv[2]]()
+"""
+
+
+@second_user.needs_root
+@pytest.mark.parametrize("what", ["folder", "link", "fifo"])
+def test_another_user_who_takes_the_place_of_the_notes_first_is_answered_before_anything_starts(
+    shared_folder, tmp_path, what
+):
+    second_user.said(SQUAT, notes(), what, tmp_path)
+    begun = tmp_path / "begun"
+    assert refusal(run_process, ["touch", str(begun)], dict(os.environ), tmp_path, 60.0) == ForeignNotes(str(notes()))
+    assert not begun.exists()
+    assert list(tmp_path.iterdir()) == []
+    remove_leftovers()
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make another user's folder")

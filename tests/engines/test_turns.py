@@ -8,36 +8,39 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from envkit.engines import base, turns
+from envkit.engines import turns
 from envkit.engines.base import PROJECT, EngineOptions, Task
 from envkit.engines.local import LocalEngine
 from envkit.engines.messages import ExitStatus, TimedOut
-from envkit.engines.process import Process, Started, failure_of
+from envkit.engines.process import Process, Started
 
+from tests import second_user
 from tests.processes import gone, until
 
 # Waits for its turn as a worker does, and notes when it began to wait, to train, and to end.
 WORKER = """
 note() { echo "$1 $0" >> log; }
-note waits; read -r -n 1 turn < "$1"; note trains; sleep 0.2; note ends; echo "done $0"
+note waits; echo envkit-ready; read -r -n 1 turn; [ "$turn" ] || exit 1
+note trains; sleep 0.2; note ends; echo "done $0"
 """
 
 
 @dataclass
 class ShellEngine:
-    """Its workers are shell scripts, whose last argument is the FIFO."""
+    """Its workers are shell scripts, which are told to wait by a last argument."""
 
     folder: Path
 
     def start(self, task: Task) -> Started:
         script, name = task.arguments[:2]
-        argv = ["/bin/bash", "-c", script, name, task.arguments[-1]]
-        return Started(Process(argv, dict(os.environ), self.folder), task.timeout_s)
+        assert task.arguments[2:] == ("--turn",)
+        argv = ["/bin/bash", "-c", script, name]
+        return Started(Process(argv, dict(os.environ), self.folder, task.ahead), task.timeout_s)
 
 
 @pytest.fixture
@@ -58,17 +61,12 @@ def log(tmp_path):
     return lambda: (tmp_path / "log").read_text().split("\n")[:-1]
 
 
-def folders():
-    return list(Path(tempfile.gettempdir()).glob("envkit-turns-*"))
-
-
 def test_all_wait_before_the_first_trains_and_then_one_trains_at_a_time(start, log):
     with turns.together(start(WORKER, WORKER, WORKER)) as waiting:
         outcomes = [one.train() for one in waiting]
     assert [one.stdout for one in outcomes] == ["done a\n", "done b\n", "done c\n"]
     assert sorted(log()[:3]) == ["waits a", "waits b", "waits c"]
     assert log()[3:] == [f"{what} {name}" for name in "abc" for what in ("trains", "ends")]
-    assert folders() == []
 
 
 def test_the_time_of_all_is_what_they_took_together(start):
@@ -101,12 +99,6 @@ def test_one_that_is_never_ready_is_ended_before_another_trains(start, tmp_path)
     assert late.seconds < 4.0 <= well.seconds  # the start of all is the first one's
 
 
-def test_a_worker_that_can_not_see_its_turn_says_so(tmp_path):
-    argv = [sys.executable, str(base.WORKER), "train", "--workload", "cnn", "--data", "synthetic", "--steps", "1"]
-    ended = subprocess.run([*argv, "--turn", str(tmp_path / "none")], cwd=PROJECT, capture_output=True, check=False)
-    assert failure_of(ended.returncode) == turns.UNREACHABLE
-
-
 def test_with_a_runtime_that_binds_the_first_thread_all_cpus_are_counted():
     """It is bound when torch is imported, before the worker's turn."""
     arguments = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "2")
@@ -125,13 +117,59 @@ def test_one_that_somebody_stops_is_told_apart(start):
     assert outcome.failure.paused_by == "SIGSTOP"
 
 
+def test_what_is_printed_before_its_turn_is_none_of_its_document(start):
+    with turns.together(start(f"echo a banner; {WORKER}")) as waiting:
+        (outcome,) = (one.train() for one in waiting)
+    assert outcome.stdout == "done a\n"
+
+
+def test_one_that_closes_its_output_is_never_ready(start):
+    with turns.together(start("exec >&-; sleep 600", timeout_s=1.0)) as waiting:
+        (outcome,) = (one.train() for one in waiting)
+    assert outcome.failure == TimedOut(1.0)
+
+
+# Opens every FIFO that it can find, to take what is written there, and says which.
+THIEF = """
+print("looking", flush=True)
+opened = {}
+while True:
+    for folder, _, names in os.walk(sys.argv[1]):
+        for path in (f"{folder}/{name}" for name in names):
+            try:
+                if path not in opened and stat.S_ISFIFO(os.lstat(path).st_mode):
+                    opened[path] = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+                    Path(sys.argv[2]).write_text(path)
+            except OSError:
+                pass
+    for descriptor in opened.values():
+        try:
+            os.read(descriptor, 1)
+        except BlockingIOError:
+            pass
+"""
+
+
+@second_user.needs_root
+def test_another_user_can_not_take_a_turn(start, shared_folder):
+    """The turn has no name: nothing of it lies in the temporary folder, which all users share."""
+    found = shared_folder / "found"
+    with (
+        second_user.beside(THIEF, shared_folder, found),
+        turns.together(start(WORKER, WORKER, timeout_s=20.0)) as waiting,
+    ):
+        time.sleep(1.0)  # for the other user
+        outcomes = [one.train() for one in waiting]
+    assert [one.failure for one in outcomes] == [None, None]
+    assert not found.exists(), found.read_text()
+
+
 def test_an_interrupt_ends_those_that_wait(start, tmp_path):
     script = f"echo $$ > $0.pid; {WORKER}"
     with contextlib.suppress(KeyboardInterrupt), turns.together(start(script, script)):
         raise KeyboardInterrupt
     for name in "ab":
         assert gone(int((tmp_path / f"{name}.pid").read_text()))
-    assert folders() == []
 
 
 RUNNER = """
@@ -152,11 +190,7 @@ def test_kill_of_the_runner_leaves_none_of_those_that_wait(start):
         pids = [int(word) for word in runner.stdout.readline().split()]
         assert len(pids) == 2
         assert not any(gone(pid) for pid in pids)
-        assert len(folders()) == 1
     finally:
         runner.send_signal(signal.SIGKILL)
         runner.communicate()
     until(lambda: all(gone(pid) for pid in pids))
-    with turns.together([]):
-        assert len(folders()) == 1  # its own
-    assert folders() == []

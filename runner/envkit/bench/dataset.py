@@ -41,6 +41,7 @@ from envkit.bench.dataset_messages import (
 from envkit.common import user_folders
 from envkit.common.errors import InputError
 from envkit.messages import Message
+from envkit.worker import scratch
 from envkit.worker.fashion_mnist import SHA256, SYNTHETIC, mismatch
 
 SYSTEM_FOLDER = Path("/usr/share/datasets/fashion-mnist")
@@ -181,8 +182,7 @@ def _run(command: list[str], folder: Path) -> None:
 def _from_package(cache: Path) -> DataSet:
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         raise SourceError(NoPackageTools())
-    with tempfile.TemporaryDirectory(prefix="envkit-apt-") as temporary:
-        folder = Path(temporary)
+    with scratch.folder("envkit-apt") as folder:
         download = ["apt-get", "-q", "-o", "APT::Sandbox::User=", "download", PACKAGE]
         try:
             _run(download, folder)
@@ -202,12 +202,12 @@ def _from_package(cache: Path) -> DataSet:
 
 
 def _from_publisher(cache: Path) -> DataSet:
-    with tempfile.TemporaryDirectory(prefix="envkit-download-") as temporary:
+    with scratch.folder("envkit-download") as folder:
         for name in SHA256:
             url = f"{PUBLISHER}{name}.gz"
             try:
                 with urllib.request.urlopen(url, timeout=DOWNLOAD_TIMEOUT_S) as response:
-                    (Path(temporary) / f"{name}.gz").write_bytes(response.read())
+                    (folder / f"{name}.gz").write_bytes(response.read())
             except (OSError, http.client.HTTPException) as error:
                 raise SourceError(DownloadFailed(url, str(error))) from None
-        return _from_folder(Path(temporary), cache, FromPlace(said.PUBLISHER, PUBLISHER))
+        return _from_folder(folder, cache, FromPlace(said.PUBLISHER, PUBLISHER))

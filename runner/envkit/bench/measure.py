@@ -69,7 +69,6 @@ class _Run:
         self.events = events
         self._record = record
         self._progress = progress
-        self._alone = False  # whether workers can't be started together, as was seen
         self._neighbours = Neighbours()
 
     @property
@@ -157,7 +156,7 @@ class _Run:
     def block(self, block: int, arms: Sequence[Arm]) -> bool:
         """Measure one sample of each of ``arms``; returns whether all profiles were in effect."""
         lengths = recorded_lengths(self.events)
-        at_once = lengths["together"] if lengths and not self._alone else 1
+        at_once = lengths["together"] if lengths else 1
         for first in range(0, len(arms), at_once):
             some = arms[first : first + at_once]
             self._progress.start(_stage(block), some[0].name, self.goes_on_s(block))
@@ -192,12 +191,8 @@ class _Run:
             yield engine.run(task)
             return
         with turns.together(starts) as waiting:
-            for one, (engine, task) in zip(waiting, starts, strict=True):
-                outcome = one.train()
-                if outcome.failure == turns.UNREACHABLE:  # an engine in a virtual machine has a /tmp of its own
-                    self._alone = True
-                    outcome = engine.run(task)
-                yield outcome
+            for one in waiting:
+                yield one.train()
 
     def _sample(self, block: int, arm: Arm, outcome: Outcome, padding: int) -> bool:
         """Record a sample; returns whether the profile was in effect."""

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import platform
+import pwd
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -23,7 +24,8 @@ def machine_lock() -> Iterator[None]:
     other, which several machines may share.
     """
     path = Path(tempfile.gettempdir()) / f"envkit-{platform.node()}.lock"
-    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW  # the folder is everybody's: a link may lead anywhere
+    # the folder is everybody's: a link may lead anywhere, and a FIFO or a device may have the caller wait
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
     try:
         # An existing file is opened without O_CREAT: in a sticky folder the kernel refuses that for another user's
         # file (sysctl fs.protected_regular).
@@ -46,9 +48,39 @@ def _lock(descriptor: int, path: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or None
-        raise InputError(Locked(holder)) from None
+        raise InputError(_locked(descriptor, found)) from None
     except OSError as error:  # a file system without locks
         raise InputError(NoLocks(str(path), str(error.strerror))) from None
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+
+
+def _locked(descriptor: int, lock: os.stat_result) -> Locked:
+    """Return who holds the lock: by the kernel's own list or, where that does not show it, by what the file says."""
+    process = _holder(lock)
+    if process is None:
+        said = os.pread(descriptor, 20, 0).strip()
+        return Locked(said.decode() if said.isdigit() else None)  # anybody can write there
+    try:
+        user = Path("/proc", process).stat().st_uid
+    except OSError:  # which hides other users' processes
+        return Locked(process)
+    return Locked(process, None if user == os.getuid() else _name(user))
+
+
+def _holder(lock: os.stat_result) -> str | None:
+    """Return the number of the process that holds the file locked, as proc_locks(5) tells it."""
+    place = f"{os.major(lock.st_dev):02x}:{os.minor(lock.st_dev):02x}:{lock.st_ino}"
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/locks").read_text(encoding="utf-8").splitlines():
+            words = line.split()
+            if words[1] == "FLOCK" and words[5] == place and words[4].isdigit() and words[4] != "0":
+                return words[4]
+    return None
+
+
+def _name(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return str(user)

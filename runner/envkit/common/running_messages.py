@@ -53,9 +53,13 @@ class Locked(Message):
     """Another measurement holds this machine."""
 
     code = "common.locked"
-    template = "another measurement runs on this machine[ (process {process})]; wait for it, or it spoils both"
+    template = (
+        "another measurement[ of user {user}] runs on this machine[ (process {process})]; "
+        "wait for it, or it spoils both[; if that process of {user} measures nothing, set TMPDIR to another folder]"
+    )
 
     process: str | None  # its number
+    user: str | None = None  # who runs it, if that is another user
 
 
 class NoLocks(Message):

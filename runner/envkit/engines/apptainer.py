@@ -81,7 +81,7 @@ class ApptainerEngine:
         argv, environment = self._start_of(task)
         before = _ended_children_s()
         return Started(
-            Process(argv, environment, SOURCES),
+            Process(argv, environment, SOURCES, task.ahead),
             task.timeout_s,
             finish=lambda outcome: self._explained(replace(outcome, cpu_s=_ended_children_s() - before)),
         )

@@ -61,7 +61,7 @@ class EngineOptions:
 class Task:
     """One start of the worker, or of a command in its place."""
 
-    # after the worker's own path; one that is ``data`` or ``turn`` is replaced by where the worker finds that
+    # after the worker's own path; one that is ``data`` is replaced by where the worker finds that
     arguments: tuple[str, ...]
     variables: dict[str, str] = field(default_factory=dict)  # the profile's
     # the caller's own that the worker may have: the local engine passes them on, a container starts without them
@@ -75,7 +75,7 @@ class Task:
     timeout_s: float = 120.0
     nodes: int = 1  # it is started on so many, the first of the Slurm job that the runner is in; their texts are one
     gpus: bool = False  # a container is given the machine's GPUs, which a worker on the machine itself has anyway
-    turn: str | None = None  # the host's FIFO at which a worker that is started ahead waits for its turn
+    ahead: bool = False  # the worker is to wait for its turn at its stdin, which is a pipe then
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,12 @@ class Worker(Protocol):
 
     def has_ended(self) -> bool:
         """Whether it has ended by itself."""
+
+    def is_ready(self, wait_s: float) -> bool:
+        """Whether one that was started ahead waits for its turn. Wait for ``wait_s`` seconds at most to know."""
+
+    def give_turn(self) -> None:
+        """Have one that waits for its turn train. One that has ended is left alone."""
 
     def wait(self) -> Outcome:
         """Wait for it, for ``Task.timeout_s`` seconds at most from now, and return how it ended."""

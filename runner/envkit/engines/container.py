@@ -11,7 +11,7 @@ from pathlib import Path
 from envkit.common.errors import InputError
 from envkit.engines.base import PACKAGE, EngineOptions, Outcome, Task
 from envkit.engines.messages import Killed, OutOfMemory, OverMemoryLimit
-from envkit.engines.setup_messages import HidesImage, Unmountable, UnmountableTemporary, UnreadableInside
+from envkit.engines.setup_messages import HidesImage, Unmountable, UnreadableInside
 from envkit.profiles.environment import capabilities
 
 INTERPRETER = "/opt/kit/bin/python"
@@ -19,7 +19,6 @@ FOLDER = "/kit"
 CODE = f"{FOLDER}/envkit"
 WORKER = f"{CODE}/worker/__main__.py"
 DATA = "/data"
-TURNS = "/mnt"  # which images have: without an overlay Apptainer mounts only on what exists
 IMAGE = "envkit-cpu"
 SHM = "2g"  # /dev/shm, through which DataLoader workers hand over batches; the engines' default is 64 MiB
 KILLED = Killed("SIGKILL")
@@ -60,14 +59,9 @@ def argv(task: Task) -> list[str]:
     """Return what runs inside: the worker, which finds its code and data under the names they have there."""
     if task.program:
         return [*task.prefix, *task.program]
-    inside = {task.data: DATA, task.turn: _turn(task)}
+    inside = {task.data: DATA}
     arguments = [inside.get(argument, argument) for argument in task.arguments]
     return [*task.prefix, INTERPRETER, WORKER, *arguments]
-
-
-def _turn(task: Task) -> str:
-    """The name inside of the FIFO at which the worker waits."""
-    return f"{TURNS}/{Path(task.turn or '').name}"
 
 
 def mounts(task: Task) -> list[str]:
@@ -76,18 +70,15 @@ def mounts(task: Task) -> list[str]:
     Raises InputError for a folder that can't be mounted, or not under its own name.
     """
     found = [f"{PACKAGE}:{CODE}:ro"]
-    turns = str(Path(task.turn).parent) if task.turn else ""
     if task.data:
         found.append(f"{task.data}:{DATA}:ro")
-    if turns:
-        found.append(f"{turns}:{TURNS}:ro")
     if task.folder:
         if any(one == task.folder or Path(task.folder) in Path(one).parents for one in IMAGES_OWN):
             raise InputError(HidesImage(task.folder))
         found.append(f"{task.folder}:{task.folder}:rw")
-    for folder in filter(None, (str(PACKAGE), task.data, task.folder, turns)):
+    for folder in filter(None, (str(PACKAGE), task.data, task.folder)):
         if any(letter in folder for letter in ":,"):
-            raise InputError(UnmountableTemporary(folder) if folder == turns else Unmountable(folder))
+            raise InputError(Unmountable(folder))
     return found
 
 
@@ -181,6 +172,7 @@ def run_options(task: Task, options: EngineOptions, rootless: bool, gpus: tuple[
     fixed += ["--pids-limit", str(most)] if most else []
     fixed += [part for option in (READS_MOUNTS, NO_NEW_PRIVILEGES) for part in ("--security-opt", option)]
     fixed += ["--cap-drop", "ALL", *(part for name in allowed(task, caller) for part in ("--cap-add", name))]
+    fixed += ["--interactive"] if task.ahead else []
     return [*fixed, *(gpus if task.gpus else ()), *as_user, *limits(options), *volumes, *given]
 
 

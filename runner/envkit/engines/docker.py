@@ -21,7 +21,7 @@ from docker.context.config import get_current_context_name
 from docker.errors import APIError, DockerException, ImageNotFound
 
 from envkit.common.errors import InputError
-from envkit.engines import container, container_gpus, owner
+from envkit.engines import container, container_gpus, docker_streams, owner
 from envkit.engines.base import EngineOptions, Outcome, Task, ended, tail
 from envkit.engines.container_limits import memory_bytes
 from envkit.engines.messages import DaemonLost, NotStarted, TimedOut
@@ -40,6 +40,7 @@ from envkit.engines.setup_messages import (
     NotInstalled,
 )
 from envkit.messages import Message
+from envkit.worker.measure import turn
 
 SOCKET = "/var/run/docker.sock"
 OWN_NAMES = ("localhost", "127.0.0.1", "::1")
@@ -84,7 +85,7 @@ class DockerEngine:
     def start(self, task: Task) -> _Container:
         if task.gpus and _is_here():
             container_gpus.require()
-        return _Container(lambda: self._create(task), self.given, task.timeout_s)
+        return _Container(lambda: self._create(task), self.given, task.timeout_s, task.ahead)
 
     def run(self, task: Task) -> Outcome:
         return ended(self.start(task))
@@ -98,21 +99,24 @@ class DockerEngine:
             labels={owner.LABEL: owner.me()}, log_config={"type": "json-file"}, shm_size=container.SHM,
             security_opt=[container.READS_MOUNTS, container.NO_NEW_PRIVILEGES], cap_drop=["ALL"],
             cap_add=container.allowed(task, user), pids_limit=container.most_processes(self._rootless),
-            volumes=container.mounts(task), device_requests=_all_gpus(task), **self._limits,
+            volumes=container.mounts(task), device_requests=_all_gpus(task), stdin_open=task.ahead, **self._limits,
         )  # fmt: skip
 
 
 class _Container:
     """A worker in a container, which ``create`` makes. Why it was not started, if so, is how it ended."""
 
-    def __init__(self, create: Callable[[], Any], options: EngineOptions, timeout_s: float) -> None:
+    def __init__(self, create: Callable[[], Any], options: EngineOptions, timeout_s: float, ahead: bool) -> None:
         self._options, self._timeout_s = options, timeout_s
+        self._streams: docker_streams.Streams | None = None
         self._begin = time.monotonic()
         self._container: Any = None
         self._failure: Message | None = None
         try:
             with self._lost():
                 self._container = create()
+                if ahead:
+                    self._streams = docker_streams.Streams(self._container)
                 self._container.start()
         except BaseException:
             self.end()
@@ -125,19 +129,34 @@ class _Container:
                 return bool(self._container.status in ("exited", "dead"))
         return True
 
+    def is_ready(self, wait_s: float) -> bool:
+        assert self._streams is not None, "it was started ahead"
+        with self._lost():
+            return self._streams.is_ready(wait_s)
+        return False
+
+    def give_turn(self) -> None:
+        assert self._streams is not None, "it was started ahead"
+        with self._lost():
+            self._streams.give_turn()
+
     def wait(self) -> Outcome:
         stdout = stderr = ""
         failure = self._failure
         if failure is None:
             with self._lost():
                 failure = self._status()
-                stdout = self._container.logs(stdout=True, stderr=False).decode(errors="replace")
+                printed = self._container.logs(stdout=True, stderr=False)
+                after_ready = turn.after_ready(printed) if self._streams is not None else None
+                stdout = (printed if after_ready is None else after_ready).decode(errors="replace")
                 stderr = self._container.logs(stdout=False, stderr=True).decode(errors="replace")
         return Outcome(stdout, tail(stderr), time.monotonic() - self._begin, self._failure or failure)
 
     def end(self) -> None:
         # Where the daemon is gone, or is removing it already, the next start finds what remains by its label.
         with contextlib.suppress(*LOST):
+            if self._streams is not None:
+                self._streams.close()
             if self._container is not None:
                 self._container.remove(force=True, v=True)
 

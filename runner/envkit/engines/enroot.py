@@ -121,7 +121,7 @@ class EnrootEngine:
 
     def start(self, task: Task) -> Started:
         argv, environment = self._start_of(task)
-        return Started(Process(argv, environment, SOURCES), task.timeout_s, finish=self._explained)
+        return Started(Process(argv, environment, SOURCES, task.ahead), task.timeout_s, finish=self._explained)
 
     def run(self, task: Task) -> Outcome:
         if task.nodes > 1:

@@ -90,7 +90,8 @@ class LocalEngine:
             elif task.arguments[0] in ("command", "instances", "ranks"):  # what these start comes last
                 argv.insert(argv.index(task.arguments[0]) + 1, die)
         try:
-            return Started(Process(argv, {**task.inherited, **task.variables}, FOLDER), task.timeout_s)
+            process = Process(argv, {**task.inherited, **task.variables}, FOLDER, task.ahead)
+            return Started(process, task.timeout_s)
         except (FileNotFoundError, PermissionError) as error:
             raise InputError(CantBeStarted(argv[0], str(error.strerror))) from None
 

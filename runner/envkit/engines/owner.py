@@ -6,6 +6,9 @@ import os
 import platform
 from pathlib import Path
 
+from envkit.common.errors import InputError
+from envkit.engines.setup_messages import NoProc
+
 # On a container, the runner that started it.
 LABEL = "envkit.owner"
 
@@ -25,13 +28,21 @@ def stat_fields(pid: int) -> list[str] | None:
 
 
 def boot_id() -> str:
-    """A random identifier of this boot of the kernel."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    """A random identifier of this boot of the kernel. Raises InputError where /proc is missing."""
+    path = Path("/proc/sys/kernel/random/boot_id")
+    try:
+        return path.read_text().strip()
+    except OSError as error:
+        raise InputError(NoProc(str(path), str(error.strerror))) from None
 
 
 def namespace() -> str:
     """Where this process' number counts: in another PID namespace, such as a container's, others have it."""
-    return str(Path("/proc/self/ns/pid").readlink())
+    path = Path("/proc/self/ns/pid")
+    try:
+        return str(path.readlink())
+    except OSError as error:
+        raise InputError(NoProc(str(path), str(error.strerror))) from None
 
 
 def me() -> str:

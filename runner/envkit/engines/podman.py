@@ -65,7 +65,7 @@ class PodmanEngine:
         argv = self._argv(task, image, "--name", name, "--label", f"{owner.LABEL}={owner.me()}")
         caller = {**(task.inherited or os.environ), **task.passed_on}
         try:
-            process = Process(argv, caller, SOURCES)
+            process = Process(argv, caller, SOURCES, task.ahead)
         except BaseException:
             _remove(name)
             raise

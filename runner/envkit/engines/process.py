@@ -6,7 +6,9 @@ import contextlib
 import json
 import os
 import platform
+import select
 import signal
+import stat
 import subprocess
 import tempfile
 import time
@@ -19,10 +21,13 @@ from envkit.common.errors import InputError
 from envkit.engines import owner
 from envkit.engines.base import Outcome, ended, tail
 from envkit.engines.messages import ExitStatus, Killed, TimedOut
-from envkit.engines.setup_messages import ForeignNotes
+from envkit.engines.setup_messages import ForeignNotes, NotesUnwritable
 from envkit.messages import Message
+from envkit.worker.measure import turn
 
 GRACE_S = 5.0
+READ_BYTES = 2**16
+OTHERS_CAN_WRITE = 0o022
 # Slurm signals all processes of a job: the runner's own signal may come a moment after that of its worker, and on a
 # node whose CPUs are all busy that moment is longer.
 OWN_SIGNAL_S = 1.0
@@ -32,19 +37,25 @@ LONGEST_S = 2**31 / 1000 - 1  # poll(2) takes its time limit in milliseconds, in
 class Process:
     """A command that was started as a session of its own. Whoever starts it must see that ``end`` is called.
 
+    One that is started ``ahead`` waits for its turn at its stdin (``envkit.worker.measure.turn``).
+
     Raises FileNotFoundError or PermissionError if it can't be started.
     """
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], folder: Path, ahead: bool = False
+    ) -> None:
         self._begin = time.monotonic()
+        self._before_ready = b""
+        notes, me = _make_notes(), owner.me()
         process = None
         try:
             with _interrupts_held_back():
                 process = subprocess.Popen(
-                    command, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                    command, cwd=folder, env=environment, stdin=subprocess.PIPE if ahead else subprocess.DEVNULL,
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
                 )  # fmt: skip
-            self._note = _write_down(process.pid)
+            self._note = _write_down(process.pid, notes, me)
         except BaseException:  # an interrupt that was held back, too
             if process is not None:
                 end(process)
@@ -53,6 +64,22 @@ class Process:
 
     def has_ended(self) -> bool:
         return self._process.poll() is not None
+
+    def is_ready(self, wait_s: float) -> bool:
+        """Whether it waits for its turn, which its next line tells. It is waited for ``wait_s`` seconds at most."""
+        assert self._process.stdout is not None, "its output is read here"
+        poll = select.poll()
+        poll.register(self._process.stdout, select.POLLIN)
+        if poll.poll(wait_s * 1000):
+            self._before_ready += (said := os.read(self._process.stdout.fileno(), READ_BYTES))
+            if not said:  # it has closed it, and so is never ready
+                time.sleep(wait_s)
+        return turn.after_ready(self._before_ready) is not None
+
+    def give_turn(self) -> None:
+        assert self._process.stdin is not None, "it was started ahead"
+        with contextlib.suppress(BrokenPipeError):  # it has ended
+            os.write(self._process.stdin.fileno(), turn.GO)
 
     def wait(self, timeout_s: float) -> Outcome:
         """How it ended; after ``timeout_s`` seconds from now its whole session is ended."""
@@ -64,6 +91,7 @@ class Process:
             failure = TimedOut(timeout_s, "SIGSTOP" if _is_stopped(process.pid) else None)
             end(process)
             stdout, stderr = process.communicate()
+        stdout = self._of_before(stdout)
         failure = failure or failure_of(process.returncode)
         if failure:
             _kill_session(process.pid)  # what a worker that was killed has left running
@@ -71,8 +99,15 @@ class Process:
                 time.sleep(OWN_SIGNAL_S)  # where it comes, the worker did not fail: it was told to end, as we were
         return Outcome(stdout, tail(stderr), time.monotonic() - self._begin, failure)
 
+    def _of_before(self, stdout: str) -> str:
+        """All that it has printed; of one that was ready, what it has printed since."""
+        after = turn.after_ready(self._before_ready)
+        return (self._before_ready if after is None else after).decode(errors="replace") + stdout
+
     def end(self) -> None:
-        """End its whole session where it still runs."""
+        """End its whole session where it still runs. One that waits for its turn then ends by itself."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
         if self._process.returncode is None:
             end(self._process)
         for pipe in (self._process.stdout, self._process.stderr):
@@ -95,6 +130,12 @@ class Started:
 
     def has_ended(self) -> bool:
         return self.process.has_ended()
+
+    def is_ready(self, wait_s: float) -> bool:
+        return self.process.is_ready(wait_s)
+
+    def give_turn(self) -> None:
+        self.process.give_turn()
 
     def wait(self) -> Outcome:
         return self.finish(self.process.wait(self.timeout_s))
@@ -174,16 +215,30 @@ def _notes() -> Path:
 
 def _is_mine(folder: Path) -> bool:
     """Whether this user made the folder: what another one noted there must not be believed."""
-    return folder.is_dir() and not folder.is_symlink() and folder.stat().st_uid == os.getuid()
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & OTHERS_CAN_WRITE
 
 
-def _write_down(session: int) -> Path:
+def _make_notes() -> Path:
+    """Return the folder for notes. Raise InputError if there can be none, which another user may see to."""
+    folder = _notes()
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        if not _is_mine(folder):
+            raise InputError(ForeignNotes(str(folder))) from None
+    except OSError as error:
+        raise InputError(NotesUnwritable(str(folder), str(error.strerror))) from None
+    return folder
+
+
+def _write_down(session: int, notes: Path, me: str) -> Path:
     """Make a note of the session, for whoever finds it after this runner was killed; its file."""
-    note = _notes() / str(session)
-    note.parent.mkdir(mode=0o700, exist_ok=True)
-    if not _is_mine(note.parent):
-        raise InputError(ForeignNotes(str(note.parent)))
-    note.write_text(json.dumps({"owner": owner.me(), "started": owner.started(session)}))
+    note = notes / str(session)
+    note.write_text(json.dumps({"owner": me, "started": owner.started(session)}))
     return note
 
 

@@ -122,15 +122,6 @@ class Unmountable(Message):
     folder: str
 
 
-class UnmountableTemporary(Message):
-    """A container engine can't mount the kit's temporary folder because of a character in its name."""
-
-    code = "engines.unmountable-temporary"
-    template = "{folder}: a container engine can't mount a folder with ':' or ',' in its name; set TMPDIR to another"
-
-    folder: str
-
-
 class UnmountableByEnroot(Message):
     """Enroot can't mount a folder because of a character in its name."""
 
@@ -324,9 +315,29 @@ class CantBeStarted(Message):
 
 
 class ForeignNotes(Message):
-    """The folder for notes about workers belongs to another user."""
+    """The folder for notes about workers belongs to another user, or is no folder."""
 
     code = "engines.foreign-notes"
-    template = "{folder}: belongs to another user; remove it, or set TMPDIR to another folder"
+    template = "{folder}: not a folder of this user; remove it, or set TMPDIR to another folder"
 
     folder: str
+
+
+class NotesUnwritable(Message):
+    """The folder for notes about workers can't be made."""
+
+    code = "engines.notes-unwritable"
+    template = "{folder}: can't be made: {reason}; set TMPDIR to another folder"
+
+    folder: str
+    reason: str
+
+
+class NoProc(Message):
+    """The kernel's view of processes is missing."""
+
+    code = "engines.no-proc"
+    template = "{file}: can't be read: {reason}; mount /proc, which shows the processes of this machine"
+
+    file: str
+    reason: str

@@ -47,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--epochs", type=int, default=0, help="train this many epochs instead, and test after each")
     train.add_argument("--until", metavar="METRIC=NUMBER", help="with --epochs: end after the first that reached it")
     train.add_argument("--seconds", type=float, default=0.0, metavar="S", help="take more steps until S have passed")
-    train.add_argument("--turn", metavar="FIFO", help="import everything, then wait here for the turn to train")
+    train.add_argument("--turn", action="store_true", help="import everything, then wait at stdin for a turn to train")
     train.add_argument("--ranked", action="store_true", help="be one of several ranks, as torchrun's variables say")
     train.add_argument("--unprofiled", action="store_true", help="of several ranks: leave their communication out")
     train.add_argument("--meet", nargs=2, metavar=("N", "DIR"),
@@ -130,9 +130,9 @@ def main() -> int:
         return instances.launch(arguments.number, arguments.argv)
     document = own_stdout()
     cpus = None
-    if getattr(arguments, "turn", None):
+    if getattr(arguments, "turn", False):
         cpus = os.sched_getaffinity(0)  # before torch is imported, whose OpenMP runtime may bind this thread to fewer
-        if not _has_its_turn(arguments.turn):
+        if not _has_its_turn(document):
             return 1
     try:
         result = _result(arguments, cpus)
@@ -151,18 +151,17 @@ def main() -> int:
     return status
 
 
-def _has_its_turn(turn: str) -> bool:
+def _has_its_turn(document: int) -> bool:
     """Import what takes long, which others may do at the same time, and wait; False where the runner has gone."""
+    from envkit.worker.measure.turn import own_stdin, wait
+
+    turn = own_stdin()  # before anything is imported that could read there
     from envkit.worker.measure import train  # noqa: F401 - whose evidence looks at the CPUs before torch is imported
-    from envkit.worker.measure.turn import NOT_THERE, wait
 
     with contextlib.suppress(ImportError):  # which the training says more of
         import torch  # noqa: F401
 
-    try:
-        return wait(turn)
-    except FileNotFoundError:
-        sys.exit(NOT_THERE)
+    return wait(turn, document)
 
 
 def _require_memory() -> None:
@@ -191,6 +190,10 @@ def _result(arguments: argparse.Namespace, cpus: Collection[int] | None) -> dict
 
         _require_memory()
         return time_reference_kernel()
+    if getattr(arguments, "compile", False):
+        from envkit.worker import compiler_cache
+
+        compiler_cache.require_own()
     if arguments.command in ("operators", "phases"):
         return _taken_apart(arguments)
     if arguments.command == "command":

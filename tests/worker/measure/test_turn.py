@@ -3,50 +3,42 @@
 from __future__ import annotations
 
 import os
-import threading
-import time
-from pathlib import Path
 
 import pytest
 from envkit.worker.measure import turn
 
 
 @pytest.fixture
-def fifo(tmp_path):
-    os.mkfifo(tmp_path / "turn")
-    return str(tmp_path / "turn")
+def pipes():
+    """Both pipes of a worker: the descriptors (turn, the runner's end of it, the runner's end of stdout, stdout)."""
+    return *os.pipe(), *os.pipe()
 
 
-def runner(fifo, said, after_s=0.0):
-    """Open the turn as the runner does, once somebody waits there, say something, and close it."""
-    with Path(fifo).open("wb", buffering=0) as door:
-        time.sleep(after_s)
-        door.write(said)
+@pytest.mark.parametrize(("said", "has_it"), [(turn.GO, True), (b"", False), (b"x", False)])
+def test_the_runner_says_go_or_is_gone(pipes, said, has_it):
+    its_turn, door, printed, document = pipes
+    os.write(door, said)
+    os.close(door)
+    assert turn.wait(its_turn, document) is has_it
+    assert turn.after_ready(os.read(printed, 99)) == b""
 
 
-@pytest.mark.parametrize(("said", "has_it"), [(b"1", True), (b"", False)])
-def test_the_runner_says_go_or_is_gone(fifo, said, has_it):
-    other = threading.Thread(target=runner, args=(fifo, said))
-    other.start()
-    try:
-        assert turn.wait(fifo) is has_it
-    finally:
-        other.join()
+def test_a_runner_that_was_killed_before_the_worker_was_ready(pipes):
+    its_turn, door, printed, document = pipes
+    os.close(door)
+    os.close(printed)
+    assert turn.wait(its_turn, document) is False
 
 
-def test_nobody_waits_for_ever(fifo, monkeypatch):
-    monkeypatch.setattr(turn, "PATIENCE_S", 0.05)
-    assert turn.wait(fifo) is False
-
-
-def test_it_waits_for_as_long_as_the_runner_is_there(fifo, monkeypatch):
-    monkeypatch.setattr(turn, "PATIENCE_S", 0.05)
-    other = threading.Thread(target=runner, args=(fifo, b"1", 0.3))
-    other.start()
-    # The other has it open from here on. What it says is kept as long as this is open: the wait may begin later.
-    door = os.open(fifo, os.O_RDONLY)
-    try:
-        assert turn.wait(fifo) is True
-    finally:
-        other.join()
-        os.close(door)
+@pytest.mark.parametrize(
+    ("printed", "after"),
+    [
+        (b"", None),
+        (b"envkit-", None),
+        (b"a banner\n", None),
+        (turn.READY, b""),
+        (b"a banner\nenvkit-ready\n{}\n", b"{}\n"),
+    ],
+)
+def test_what_a_worker_prints_after_it_was_ready(printed, after):
+    assert turn.after_ready(printed) == after

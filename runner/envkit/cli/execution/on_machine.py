@@ -10,6 +10,7 @@ from typing import Any
 
 from envkit.cli.execution.executables import find, load_messages
 from envkit.common.errors import InputError
+from envkit.worker import scratch
 from envkit.worker.performance_variables import asked_for
 
 MEMORY = "/dev/shm"  # on a disk, it can take milliseconds to remove a folder
@@ -59,29 +60,20 @@ def with_hook(variables: Mapping[str, str], hook: str, evidence: str | None, nam
 
 @contextlib.contextmanager
 def evidence_folder(shared: bool) -> Iterator[Path]:
-    """A new folder, gone at the end (``tempfile`` takes long to import).
+    """A new folder, gone at the end, which no other user of this machine can enter.
 
-    Only this user can open it, unless it is ``shared``: in a container the user may be another one outside. Then it is
-    in a folder that others can't list, and so can't be found by them.
+    A ``shared`` one is for a container, whose processes may be another user's outside. Whoever is inside of the
+    container can write there, as the folder itself is mounted; the one around it stays closed.
     """
     in_memory = not shared and os.access(MEMORY, os.W_OK)
-    place = os.environ.get("TMPDIR") or (MEMORY if in_memory else "/tmp")
-    outer = Path(place).absolute() / f"envkit-exec-{os.getpid()}-{os.urandom(6).hex()}"
-    folder = outer / os.urandom(6).hex() if shared else outer
-    try:
-        outer.mkdir(mode=0o700)
-        if shared:
-            outer.chmod(0o711)
-            folder.mkdir()
-            folder.chmod(0o777)
-    except OSError as error:
-        problem = load_messages().NoEvidenceFolder(str(outer.parent), str(error.strerror))
-        raise InputError(problem) from None
-    try:
+    place = Path(os.environ.get("TMPDIR") or (MEMORY if in_memory else "/tmp")).absolute()
+    with contextlib.ExitStack() as held:
+        try:
+            folder = held.enter_context(scratch.folder("envkit-exec", place))
+            if shared:
+                folder /= "shared"
+                folder.mkdir()
+                folder.chmod(0o777)
+        except OSError as error:
+            raise InputError(load_messages().NoEvidenceFolder(str(place), str(error.strerror))) from None
         yield folder
-    finally:
-        with contextlib.suppress(OSError):
-            for file in folder.iterdir():
-                file.unlink()
-            for made in dict.fromkeys((folder, outer)):
-                made.rmdir()

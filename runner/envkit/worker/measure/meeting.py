@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from envkit.worker.errors import WorkerError
-from envkit.worker.measure.turn import PATIENCE_S
 from envkit.worker.messages import OthersMissing
 
+# A process waits no longer for the others, in seconds.
+PATIENCE_S = 600.0
 # In the folder: what opens for all at once; and a file for each of them that is ready, is done, or has left a document.
 DOOR, READY, DONE, DOCUMENT = "door", "ready", "done", "document"
 

@@ -1,29 +1,41 @@
 """A worker that was started ahead of its turn: it imports what it needs, then waits until the runner says go.
 
-The turn is a FIFO that the runner made. A worker has it open for reading while it waits, which takes no CPU time, and
-the runner's first byte ends the wait.
+The two speak through the worker's own stdin and stdout, which every engine passes on. These have no name that another
+user could open, and no folder must be mounted for them. The worker prints a line when it is ready, and then waits for
+one byte. It reads the end of the pipe instead if the runner was killed.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import select
 
-# A runner that was killed before it had the FIFO open gives no turns: nothing waits for longer than that.
-PATIENCE_S = 600.0
-# The exit status where there is no such FIFO (sysexits.h, EX_UNAVAILABLE): what a container sees of the machine's
-# temporary folder may be another one.
-NOT_THERE = 69
+# What the worker prints when it is ready, as a line of its own before its document.
+READY = b"envkit-ready\n"
+# What the runner answers, which alone counts as the turn.
+GO = b"1"
 
 
-def wait(path: str) -> bool:
-    """Wait for the turn at ``path``; False where it does not come: the runner has gone. Raises FileNotFoundError."""
-    fifo = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with contextlib.closing(os.fdopen(fifo, "rb", buffering=0)) as file:
-        waiting = select.poll()
-        waiting.register(fifo, select.POLLIN)
-        waiting.poll(PATIENCE_S * 1000)
-        while (said := file.read(1)) is None:  # the runner has it open, and others train first
-            waiting.poll(PATIENCE_S * 1000)
-        return bool(said)
+def own_stdin() -> int:
+    """Keep stdin for the turn alone, and return its file descriptor. Whatever else reads stdin finds it empty."""
+    turn = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return turn
+
+
+def wait(turn: int, document: int) -> bool:
+    """Say at ``document`` that this worker is ready, and wait at ``turn``. Return False if the runner has gone."""
+    try:
+        os.write(document, READY)
+        return os.read(turn, len(GO)) == GO
+    except BrokenPipeError:
+        return False
+    finally:
+        os.close(turn)
+
+
+def after_ready(printed: bytes) -> bytes | None:
+    """Return what a worker printed after it was ready; None if it is not ready yet."""
+    _, ready, after = printed.partition(READY)
+    return after if ready else None

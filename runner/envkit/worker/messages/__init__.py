@@ -94,6 +94,18 @@ class LostTester(Message):
     template = "lost the process that tests between epochs; it takes as much memory as the training"
 
 
+class ForeignCompilerCache(Message):
+    """Another user could put code into the folder from which torch.compile executes what it has made."""
+
+    code = "worker.foreign-compiler-cache"
+    template = (
+        "can't use torch.compile: another user can put code into {folder}; "
+        "set TORCHINDUCTOR_CACHE_DIR to a folder of your own"
+    )
+
+    folder: str
+
+
 class KernelTooLarge(Message):
     """The reference kernel could be killed for the memory that it takes."""
 

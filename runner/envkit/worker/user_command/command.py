@@ -19,7 +19,6 @@ import resource
 import selectors
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.messages import Message, Printed
+from envkit.worker import scratch
 from envkit.worker.child import Child, Stopped, end_by, signal_name
 from envkit.worker.complaints import COMPLAINT
 from envkit.worker.errors import WorkerError
@@ -173,13 +173,13 @@ def command(
     readings = Readings(parse(metric, unit), warmup_lines) if metric is not None else None
     losses = Losses(parse_losses(loss_metric)) if loss_metric is not None else None
     named = files.named(argv, Path(folder))
-    with tempfile.TemporaryDirectory(prefix="envkit-evidence-") as evidence_folder:
+    with scratch.folder("envkit-evidence") as evidence_folder:
         before = counters(cpus)
-        watch = Watch(asked, Path(evidence_folder)) if asked is not None and asked.seconds else None
-        lookout = Lookout(Path(evidence_folder), argv, asked)
-        watched, status = _run(argv, folder, evidence_folder, readings, losses, asked, watch, lookout)
+        watch = Watch(asked, evidence_folder) if asked is not None and asked.seconds else None
+        lookout = Lookout(evidence_folder, argv, asked)
+        watched, status = _run(argv, folder, str(evidence_folder), readings, losses, asked, watch, lookout)
         usage = increase(before, counters(cpus))
-        main, others = _evidence(Path(evidence_folder), watched, lookout.reason)
+        main, others = _evidence(evidence_folder, watched, lookout.reason)
         # last, so that they are in the part of the output that is kept
         print(*watched.complaints, sep="\n", end="\n" if watched.complaints else "", file=sys.stderr)
         if status != 0:
@@ -188,7 +188,7 @@ def command(
         testimony_s = main.get("seconds", main["evidence"]["seconds"])
         seconds = max(watched.ended_s - watched.begun_s - testimony_s, 1e-6)
         lost = lookout.reason
-        seen = chosen(asked, Path(evidence_folder), main, watch, seconds, lost) if asked is not None else None
+        seen = chosen(asked, evidence_folder, main, watch, seconds, lost) if asked is not None else None
     warmup, steps, values = _taken(seen, readings, losses, warmup_lines, seconds)
     if asked is not None and asked.least_s:
         values = []  # as many as the pace allowed, which are not those of other runs

@@ -1,0 +1,80 @@
+"""The streams of a container's worker that was started ahead: the daemon passes on its stdin and stdout.
+
+The daemon closes a container's stdin as soon as this process is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import time
+from typing import Any
+
+from envkit.worker.measure import turn
+
+READ_BYTES = 2**16
+HEADER_BYTES = 8  # of a frame: the stream's number, three zeros, and the length of what follows
+
+
+class Streams:
+    """Both streams of a ``container`` that was made and is not started yet."""
+
+    def __init__(self, container: Any) -> None:
+        self._stdin = _Stream(container, "stdin")
+        self._stdout = _Stream(container, "stdout")
+        self._frames = b""
+
+    def is_ready(self, wait_s: float) -> bool:
+        """Whether the worker waits for its turn. It is waited for ``wait_s`` seconds at most."""
+        self._frames += self._stdout.read(wait_s)
+        if turn.after_ready(content(self._frames)) is None:
+            return False
+        self._stdout.close()  # else the daemon has the worker wait once so much has not been read
+        return True
+
+    def give_turn(self) -> None:
+        with contextlib.suppress(OSError):  # it has ended
+            self._stdin.socket.sendall(turn.GO)
+
+    def close(self) -> None:
+        self._stdin.close()
+        self._stdout.close()
+
+
+class _Stream:
+    """One stream of a container: the connection is handed over to it."""
+
+    def __init__(self, container: Any, name: str) -> None:
+        # to be kept: the connection ends with it
+        self._file = container.client.api.attach_socket(container.id, params={name: 1, "stream": 1})
+        # Docker's package wraps the socket, but for an address with encryption
+        self.socket: Any = getattr(self._file, "_sock", self._file)
+
+    def read(self, wait_s: float) -> bytes:
+        """Return what has come within ``wait_s`` seconds, if anything has."""
+        poll = select.poll()
+        poll.register(self.socket, select.POLLIN)
+        found = b""
+        if poll.poll(wait_s * 1000):
+            with contextlib.suppress(OSError):
+                found = self.socket.recv(READ_BYTES)
+            if not found:  # the container has ended, and the daemon is about to know
+                time.sleep(wait_s)
+        return found
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):  # the other end may have closed it
+            self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+        self._file.close()
+
+
+def content(frames: bytes) -> bytes:
+    """Return what was printed, from the frames of the daemon's answer (https://docs.docker.com/reference/api/engine/)."""
+    found = b""
+    while len(frames) > HEADER_BYTES:
+        end = HEADER_BYTES + int.from_bytes(frames[4:HEADER_BYTES], "big")
+        found += frames[HEADER_BYTES:end]
+        frames = frames[end:]
+    return found

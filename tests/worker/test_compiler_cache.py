@@ -1,0 +1,74 @@
+"""The folder from which torch.compile executes code that it has made before."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from envkit.engines import base
+from envkit.engines.base import PROJECT
+from envkit.worker import compiler_cache
+from envkit.worker.errors import WorkerError
+from envkit.worker.messages import ForeignCompilerCache
+
+from tests import second_user
+
+
+@pytest.fixture(autouse=True)
+def default_of_torch(monkeypatch):
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+
+
+def test_it_is_the_one_that_torch_uses():
+    pytest.importorskip("torch", "2.9")
+    from torch._inductor.runtime.cache_dir_utils import default_cache_dir
+
+    assert str(compiler_cache.default()) == default_cache_dir()
+
+
+def test_it_is_made_before_somebody_else_can_make_it():
+    compiler_cache.require_own()
+    assert compiler_cache.default().stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o755, 0o775])
+def test_the_users_own_is_taken_as_it_is(mode):
+    """PyTorch made it, with whatever umask the user has; a group may be the user's own."""
+    compiler_cache.default().mkdir()
+    compiler_cache.default().chmod(mode)
+    compiler_cache.require_own()
+
+
+def refused():
+    with pytest.raises(WorkerError) as caught:
+        compiler_cache.require_own()
+    return caught.value.message
+
+
+def test_one_that_anybody_can_write_to_is_refused():
+    compiler_cache.default().mkdir()
+    compiler_cache.default().chmod(0o777)
+    assert refused() == ForeignCompilerCache(str(compiler_cache.default()))
+
+
+PLANT = "{'folder': Path.mkdir, 'link': lambda path: path.symlink_to(sys.argv[3])}[sys.argv[2]](Path(sys.argv[1]))"
+
+
+@second_user.needs_root
+@pytest.mark.parametrize("what", ["folder", "link"])
+def test_what_another_user_has_made_first_is_refused(shared_folder, tmp_path, what, monkeypatch):
+    second_user.said(PLANT, compiler_cache.default(), what, tmp_path)
+    assert refused() == ForeignCompilerCache(str(compiler_cache.default()))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    compiler_cache.require_own()
+
+
+@second_user.needs_root
+def test_a_worker_that_is_to_compile_says_so(shared_folder):
+    second_user.said(PLANT, compiler_cache.default(), "folder")
+    train = ["train", "--workload", "cnn", "--data", "synthetic", "--steps", "1", "--compile"]
+    command = [sys.executable, str(base.WORKER), *train]
+    result = subprocess.run(command, cwd=PROJECT, env=dict(os.environ), capture_output=True, text=True, check=False)
+    assert (result.returncode, ForeignCompilerCache.code in result.stdout) == (1, True), result.stderr
