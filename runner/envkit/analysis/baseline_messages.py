@@ -19,9 +19,9 @@ class DamagedBaseline(Message):
 
 class InvalidJson(Message):
     code = "analysis.invalid-json"
-    template = "is not valid JSON ({reason})"
+    template = "can't be used: {reason}"
 
-    reason: str
+    reason: Message | str
 
 
 class EditedBaseline(Message):

@@ -33,7 +33,7 @@ class RecordUnreadable(Message):
     template = "{file}: can't be read: {reason}; give the folder of a run"
 
     file: str
-    reason: str
+    reason: Message | str
 
 
 class RecordUnwritable(Message):
@@ -60,7 +60,7 @@ class NotReopened(Message):
 
     folder: str
     file: str
-    reason: str
+    reason: Message | str
 
 
 class OtherRunner(Message):

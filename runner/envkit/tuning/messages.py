@@ -177,7 +177,7 @@ class JournalUnusable(Message):
     )
 
     file: str
-    reason: str
+    reason: Message | str
     command: tuple[str, ...]
 
 

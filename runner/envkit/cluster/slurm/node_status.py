@@ -9,7 +9,7 @@ from pathlib import Path
 
 from envkit.bench import record
 from envkit.bench.measure import ENDED, NOT_IN_EFFECT
-from envkit.common import atomic
+from envkit.common import atomic, documents, files
 
 NAME = "node.json"
 LOG = "log.txt"
@@ -41,7 +41,7 @@ def seen(folder: Path) -> list[str]:
 def read(place: Path) -> Outcome | None:
     """None where the node has not begun."""
     try:
-        return Outcome(**json.loads((place / NAME).read_bytes()))
+        return Outcome(**documents.parse(files.read(place / NAME)))
     except (OSError, ValueError, TypeError):
         return None
 
@@ -49,10 +49,10 @@ def read(place: Path) -> Outcome | None:
 def ended(place: Path) -> str | None:
     """Why that run came to its end, or None if it did not: only its last line is looked at."""
     try:
-        with (place / record.FILE_NAME).open("rb") as file:
+        with files.opened(place / record.FILE_NAME) as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
             *_, last, _ = file.read().split(b"\n")
-        event = json.loads(last)
+        event = documents.parse(last)
         reason = str(event["reason"]) if event["event"] == "end" else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from envkit.bench import record
 from envkit.bench.plan import Plan
 from envkit.cluster.slurm import node_status
+from envkit.common import documents, files
 from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED
 
 DONE = "measured"
@@ -62,7 +62,7 @@ def _update(sight: Sight, place: Path, jobs: Collection[str]) -> None:
         sight.state = "measuring" if found.status is None else ENDED.get(found.status, "failed")
     path = place / record.FILE_NAME
     if path.exists():
-        with path.open("rb") as file:
+        with files.opened(path) as file:
             file.seek(sight.read)
             new = file.read()
         whole = new[: new.rfind(b"\n") + 1]
@@ -73,7 +73,7 @@ def _update(sight: Sight, place: Path, jobs: Collection[str]) -> None:
 
 def _count(sight: Sight, line: bytes) -> None:
     try:
-        event = json.loads(line)
+        event = documents.parse(line)
         sight.spent_s += event.get("worker_seconds", 0.0)
         if event["event"] == "run":
             plan = Plan.from_json(event["plan"])
