@@ -40,7 +40,7 @@ from envkit.bench.record_messages import (
     UnusableRecord,
 )
 from envkit.common import atomic, documents, files
-from envkit.common.errors import InputError
+from envkit.common.errors import MISFITS, InputError
 from envkit.common.file_messages import LargerThan, ManyValues
 from envkit.common.messages import OtherSchema
 from envkit.messages import Message, MessageError
@@ -53,8 +53,6 @@ PART = 2**20  # bytes that are read at once
 # Events of which each is one measurement.
 MEASURED = ("sample", "trial")
 Event = dict[str, Any]
-# What comes of a document whose values are not those that a run writes.
-MISFITS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, StopIteration, RecursionError)
 
 
 class RecordFull(MessageError):
