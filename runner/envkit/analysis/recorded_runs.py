@@ -15,7 +15,7 @@ from envkit.analysis.summary import Comparison, Summary, summarise
 from envkit.bench import record
 from envkit.bench.plan import Plan
 from envkit.bench.record import FILE_NAME
-from envkit.bench.record_messages import UnusableRecord
+from envkit.bench.record_messages import RecordUnreadable, UnusableRecord
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema, Unreadable
 from envkit.messages import Message
@@ -168,6 +168,6 @@ def comparisons(run: Run, profile: str | None) -> list[Comparison]:
 def reason(error: InputError) -> Message | str:
     """Return why a run can't be read. Its record is named without its folder, which the reader knows."""
     found = error.message
-    if isinstance(found, UnusableRecord | OtherSchema):
+    if isinstance(found, RecordUnreadable | UnusableRecord | OtherSchema):
         return found.replace(file=Path(found.file).name)
     return found

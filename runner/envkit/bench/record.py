@@ -82,10 +82,11 @@ class Record:
         path = folder / FILE_NAME
         try:
             atomic.make_private(folder)
-            descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+            files.require_regular(os.fstat(descriptor))
             os.fchmod(descriptor, 0o600)  # whatever the umask, and whoever made the file
         except OSError as error:
-            raise InputError(ResultsUnwritable(str(folder), str(error.strerror))) from None
+            raise InputError(ResultsUnwritable(str(folder), files.reason(error))) from None
         record = Record(path, _locked(descriptor, path))
         if is_begun(folder):
             os.close(descriptor)

@@ -51,7 +51,7 @@ class ResultsUnwritable(Message):
     template = "{folder}: results can't be written there: {reason}; give another folder with --output"
 
     folder: str
-    reason: str
+    reason: Message | str
 
 
 class NotReopened(Message):

@@ -59,11 +59,11 @@ def open_descriptor(path: Path | str, flags: int = os.O_RDONLY) -> int:
     return descriptor
 
 
-def opened(path: Path | str, most: int = MOST_OF_A_RECORD) -> BinaryIO:
-    """Open a regular file of at most ``most`` bytes for reading. Raise OSError."""
+def opened(path: Path | str, most: int | None = MOST_OF_A_RECORD) -> BinaryIO:
+    """Open a regular file of at most ``most`` bytes, or of any size, for reading. Raise OSError."""
     file = os.fdopen(open_descriptor(path), "rb")
     size = os.fstat(file.fileno()).st_size
-    if size > most:
+    if most is not None and size > most:
         file.close()
         raise Refused(LargerThan(size, most))
     return file

@@ -17,7 +17,7 @@ from envkit.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
 from envkit.bench.plan import Arm, Plan
 from envkit.bench.problems import problem_of
 from envkit.bench.record import FILE_NAME, Event
-from envkit.bench.record_messages import UnusableRecord
+from envkit.bench.record_messages import RecordUnreadable, UnusableRecord
 from envkit.checks.effect import shown
 from envkit.checks.interference import disturbances
 from envkit.checks.sample_effect import checks_of
@@ -63,7 +63,7 @@ def read_node(folder: Path, profile: str | None = None) -> Node | LeftOut:
 
 def _without_folder(found: Message | str) -> Message | str:
     """Return why a record can't be read. It is named without its folder, which the reader knows by the node's name."""
-    if isinstance(found, UnusableRecord | OtherSchema):
+    if isinstance(found, RecordUnreadable | UnusableRecord | OtherSchema):
         return found.replace(file=Path(found.file).name)
     return found
 
