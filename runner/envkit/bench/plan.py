@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from envkit.bench.user_command import PACE_S, PACE_STEPS, UserCommand
+from envkit.common import typed
 from envkit.stats.sequential import fewest_blocks
 from envkit.worker.modes import USUAL, Options
 
@@ -371,4 +372,4 @@ class Plan:
             "more_references": tuple(document["more_references"]),
             "ablated": tuple(Ablated(**one) for one in document["ablated"]),
         }
-        return Plan(**{**document, **found})
+        return typed.checked(Plan(**{**document, **found}))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from envkit.bench import seal
+from envkit.bench.events import FORMS
 from envkit.bench.messages import HoldsRun
 from envkit.bench.record_messages import (
     AfterBlock,
@@ -39,7 +40,7 @@ from envkit.bench.record_messages import (
     SampleTwice,
     UnusableRecord,
 )
-from envkit.common import atomic, documents, files
+from envkit.common import atomic, documents, files, typed
 from envkit.common.errors import MISFITS, InputError
 from envkit.common.file_messages import LargerThan, ManyValues
 from envkit.common.messages import OtherSchema
@@ -251,6 +252,8 @@ def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], Any]) -
         raise InputError(RecordUnreadable(str(path), files.reason(error))) from None
     with reading(folder):
         _require_order(path, numbered)
+    for number, event in numbered:
+        _require_form(path, number, event)
     return [event for _, event in numbered]
 
 
@@ -294,6 +297,15 @@ def _parsed(path: Path, number: int, line: bytes, parse: Callable[[bytes], Any])
     if not isinstance(event, dict) or (number > 1 and not isinstance(event.get("event"), str)):
         raise InputError(UnusableRecord(str(path), DamagedLine(), number))
     return event
+
+
+def _require_form(path: Path, number: int, event: Event) -> None:
+    """Raise InputError for an event with a value of another type than runs write. Values that are missing are not."""
+    if (kind := FORMS.get(event["event"])) is not None:
+        try:
+            typed.require(event, kind)
+        except typed.Misfit as error:
+            raise InputError(UnusableRecord(str(path), NotUnderstood(error.message), number)) from None
 
 
 def _require_kind(path: Path, first: Event, kind: str) -> None:

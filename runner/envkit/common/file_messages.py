@@ -94,3 +94,12 @@ class NoFiniteNumber(Message):
     template = "not valid JSON: {found} is not a number"
 
     found: str
+
+
+class OtherType(Message):
+    """A value of a document has another type than the kit writes there."""
+
+    code = "common.other-type"
+    template = "'{key}' has another type than the kit writes"
+
+    key: str
