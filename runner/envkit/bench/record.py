@@ -350,6 +350,8 @@ def reading(folder: Path) -> Iterator[None]:
         yield
     except KeyError as error:
         raise _unusable(folder / FILE_NAME, EventLacks(str(error))) from error
-    except MISFITS as error:
+    except InputError:
+        raise
+    except (MessageError, *MISFITS) as error:
         found = error.message if isinstance(error, MessageError) else str(error)
         raise _unusable(folder / FILE_NAME, NotUnderstood(found)) from error

@@ -103,3 +103,13 @@ class OtherType(Message):
     template = "'{key}' has another type than the kit writes"
 
     key: str
+
+
+class ManyEntries(Message):
+    """A list, or a mapping, of a document has more entries than any run has."""
+
+    code = "common.many-entries"
+    template = "'{key}' has more than {most} entries"
+
+    key: str
+    most: int

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from envkit.bench import record
 from envkit.bench.measure import ENDED, NOT_IN_EFFECT
-from envkit.common import atomic, documents, files
+from envkit.common import atomic, documents, files, typed
 
 NAME = "node.json"
 LOG = "log.txt"
@@ -41,7 +41,7 @@ def seen(folder: Path) -> list[str]:
 def read(place: Path) -> Outcome | None:
     """None where the node has not begun."""
     try:
-        return Outcome(**documents.parse(files.read(place / NAME)))
+        return typed.checked(Outcome(**documents.parse(files.read(place / NAME))))
     except (OSError, ValueError, TypeError):
         return None
 
