@@ -17,6 +17,10 @@ VALUES: tuple[Any, ...] = (
     {"": {}}, {"code": []}, [[[[[[[[[[]]]]]]]]]],
 )  # fmt: skip
 TEXTS = (b"\0", b"\xff", b"\xef\xbb\xbf", b"\r", b"\n", b"\n\n", b'"', b"{", b"]", b"\\", b"\xed\xa0\x80", b"1e999")
+ROWS = (
+    "x: &a [*a]\n", "? [a]\n: b\n", "<<: *x\n", "!!python/object:os.system {}\n", "x: !!binary a\n", "%YAML 9.9\n",
+    "---\n", "...\n", "x: 2026-13-45\n", "x: 0x\n", "x: .inf\n",
+)  # fmt: skip
 Place = tuple[Any, ...]
 
 
@@ -108,8 +112,7 @@ def yamls(draw: st.DrawFn, text: str) -> bytes:
     else:
         rows = text.splitlines(keepends=True)
         at = draw(st.integers(0, len(rows) - 1))
-        row = draw(st.sampled_from((rows[at] * 2, "", " " + rows[at], rows[at].lstrip(), f"- {rows[at]}", "x: &a [*a]\n",
-                                    "? [a]\n: b\n", "<<: *x\n", "!!python/object:os.system {}\n", "x: !!binary a\n",
-                                    "%YAML 9.9\n", "---\n", "...\n", "x: 2026-13-45\n", "x: 0x\n", "x: .inf\n")))  # fmt: skip
+        own = (rows[at] * 2, "", f" {rows[at]}", rows[at].lstrip(), f"- {rows[at]}")
+        row = draw(st.sampled_from((*own, *ROWS)))
         content = "".join([*rows[:at], row, *rows[at + 1 :]]).encode()
     return draw(damaged(content))

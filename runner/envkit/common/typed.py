@@ -21,7 +21,8 @@ class Misfit(MessageError, ValueError):
 
 def checked(made: Made) -> Made:
     """Return an instance of a dataclass whose fields have their types. Raise Misfit that names the first other one."""
-    wrong = next((name for name, hint in _hints(type(made)).items() if not fits(getattr(made, name), hint)), None)
+    kind: Any = type(made)
+    wrong = next((name for name, hint in _hints(kind).items() if not fits(getattr(made, name), hint)), None)
     if wrong is not None:
         raise Misfit(OtherType(wrong))
     return made
@@ -45,9 +46,8 @@ def fits(value: Any, hint: Any) -> bool:
     if typing.is_typeddict(hint):
         hints = _hints(hint)
         return isinstance(value, dict) and all(fits(one, hints[name]) for name, one in value.items() if name in hints)
-    if dataclasses.is_dataclass(hint):
-        is_one = isinstance(value, typing.cast(type, hint))
-        return is_one and all(fits(getattr(value, name), inner) for name, inner in _hints(hint).items())
+    if _is_dataclass(hint):
+        return isinstance(value, hint) and all(fits(getattr(value, name), one) for name, one in _hints(hint).items())
     return hint is Any or type(value) in ((int, float) if hint is float else (hint,))
 
 
@@ -73,6 +73,10 @@ def _all(values: Any, hint: Any) -> bool:
     if hint in (str, int, float, bool):
         return {*map(type, values)} <= ({int, float} if hint is float else {hint})
     return all(fits(one, hint) for one in values)
+
+
+def _is_dataclass(hint: Any) -> bool:
+    return dataclasses.is_dataclass(hint)
 
 
 @cache
