@@ -19,7 +19,7 @@ class DamagedBaseline(Message):
 
 class InvalidJson(Message):
     code = "analysis.invalid-json"
-    template = "can't be used: {reason}"
+    template = "is not valid JSON ({reason})"
 
     reason: Message | str
 

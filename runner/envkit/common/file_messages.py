@@ -35,10 +35,10 @@ class LargerThan(Message):
 
 
 class NotJson(Message):
-    """A JSON parser refused a document, with ``reason``."""
+    """A JSON parser refused a document, with ``reason``: a clause that follows "not valid JSON"."""
 
     code = "common.not-json"
-    template = "not valid JSON: {reason}"
+    template = "{reason}"
 
     reason: str
 
@@ -47,7 +47,7 @@ class LongNumber(Message):
     """A JSON document has a number of more digits than Python converts."""
 
     code = "common.long-number"
-    template = "not valid JSON: a number has thousands of digits"
+    template = "a number has thousands of digits"
 
 
 class NotUtf8Json(Message):
@@ -91,7 +91,7 @@ class NoFiniteNumber(Message):
     """A JSON document has NaN or an infinity where it must not."""
 
     code = "common.no-finite-number"
-    template = "not valid JSON: {found} is not a number"
+    template = "{found}"
 
     found: str
 
