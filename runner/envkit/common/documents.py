@@ -1,4 +1,4 @@
-"""Parse JSON that somebody else may have written: a value, or one reason why there is none."""
+"""Parse JSON that somebody else may have written, or give one reason why it is not usable."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from envkit.messages import Message
 
 
 class NotRegular(Message):
-    """Something else stands in the place of a file. ``kind`` is as "a FIFO"."""
+    """A path names no regular file. ``kind`` is as "a FIFO"."""
 
     code = "common.not-regular"
     template = "it is {kind}, not a regular file"

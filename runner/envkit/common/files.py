@@ -1,11 +1,11 @@
 """Open and read files that somebody else may have written: records, baselines, submissions, profiles.
 
-Only a regular file is opened: a FIFO, a device or a socket in its place would hold the kit up, or never end. Its size
-has a limit, so that it fits into memory.
+This module opens only regular files: reading a FIFO, a device or a socket could wait forever. Each file has a size
+limit, so that its content fits into memory.
 
-A link in the place of the file is followed if this user, root, or the owner of the file that it leads to made it. A
-link that somebody else made to somebody's file is refused: it would have this user read, and quote, what its maker may
-not. Folders on the way may be links, whoever made them.
+A path may be a symbolic link. The link's owner must be this user, root, or the owner of the target file. Links of
+others are refused: this user would read, and quote, a file that the link's owner must not read. Folders on the path may
+be links of any user.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ def require_regular(about: os.stat_result) -> None:
 
 
 def _followed(place: str) -> tuple[str, set[int]]:
-    """Return where the links in the place of a file lead, and the users who made them. Raise OSError.
+    """Follow the links of ``place``. Return the target's path and the owners of the links. Raise OSError.
 
-    Nothing is opened for it: to open a device can have an effect.
+    No target is opened here, because opening a device can have an effect.
     """
     makers: set[int] = set()
     for _ in range(MOST_LINKS):

@@ -1,7 +1,7 @@
-"""Read what the processes of a command left in a folder: documents, which any of them may have spoiled.
+"""Read the documents that a command's processes left in a folder. Any process may have damaged them.
 
-A document is taken only from a regular file of bounded size, and only if it has the form that the evidence hook gives
-it. Others are counted, with the reason of the first: whoever reads evidence goes on without them.
+A usable document is a regular file of bounded size, with the keys that the evidence hook writes. Readers of evidence
+skip the other documents, and report their number and the reason of the first.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Found:
 
     @property
     def problem(self) -> SomeUnread | None:
-        """What could not be used, in one line; None if everything could."""
+        """Name the first unusable document and the number of these, or return None."""
         return SomeUnread(len(self.unread), self.unread[0], self.reason) if self.reason else None
 
     def leave_out(self, name: str, reason: Message) -> None:

@@ -15,14 +15,14 @@ class Unreadable(Message):
 
 
 class LinkLeft(Message):
-    """A link stands in the place of a document."""
+    """A document's path is a symbolic link."""
 
     code = "worker.left-link"
     template = "is a link"
 
 
 class NotAFile(Message):
-    """A FIFO, a device or a folder stands in the place of a document."""
+    """A document's path names a FIFO, a device or a socket."""
 
     code = "worker.left-no-file"
     template = "is not a regular file"
@@ -63,7 +63,7 @@ class TooDeep(Message):
 
 
 class OtherForm(Message):
-    """A document is none that the hook leaves."""
+    """A document lacks keys that the hook writes, or has values of other types."""
 
     code = "worker.left-other-form"
     template = "has another form than the evidence hook writes"
