@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -47,7 +48,7 @@ def _parsed(content: bytes, **how: Any) -> Any:
     if len(content) > MOST_VALUES and values(content) > MOST_VALUES:
         raise BadDocument(ManyValues(MOST_VALUES))
     try:
-        found = json.loads(content.decode("utf-8-sig"), **how)
+        found = json.loads(content.removeprefix(codecs.BOM_UTF8).decode("utf-8"), **how)
     except UnicodeDecodeError as error:
         raise BadDocument(NotUtf8Json(error.start, f"0x{error.object[error.start]:02x}")) from None
     except json.JSONDecodeError as error:

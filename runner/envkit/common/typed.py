@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from envkit.common.file_messages import OtherType
 from envkit.messages import MessageError
 
 Made = TypeVar("Made")
+Check = Callable[[Any], bool]
 
 
 class Misfit(MessageError, ValueError):
@@ -22,7 +23,7 @@ class Misfit(MessageError, ValueError):
 def checked(made: Made) -> Made:
     """Return an instance of a dataclass whose fields have their types. Raise Misfit that names the first other one."""
     kind: Any = type(made)
-    wrong = next((name for name, hint in _hints(kind).items() if not fits(getattr(made, name), hint)), None)
+    wrong = next((name for name, holds in _checks(kind).items() if not holds(getattr(made, name))), None)
     if wrong is not None:
         raise Misfit(OtherType(wrong))
     return made
@@ -33,52 +34,81 @@ def require(document: Mapping[str, Any], kind: type) -> None:
 
     A key that is missing, or that ``kind`` does not know, is no matter here.
     """
-    hints = _hints(kind)
-    wrong = next((name for name, one in document.items() if name in hints and not fits(one, hints[name])), None)
+    checks = _checks(kind)
+    wrong = next((name for name, one in document.items() if name in checks and not checks[name](one)), None)
     if wrong is not None:
         raise Misfit(OtherType(wrong))
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Return whether a value is of an annotated type. A whole number is a float too, and true is no number."""
-    if typing.get_origin(hint) is not None:
-        return _fits_generic(value, typing.get_origin(hint), typing.get_args(hint))
-    if typing.is_typeddict(hint):
-        hints = _hints(hint)
-        return isinstance(value, dict) and all(fits(one, hints[name]) for name, one in value.items() if name in hints)
-    if _is_dataclass(hint):
-        return isinstance(value, hint) and all(fits(getattr(value, name), one) for name, one in _hints(hint).items())
-    return hint is Any or type(value) in ((int, float) if hint is float else (hint,))
+    """Return whether a value is of an annotated type. A whole number is a float too, and true is no number.
 
-
-def _fits_generic(value: Any, origin: Any, inner: tuple[Any, ...]) -> bool:
-    if origin in (typing.Union, types.UnionType):
-        return any(fits(value, one) for one in inner)
-    if origin is dict:
-        return isinstance(value, dict) and _all(value, inner[0]) and _all(value.values(), inner[1])
-    return _fits_each(value, origin, inner)
-
-
-def _fits_each(value: Any, kind: type, inner: tuple[Any, ...]) -> bool:
-    """Return whether a list, or a tuple, which may come as a list, has items of these types."""
-    if not isinstance(value, (list, tuple) if kind is tuple else list):
-        return False
-    if kind is tuple and inner[-1] is not Ellipsis:
-        return len(value) == len(inner) and all(map(fits, value, inner))
-    return _all(value, inner[0])
-
-
-def _all(values: Any, hint: Any) -> bool:
-    """Return whether all values fit; of plain types at once, as there may be many."""
-    if hint in (str, int, float, bool):
-        return {*map(type, values)} <= ({int, float} if hint is float else {hint})
-    return all(fits(one, hint) for one in values)
-
-
-def _is_dataclass(hint: Any) -> bool:
-    return dataclasses.is_dataclass(hint)
+    A tuple may come as a list, as JSON has none.
+    """
+    return _check(hint)(value)
 
 
 @cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+def _check(hint: Any) -> Check:
+    """Return what tells whether a value is of the type: made once, as records have thousands of values."""
+    plain = _plain(hint)
+    if plain is not None:
+        return lambda value: type(value) in plain
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return lambda value: True
+    if origin in (typing.Union, types.UnionType):
+        several = [_check(one) for one in inner]
+        return lambda value: any(holds(value) for holds in several)
+    if origin is dict:
+        keys, values = map(_each, inner)
+        return lambda value: type(value) is dict and keys(value) and values(value.values())
+    return _of_list(origin, inner) if origin is not None else _of_class(hint)
+
+
+def _of_list(origin: Any, inner: tuple[Any, ...]) -> Check:
+    kinds = (list, tuple) if origin is tuple else (list,)
+    if origin is tuple and inner[-1] is not Ellipsis:
+        checks = [_check(one) for one in inner]
+        return lambda value: (
+            type(value) in kinds
+            and len(value) == len(checks)
+            and all(holds(one) for holds, one in zip(checks, value, strict=True))
+        )
+    each = _each(inner[0])
+    return lambda value: type(value) in kinds and each(value)
+
+
+def _of_class(hint: Any) -> Check:
+    checks = _checks(hint)
+    if typing.is_typeddict(hint):
+        return lambda value: (
+            type(value) is dict and all(checks[name](one) for name, one in value.items() if name in checks)
+        )
+    return lambda value: isinstance(value, hint) and all(holds(getattr(value, name)) for name, holds in checks.items())
+
+
+def _each(hint: Any) -> Check:
+    """Return what tells whether all of several values are of the type; of plain types at once, as there may be many."""
+    plain, check = _plain(hint), _check(hint)
+    if plain is not None:
+        return lambda values: plain.issuperset(map(type, values))
+    return lambda values: all(map(check, values))
+
+
+def _plain(hint: Any) -> frozenset[Any] | None:
+    """Return the types of a value that has no parts, or of one of several such; None for others."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        several = [_plain(one) for one in typing.get_args(hint)]
+        found = [one for one in several if one is not None]
+        return frozenset().union(*found) if len(found) == len(several) else None
+    if hint in (int, str, bool, type(None)):
+        return frozenset({hint})
+    return frozenset({int, float}) if hint is float else None
+
+
+@cache
+def _checks(kind: Any) -> dict[str, Check]:
+    """Return the checks of the fields of a dataclass, or the keys of a typed dictionary."""
+    assert dataclasses.is_dataclass(kind) or typing.is_typeddict(kind), kind
+    return {name: _check(hint) for name, hint in typing.get_type_hints(kind).items()}
