@@ -53,6 +53,13 @@ def test_a_copy_has_real_files_and_links_to_what_is_only_read(folder):
     assert not place.path.exists()
 
 
+def test_a_fifo_that_is_called_like_a_record_does_not_hold_it_up(folder):
+    (folder / "log").mkdir()
+    os.mkfifo(folder / "log/record.jsonl")
+    with working_copy.fresh(folder) as place:
+        assert (place.path / "log").is_dir()
+
+
 def test_a_training_can_not_destroy_what_is_in_the_folder(folder):
     with working_copy.fresh(folder) as place:
         (place.path / "checkpoints/last.pt").write_text("other weights")
