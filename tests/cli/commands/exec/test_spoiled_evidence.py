@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -40,3 +41,12 @@ def test_what_other_processes_left_is_judged(execute, tmp_path):
     assert result.returncode == 3
     assert "evidence of 1 process can't be used: 7.json is not valid JSON" in result.stderr
     assert [one["pid"] for one in json.loads((tmp_path / "seen.json").read_text())["processes"]] == [9]
+
+
+@pytest.mark.parametrize("name", ["envkit", "envkit/valid", "envkit/preload"])
+def test_a_fifo_in_the_place_of_the_cache(execute, tmp_path, name):
+    """What is kept there can be found again: a command goes on without it."""
+    (tmp_path / "cache" / name).parent.mkdir(parents=True)
+    os.mkfifo(tmp_path / "cache" / name)
+    result = execute("mine", "sh", "-c", "exit 3", XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert result.returncode == 3
