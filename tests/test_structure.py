@@ -103,3 +103,75 @@ def test_nothing_is_unpickled():
             names += [node.attr] if isinstance(node, ast.Attribute) else []
             found += [f"{module}: {name}" for name in names if name.partition(".")[0] in UNPICKLE]
     assert not found
+
+
+# --- files from outside ---
+
+# Who opens a file without ``envkit.common.files``, which reads what somebody else may have written, and why they may.
+OPENS = {
+    "the one reader, and that of what processes of a command left": (
+        "common.files.open_descriptor", "common.files._followed", "worker.left._content",
+    ),
+    "the user's key, which has stricter rules": ("common.user_key._read", "common.user_key._make"),
+    "the kit's own files": (
+        "advice.expected.fitted", "analysis.baselines._validator", "bench.specification._validate",
+        "cli.completion.bash", "cli.completion.fish", "cli.completion.zsh", "cluster.slurm.script._part",
+        "common.schema.validate", "profiles.formats.shells", "worker.measure.reference_kernel.digest",
+        "worker.workloads.digests.of_code",
+    ),
+    "the kernel's files": (
+        "bench.neighbours.processes", "common.machine_lock._holder", "bench.pace.free_bytes",
+        "checks.doctor.running_process._threads",
+        "checks.doctor.running_process._runtimes", "checks.process_scan.look", "checks.steady_process.look",
+        "checks.steady_process._require", "engines.enroot._require_namespaces", "engines.local._is_own",
+        "engines.local.LocalEngine.for_process", "engines.owner.boot_id", "engines.owner.stat_fields",
+        "worker.child._children", "worker.evidence.limits.probe", "worker.evidence.symbols._is_program",
+        "worker.evidence.symbols.mapped_files", "worker.evidence.threads.probe",
+        "worker.evidence.torch_build._asks_for_huge_pages", "worker.evidence_hook.optimizer_steps._delay_s",
+        "worker.evidence_hook.sitecustomize._AtTorch.find_spec", "worker.evidence_hook.sitecustomize._watch",
+        "worker.initial_environment.block_of", "worker.initial_environment.own", "worker.measure.helpers._add",
+        "worker.measure.helpers._stat", "worker.scratch._has_mounts", "worker.user_command.lookout.Lookout._starter",
+        "worker.user_command.lookout.Lookout.look", "worker.user_command.lost_hook._numbers",
+        "worker.user_command.other_process.look", "worker.user_command.process_tree.look",
+        "worker.user_command.process_tree.parent", "worker.workloads.loader_epochs.started_by",
+    ),
+    "programs and libraries that are run anyway, and data that was checked against its digest": (
+        "engines.interpreter._first_lines", "worker.evidence.openmp.runtime_of", "worker.fashion_mnist._mapped",
+        "worker.gpus.torch_cuda", "worker.image.contents.conda_packages", "worker.image.libraries.locate",
+    ),
+    "what the user's own command line and variables name, seen to be a file before": (
+        "worker.evidence.nccl.probe", "worker.readings.text_of", "worker.user_command.files._content",
+        "worker.user_command.working_copy._is_record",
+    ),
+    "written, locked or waited for, and not read": (
+        "bench.record.Record.create", "bench.record._flush_names", "cli._drop_output", "cli._open_stderr",
+        "cli.slurm_node._into",
+        "common.machine_lock.machine_lock", "engines.turns.Waiting.get_ready", "tuning.journal.Journal.__init__",
+        "worker.evidence_hook.optimizer_steps.Steps._agree", "worker.evidence_hook.optimizer_steps.Steps._leave",
+        "worker.evidence_hook.optimizer_steps.Steps._mark", "worker.evidence_hook.sitecustomize._watch.mark",
+        "worker.instances._started", "worker.measure.meeting.Meeting._sign", "worker.measure.meeting.Meeting.begin",
+        "worker.measure.turn.wait", "worker.scratch._locked", "worker.scratch._open",
+        "worker.scratch._open_inner", "worker.measure.turn.own_stdin",
+    ),
+}  # fmt: skip
+OPENING = {"open", "read_text", "read_bytes"}
+
+
+def opening(node: ast.AST, name: str) -> Iterator[str]:
+    """The functions in a module that open a file, by their dotted names."""
+    for inner in ast.iter_child_nodes(node):
+        is_scope = isinstance(inner, ast.FunctionDef | ast.ClassDef)
+        if isinstance(inner, ast.Call):
+            called = inner.func
+            found = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+            if found in OPENING:
+                yield name
+        yield from opening(inner, f"{name}.{inner.name}" if is_scope else name)
+
+
+def test_one_reader_opens_all_files_from_outside():
+    """Whoever else opens files is listed with the reason; to read one from outside, call ``envkit.common.files``."""
+    found = {one.removeprefix("envkit.") for module in modules() for one in opening(tree(module), module)}
+    listed = {name for names in OPENS.values() for name in names}
+    assert found - listed == set(), "use envkit.common.files"
+    assert listed - found == set(), "gone: take it off the list"

@@ -6,6 +6,7 @@ import pytest
 from envkit.analysis import recorded_runs
 from envkit.analysis.messages import FOLDER_OF_RUNS
 from envkit.common.messages import Unreadable
+from envkit.messages import Printed
 from envkit.rendering import text
 
 from tests.records import BEGUN, arm, run_events, write
@@ -26,7 +27,7 @@ def test_the_folder_of_a_run_is_that_run(tmp_path):
 
 def test_a_folder_that_is_not_there(tmp_path):
     place = tmp_path / "none"
-    unreadable = Unreadable(str(place), "No such file or directory", FOLDER_OF_RUNS)
+    unreadable = Unreadable(str(place), Printed("No such file or directory"), FOLDER_OF_RUNS)
     assert refusal(recorded_runs.folders, place) == unreadable
 
 

@@ -5,6 +5,7 @@ import hashlib
 import http.server
 import os
 import threading
+import tracemalloc
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -225,6 +226,17 @@ def test_named_folder_with_a_bad_file_is_refused_by_the_files_name(search, tmp_p
     assert isinstance(message.problem, kind)
     assert (message.folder, message.problem.file) == (str(folder), str(folder / file))
     assert not search.cache.exists() or not list(search.cache.iterdir())
+
+
+def test_what_unpacks_to_gigabytes_is_unpacked_no_further_than_it_should_be(search, tmp_path, monkeypatch):
+    monkeypatch.setattr(dataset, "MOST_BYTES", 2**20)
+    folder = search.fill(tmp_path / "named", level=6)
+    (folder / f"{IMAGES}.gz").write_bytes(gzip.compress(b"0" * 2**24))
+    tracemalloc.start()
+    with pytest.raises(InputError):
+        search.find(folder)
+    assert tracemalloc.get_traced_memory()[1] < 2**23
+    tracemalloc.stop()
 
 
 def test_named_folder_that_does_not_exist(search, tmp_path):

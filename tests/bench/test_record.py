@@ -24,6 +24,7 @@ from envkit.bench.record_messages import (
 )
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema, Unreadable, Unwritable
+from envkit.messages import Printed
 
 from tests.records import run_events, write
 from tests.refusals import refusal
@@ -75,7 +76,7 @@ def test_a_second_run_in_the_same_folder_is_refused(folder):
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("x")
     there = tmp_path / "file/run"
-    assert refusal(Record.create, there) == ResultsUnwritable(str(there), "File exists")
+    assert refusal(Record.create, there) == ResultsUnwritable(str(there), Printed("File exists"))
 
 
 def test_a_record_that_is_being_written_is_not_reopened(folder):
@@ -101,12 +102,14 @@ def test_a_last_line_cut_short_is_left_out_and_then_overwritten(folder, cut):
 
 
 def test_reopening_what_is_not_there(tmp_path):
-    assert refusal(Record.reopen, tmp_path) == NotReopened(str(tmp_path), FILE_NAME, "No such file or directory")
+    assert refusal(Record.reopen, tmp_path) == NotReopened(
+        str(tmp_path), FILE_NAME, Printed("No such file or directory")
+    )
 
 
 def test_reading_what_is_not_there(tmp_path):
     found = refusal(record.read, tmp_path / "none")
-    assert found == Unreadable(f"{tmp_path}/none/{FILE_NAME}", "No such file or directory", GIVE_RUN)
+    assert found == Unreadable(f"{tmp_path}/none/{FILE_NAME}", Printed("No such file or directory"), GIVE_RUN)
 
 
 @pytest.mark.parametrize("line", [b'{"event": "sample", "sec', b"", b"[]", b'{"event": "sample", "seconds": \xff\xfe}'])

@@ -17,6 +17,7 @@ from envkit.common.messages import (
     RecursiveAnchor,
     Unreadable,
 )
+from envkit.messages import Printed
 from envkit.profiles import catalogue
 
 
@@ -92,7 +93,7 @@ def test_not_utf8_names_the_byte(written):
 def test_folder_in_place_of_a_file(tmp_path):
     with pytest.raises(InputError) as caught:
         yamlfile.read(tmp_path)
-    assert caught.value.message == Unreadable(str(tmp_path), "Is a directory")
+    assert caught.value.message == Unreadable(str(tmp_path), Printed("Is a directory"))
 
 
 def test_the_kits_own_files_are_read_alike_by_the_faster_parser(monkeypatch):

@@ -69,6 +69,13 @@ def test_expand_cpu_list(text, cpus):
     assert expand_cpu_list(text) == cpus
 
 
+@pytest.mark.parametrize("text", ["0-9999999999", "9999999999", "x", "1-x", "0-" + "9" * 5000])
+def test_a_list_that_no_kernel_writes(text):
+    """As evidence that a program made up may have: millions of numbers would take the memory of the machine."""
+    with pytest.raises(ValueError, match=r"."):
+        expand_cpu_list(text)
+
+
 SMT = [(0, 0), (0, 1), (0, 0), (0, 1)]  # CPUs 2 and 3 are the second threads of the two cores
 TWO_PACKAGES = [(0, 0), (0, 1), (1, 0), (1, 1)]  # core numbers begin anew in each package
 

@@ -21,7 +21,7 @@ class InvalidJson(Message):
     code = "analysis.invalid-json"
     template = "is not valid JSON ({reason})"
 
-    reason: str
+    reason: Message
 
 
 class EditedBaseline(Message):

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from envkit import __version__
 from envkit.analysis.baseline_messages import (
@@ -56,9 +56,9 @@ from envkit.bench.plan import Plan
 from envkit.bench.problems import problem_of
 from envkit.bench.record import FILE_NAME, Event
 from envkit.bench.user_command import UserCommand
-from envkit.common import atomic, schema
+from envkit.common import atomic, documents, files, schema
 from envkit.common.errors import InputError
-from envkit.common.messages import OtherSchema, Unreadable
+from envkit.common.messages import OtherSchema
 from envkit.common.running_messages import FolderNotMade
 from envkit.common.suggestion import nearest
 from envkit.messages import Message
@@ -178,7 +178,7 @@ def _from_record(folder: Path, name: str) -> Baseline:
         "name": name,
         "created": _utc(datetime.now(timezone.utc).timestamp()),
         "measured": _utc(run["time"]),
-        "record_sha256": hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest(),
+        "record_sha256": record.digest(folder),
         "kit_version": __version__,
         "plan": _planned(summary.plan),
         "engines": {
@@ -308,11 +308,9 @@ def load(name: str, folder: Path) -> Baseline:
 def read(path: Path) -> Baseline:
     """Return the baseline in the file ``path``. Raise InputError as ``load`` does."""
     try:
-        document = json.loads(path.read_bytes().decode("utf-8"), parse_constant=_no_number)
-    except OSError as error:
-        raise InputError(Unreadable(str(path), str(error.strerror))) from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(DamagedBaseline(str(path), InvalidJson(str(error)))) from None
+        document = documents.parse_strictly(files.content(path))
+    except documents.BadDocument as error:
+        raise InputError(DamagedBaseline(str(path), InvalidJson(error.message))) from None
     if not isinstance(document, dict) or type(document.get("schema")) is not int:
         raise InputError(NotABaseline(str(path)))
     if document["schema"] != SCHEMA:
@@ -321,10 +319,6 @@ def read(path: Path) -> Baseline:
     if document["digest"] != digest(document):
         raise InputError(DamagedBaseline(str(path), EditedBaseline()))
     return Baseline(document, str(path))
-
-
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(text)
 
 
 def _validate(path: Path, document: dict[str, Any]) -> None:

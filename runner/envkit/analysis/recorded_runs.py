@@ -16,6 +16,7 @@ from envkit.bench import record
 from envkit.bench.plan import Plan
 from envkit.bench.record import FILE_NAME
 from envkit.bench.record_messages import UnusableRecord
+from envkit.common import files
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema, Unreadable
 from envkit.messages import Message
@@ -92,7 +93,7 @@ def folders(place: Path) -> list[Path]:
         runs = [run for inner in found for run in _runs(inner)]
         return sorted(run for run in runs if (run / FILE_NAME).exists())
     except OSError as error:
-        raise InputError(Unreadable(str(place), str(error.strerror), FOLDER_OF_RUNS)) from None
+        raise InputError(Unreadable(str(place), files.reason(error), FOLDER_OF_RUNS)) from None
 
 
 def _runs(folder: Path) -> list[Path]:
@@ -169,6 +170,6 @@ def comparisons(run: Run, profile: str | None) -> list[Comparison]:
 def reason(error: InputError) -> Message:
     """Return why a run can't be read. Its record is named without its folder, which the reader knows."""
     found = error.message
-    if isinstance(found, UnusableRecord | OtherSchema):
+    if isinstance(found, Unreadable | UnusableRecord | OtherSchema):
         return found.replace(file=Path(found.file).name)
     return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import http.client
+import io
 import os
 import shutil
 import subprocess
@@ -38,9 +39,9 @@ from envkit.bench.dataset_messages import (
     ToolFailed,
     ToolTimedOut,
 )
-from envkit.common import user_folders
+from envkit.common import files, user_folders
 from envkit.common.errors import InputError
-from envkit.messages import Message
+from envkit.messages import Message, message_of
 from envkit.worker import scratch
 from envkit.worker.fashion_mnist import SHA256, SYNTHETIC, mismatch
 
@@ -49,6 +50,7 @@ PACKAGE = "dataset-fashion-mnist"
 PUBLISHER = "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"
 DOWNLOAD_TIMEOUT_S = 60
 APT_TIMEOUT_S = 120
+MOST_BYTES = 64 * 2**20  # the largest file, decompressed, has 47 MB
 
 Say = Callable[[Message], None]
 
@@ -116,13 +118,14 @@ def _content(folder: Path, name: str) -> bytes:
     if not path.is_file():
         path = folder / f"{name}.gz"
     try:
-        content = path.read_bytes()
+        content = files.read(path, MOST_BYTES)
         if path.suffix == ".gz":
-            content = gzip.decompress(content)
+            with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
+                content = packed.read(MOST_BYTES + 1)  # and no more, whatever it unpacks to
     except FileNotFoundError:
         raise SourceError(FileMissing(str(folder / name))) from None
     except (OSError, EOFError, zlib.error) as error:
-        raise SourceError(FileDamaged(str(path), str(error))) from None
+        raise SourceError(FileDamaged(str(path), message_of(error))) from None
     problem = mismatch(name, content)
     if problem:
         raise SourceError(FileDiffers(str(path), problem))

@@ -59,7 +59,7 @@ class FileDamaged(Message):
     template = "{file}: corrupt or truncated ({reason})"
 
     file: str
-    reason: str
+    reason: Message
 
 
 class FileDiffers(Message):

@@ -101,3 +101,62 @@ class LengthsEvent(TypedDict, total=False):
     steps: dict[str, int]  # by the workload's name; not of a user's command
     warmup_steps: dict[str, int]
     commands: dict[str, str]
+
+
+class RunEvent(TypedDict, total=False):
+    """The event ``run``: what is measured, on what, and from where it was started."""
+
+    event: str
+    time: float
+    schema: int
+    kit_version: str
+    command: list[str]
+    cwd: str
+    specification: dict[str, Any] | None
+    plan: dict[str, Any]
+    engines: dict[str, dict[str, Any]]
+    data_source: dict[str, Any] | str
+    environments: dict[str, dict[str, Any]]
+    commands: dict[str, str]
+    findings: list[dict[str, Any]]
+    calibration: dict[str, Any] | None
+    removed_variables: dict[str, str] | list[str]
+    allowed_variables: dict[str, str]
+
+
+class FailureEvent(TypedDict, total=False):
+    """The events ``failure`` and ``reference-kernel-failure``."""
+
+    event: str
+    time: float
+    block: int
+    arm: str
+    worker_seconds: float
+    problem: dict[str, Any] | str
+    stderr: str
+
+
+class ReferenceKernelEvent(TypedDict, total=False):
+    """The event ``reference-kernel``: a fixed piece of work, timed outside of any profile."""
+
+    event: str
+    time: float
+    block: int
+    worker_seconds: float
+    seconds: float
+    digest: str
+
+
+class EndEvent(TypedDict, total=False):
+    """The event ``end``."""
+
+    event: str
+    time: float
+    reason: str
+
+
+# What is known of the events of a record, by their names.
+FORMS: dict[str, type] = {
+    "run": RunEvent, "sample": SampleEvent, "lengths": LengthsEvent, "failure": FailureEvent,
+    "reference-kernel": ReferenceKernelEvent, "reference-kernel-failure": FailureEvent, "end": EndEvent,
+}  # fmt: skip

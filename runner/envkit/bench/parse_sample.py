@@ -35,6 +35,7 @@ from envkit.bench.problem_messages import (
 )
 from envkit.bench.problems import restored
 from envkit.checks import process_limit
+from envkit.common import documents
 from envkit.engines.base import Outcome
 from envkit.engines.messages import ExitStatus, Killed
 from envkit.messages import Message
@@ -78,7 +79,7 @@ def worker_problem(outcome: Outcome) -> Message | None:
     if failure is None:
         return None
     for line in outcome.stdout.splitlines():  # of several nodes each may have one
-        with contextlib.suppress(ValueError, KeyError, TypeError):
+        with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
             told = json.loads(line)["problem"]
             problem = restored(told)
             of_status = isinstance(failure, ExitStatus) or (isinstance(failure, Killed) and failure.limit is None)
@@ -91,7 +92,7 @@ def parse_document(outcome: Outcome, keys: set[str]) -> tuple[dict[str, Any] | N
     if (failed := worker_problem(outcome)) is not None:
         return None, failed
     try:
-        document: dict[str, Any] = json.loads(outcome.stdout)
+        document: dict[str, Any] = documents.parse(outcome.stdout.encode())
     except ValueError:
         return None, NoDocument()
     if not isinstance(document, dict) or not document.keys() >= keys:

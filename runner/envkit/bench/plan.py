@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from envkit.bench.user_command import PACE_S, PACE_STEPS, UserCommand
+from envkit.common import typed
+from envkit.common.file_messages import ManyEntries
 from envkit.stats.sequential import fewest_blocks
 from envkit.worker.modes import USUAL, Options
 
@@ -22,6 +24,8 @@ LEARNT_BLOCK = 2
 MOST_PADDING = 4096
 # At least so many blocks of a profile that is taken apart: few comparisons would be content with less.
 LEAST_ABLATED = 8
+# More profiles, or workloads, than that nobody compares, and a report would take minutes.
+MOST_ENTRIES = 500
 # How the batch goes with the number of ranks: it stays what one process trains, or grows with them.
 STRONG, WEAK = "strong scaling", "weak scaling"
 
@@ -364,6 +368,10 @@ class Plan:
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Plan:
+        """Parse a document. Raise KeyError, TypeError or ValueError if it is invalid."""
+        for name in ("arms", "workloads", "more_references", "ablated"):
+            if len(document[name]) > MOST_ENTRIES:
+                raise typed.Misfit(ManyEntries(f"plan.{name}", MOST_ENTRIES))
         found = {
             "arms": tuple(Arm(**arm) for arm in document["arms"]),
             "workloads": {name: WorkloadSpec(**one) for name, one in document["workloads"].items()},
@@ -373,4 +381,4 @@ class Plan:
             "more_references": tuple(document["more_references"]),
             "ablated": tuple(Ablated(**one) for one in document["ablated"]),
         }
-        return Plan(**{**document, **found})
+        return typed.checked(Plan(**{**document, **found}))

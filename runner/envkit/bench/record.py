@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from envkit.bench import seal
+from envkit.bench.events import FORMS
 from envkit.bench.messages import HoldsRun
 from envkit.bench.record_messages import (
     GIVE_RUN,
@@ -37,8 +39,9 @@ from envkit.bench.record_messages import (
     SampleTwice,
     UnusableRecord,
 )
-from envkit.common import atomic
-from envkit.common.errors import InputError
+from envkit.common import atomic, documents, files, typed
+from envkit.common.errors import MISFITS, InputError
+from envkit.common.file_messages import LargerThan, ManyValues
 from envkit.common.messages import OtherSchema, Unreadable, Unwritable
 from envkit.messages import Message, MessageError, message_of
 
@@ -46,6 +49,7 @@ FILE_NAME = "record.jsonl"
 # In the folder of a search by `envkit tune`: the folder of the run that measured what it found.
 CONFIRMATION = "confirmation"
 SCHEMA = 1
+PART = 2**20  # bytes that are read at once
 # Events of which each is one measurement.
 MEASURED = ("sample", "trial")
 Event = dict[str, Any]
@@ -78,10 +82,11 @@ class Record:
         path = folder / FILE_NAME
         try:
             atomic.make_private(folder)
-            descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+            files.require_regular(os.fstat(descriptor))
             os.fchmod(descriptor, 0o600)  # whatever the umask, and whoever made the file
         except OSError as error:
-            raise InputError(ResultsUnwritable(str(folder), str(error.strerror))) from None
+            raise InputError(ResultsUnwritable(str(folder), files.reason(error))) from None
         record = Record(path, _locked(descriptor, path))
         if is_begun(folder):
             os.close(descriptor)
@@ -95,12 +100,11 @@ class Record:
         """Open the record of an earlier run for appending, without the half line that a kill may have left."""
         path = folder / FILE_NAME
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+            descriptor = files.open_descriptor(path, os.O_RDWR | os.O_APPEND)
         except OSError as error:
-            raise InputError(NotReopened(str(folder), path.name, str(error.strerror))) from None
+            raise InputError(NotReopened(str(folder), path.name, files.reason(error))) from None
         record = Record(path, _locked(descriptor, path))
-        content = path.read_bytes()
-        os.ftruncate(descriptor, content.rfind(b"\n") + 1)
+        os.ftruncate(descriptor, files.whole_lines(descriptor))
         return record
 
     def append(self, event: str, **fields: Any) -> Event:
@@ -157,7 +161,7 @@ def require_idle(folder: Path) -> None:
     """Raise InputError if another runner is writing to the record in ``folder``."""
     path = folder / FILE_NAME
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = files.open_descriptor(path)
     except OSError:  # whoever reads it says why
         return
     os.close(_locked(descriptor, path))
@@ -172,7 +176,7 @@ def _flush_names(folder: Path) -> None:
         os.close(descriptor)
 
 
-def read(folder: Path, kind: str = "run", parse: Callable[[bytes], Any] = json.loads) -> list[Event]:
+def read(folder: Path, kind: str = "run", parse: Callable[[bytes], Any] = documents.parse) -> list[Event]:
     """The events of a record in order. A last line that a kill cut short is left out.
 
     ``kind`` is the event that it must begin with: ``run``, ``tune`` or ``submit``. ``parse`` makes an event of a line,
@@ -185,13 +189,25 @@ def read(folder: Path, kind: str = "run", parse: Callable[[bytes], Any] = json.l
 
 def first(folder: Path, kind: str = "run") -> Event:
     """The event that a record begins with. Raises InputError as ``read`` does, but looks at the first line only."""
-    return _read(folder, kind, False, json.loads)[0]
+    return _read(folder, kind, False, documents.parse)[0]
+
+
+def digest(folder: Path) -> str:
+    """Return the SHA-256 of the record in ``folder``, as ``sha256sum`` prints it. Raise InputError."""
+    path, found = folder / FILE_NAME, hashlib.sha256()
+    try:
+        with files.opened(path) as file:
+            for part in iter(lambda: file.read(PART), b""):
+                found.update(part)
+    except OSError as error:
+        raise InputError(Unreadable(str(path), files.reason(error), GIVE_RUN)) from None
+    return found.hexdigest()
 
 
 def is_begun(folder: Path) -> bool:
     """Whether there is a record that can be gone on with: a run that was killed at once left no whole line."""
     try:
-        with (folder / FILE_NAME).open("rb") as file:
+        with files.opened(folder / FILE_NAME) as file:
             return file.readline().endswith(b"\n")
     except OSError:
         return False
@@ -209,7 +225,7 @@ def is_submission(folder: Path) -> bool:
 
 def _begins(folder: Path, words: bytes) -> bool:
     try:
-        with (folder / FILE_NAME).open("rb") as file:
+        with files.opened(folder / FILE_NAME) as file:
             return file.read(len(words)) == words
     except OSError:
         return False
@@ -218,22 +234,58 @@ def _begins(folder: Path, words: bytes) -> bool:
 def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], Any]) -> list[Event]:
     path = folder / FILE_NAME
     try:
-        with path.open("rb") as file:
-            content = file.read() if whole else file.readline()
+        with files.opened(path) as file:
+            lines = _whole_lines(path, file)
+            begins = next(lines, None)
+            if begins is None:
+                raise _unusable(path, NoWholeLine())
+            first = _parsed(path, *begins, parse)
+            _require_kind(path, first, kind)
+            if type(first.get("schema")) is not int:
+                raise _unusable(path, NoSchema())
+            if first["schema"] != SCHEMA:
+                raise InputError(OtherSchema(str(path), "record", first["schema"], SCHEMA))
+            rest = _each_once(path, lines, parse) if whole else ()
+            numbered = [(1, first), *rest]
     except OSError as error:
-        raise InputError(Unreadable(str(path), str(error.strerror), GIVE_RUN)) from None
-    lines = content.split(b"\n")[:-1]  # what follows the last newline is empty or cut short
-    if not lines:
-        raise _unusable(path, NoWholeLine())
-    first = _parsed(path, 1, lines[0], parse)
-    _require_kind(path, first, kind)
-    if type(first.get("schema")) is not int:
-        raise _unusable(path, NoSchema())
-    if first["schema"] != SCHEMA:
-        raise InputError(OtherSchema(str(path), "record", first["schema"], SCHEMA))
-    events = [first, *(_parsed(path, number, line, parse) for number, line in enumerate(lines[1:], start=2))]
+        raise InputError(Unreadable(str(path), files.reason(error), GIVE_RUN)) from None
     with reading(folder):
-        return _as_written(path, lines, events)
+        _require_order(path, numbered)
+    for number, event in numbered:
+        _require_form(path, number, event)
+    return [event for _, event in numbered]
+
+
+def _whole_lines(path: Path, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Yield each line with its number, but for a last one that was cut short. Raise InputError for too much of them."""
+    size = values = 0
+    for number, line in enumerate(file, start=1):
+        size += len(line)
+        values += documents.values(line)
+        if size > files.MOST_OF_A_RECORD:  # it grows
+            raise InputError(Unreadable(str(path), LargerThan(size, files.MOST_OF_A_RECORD), GIVE_RUN))
+        if values > documents.MOST_VALUES:
+            raise InputError(Unreadable(str(path), ManyValues(documents.MOST_VALUES), GIVE_RUN))
+        if line.endswith(b"\n"):
+            yield number, line[:-1]
+
+
+def _each_once(
+    path: Path, lines: Iterator[tuple[int, bytes]], parse: Callable[[bytes], Any]
+) -> Iterator[tuple[int, Event]]:
+    """Yield the events of these lines. A measurement that stands there again, word for word, is left out.
+
+    File systems, and whoever puts parts of a file together, can leave such lines: nothing is lost.
+    """
+    seen: set[bytes] = set()
+    for number, line in lines:
+        event = _parsed(path, number, line, parse)
+        if event["event"] in MEASURED:
+            digest = hashlib.sha256(line).digest()
+            if digest in seen:
+                continue
+            seen.add(digest)
+        yield number, event
 
 
 def _parsed(path: Path, number: int, line: bytes, parse: Callable[[bytes], Any]) -> Event:
@@ -246,6 +298,15 @@ def _parsed(path: Path, number: int, line: bytes, parse: Callable[[bytes], Any])
     return event
 
 
+def _require_form(path: Path, number: int, event: Event) -> None:
+    """Raise InputError for an event with a value of another type than runs write. Values that are missing are not."""
+    if (kind := FORMS.get(event["event"])) is not None:
+        try:
+            typed.require(event, kind)
+        except typed.Misfit as error:
+            raise InputError(UnusableRecord(str(path), NotUnderstood(error.message), number)) from None
+
+
 def _require_kind(path: Path, first: Event, kind: str) -> None:
     """Raise InputError unless the ``first`` event of a record is of this ``kind``."""
     if first.get("event") == "tune" and kind == "run":
@@ -254,22 +315,6 @@ def _require_kind(path: Path, first: Event, kind: str) -> None:
         raise _unusable(path, OfSubmission())
     if first.get("event") != kind:
         raise _unusable(path, OtherKind(kind))
-
-
-def _as_written(path: Path, lines: Sequence[bytes], events: Sequence[Event]) -> list[Event]:
-    """The events of these lines. A measurement that stands there again, word for word, is left out: nothing is lost.
-
-    File systems, and whoever puts parts of a file together, can leave such lines. Raises InputError for others that no
-    run writes.
-    """
-    first: dict[bytes, int] = {}
-    numbered = [
-        (number, event)
-        for number, (line, event) in enumerate(zip(lines, events, strict=True), start=1)
-        if event["event"] not in MEASURED or first.setdefault(line, number) == number
-    ]
-    _require_order(path, numbered)
-    return [event for _, event in numbered]
 
 
 def _require_order(path: Path, numbered: Sequence[tuple[int, Event]]) -> None:
@@ -304,5 +349,7 @@ def reading(folder: Path) -> Iterator[None]:
         yield
     except KeyError as error:
         raise _unusable(folder / FILE_NAME, EventLacks(str(error))) from error
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, StopIteration) as error:
+    except InputError:
+        raise
+    except (MessageError, *MISFITS) as error:
         raise _unusable(folder / FILE_NAME, NotUnderstood(message_of(error))) from error

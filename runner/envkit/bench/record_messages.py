@@ -34,7 +34,7 @@ class ResultsUnwritable(Message):
     template = "{folder}: results can't be written there: {reason}; give another folder with --output"
 
     folder: str
-    reason: str
+    reason: Message
 
 
 class NotReopened(Message):
@@ -43,7 +43,7 @@ class NotReopened(Message):
 
     folder: str
     file: str
-    reason: str
+    reason: Message
 
 
 class OtherRunner(Message):

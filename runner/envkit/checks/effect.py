@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -70,7 +71,10 @@ class Check:
 
 def shown(value: Any) -> Message:
     """Return what a check expects or has seen as a field of a message. A worker's reason is the message as JSON."""
-    return from_json(value) if isinstance(value, dict) else Value(str(value))
+    if isinstance(value, dict):
+        with contextlib.suppress(KeyError, TypeError):  # of another version, or evidence that a program made up
+            return from_json(value)
+    return Value(str(value))
 
 
 def _same(expected: Any, seen: Any) -> bool:

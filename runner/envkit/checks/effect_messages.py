@@ -176,3 +176,11 @@ class Together(Message):
     device: str  # CPU or GPU
     number: str  # of a GPU its UUID
     node: str
+
+
+class WrittenByHook(Message):
+    """Evidence of a process is expected to be what the evidence hook writes."""
+
+    code = "checks.written-by-hook"
+    severity = Severity.NOTE
+    template = "evidence of the kit's own hook"

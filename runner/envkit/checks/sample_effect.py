@@ -8,10 +8,12 @@ from typing import Any
 
 from envkit.checks import effect
 from envkit.checks.effect import Check, changed, check
-from envkit.checks.effect_messages import Cpus, InheritedCpus, OwnCpus, ThreadsOnOneCpu, Together
+from envkit.checks.effect_messages import Cpus, InheritedCpus, OwnCpus, ThreadsOnOneCpu, Together, WrittenByHook
 from envkit.checks.process_scan import shorter
+from envkit.common.errors import MISFITS
 from envkit.profiles.environment import Environment
 from envkit.worker.host import expand_cpu_list
+from envkit.worker.messages.left import OtherForm
 from envkit.worker.performance_variables import (
     PRELOAD,
     adds_to,
@@ -181,7 +183,16 @@ def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapp
     If the same fails in several of these, or can't be verified in them, all are named, up to ``NAMED``. All of them
     may have variables that the command set for them. Each rank and each instance is checked, and whether it has CPUs
     and a GPU of its own. If the user kept LD_PRELOAD, a profile that preloads adds to it.
+
+    Evidence of another form, which a program has written in the hook's place, is not verified.
     """
+    try:
+        return _check_sample(environment, sample, kept)
+    except MISFITS:
+        return [Check("evidence", WrittenByHook().to_json(), OtherForm().to_json(), verified=False)]
+
+
+def _check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:
     environment = replace(environment, variables=preloading(environment.variables, kept))
     for kind in ("rank", "instance"):
         if f"{kind}s" in sample:

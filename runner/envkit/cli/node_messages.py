@@ -78,7 +78,7 @@ class NoImageHere(Message):
     template = "{image}: {reason}; copy it here, or put it on a file system that all nodes share"
 
     image: str
-    reason: str
+    reason: Message
 
 
 class OtherImageHere(Message):

@@ -19,7 +19,7 @@ from envkit.cli.node_messages import FoundElsewhereOnly, NothingFound, NotSearch
 from envkit.cli.tuning import first_event, require_same_tuning, session_of
 from envkit.cluster.slurm import node_preflight, node_status
 from envkit.cluster.slurm.settings import Settings
-from envkit.common import atomic
+from envkit.common import atomic, yamlfile
 from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
 from envkit.rendering import text_of
@@ -106,7 +106,7 @@ def confirm(settings: Settings, folder: Path, place: Path, node: str, number: in
 def _begun(settings: Settings, folder: Path, place: Path) -> Record:
     fields, _ = _intent(settings, folder)
     opened = Record.create(place)
-    atomic.write(place / session.SPACE_FILE, (folder / session.SPACE_FILE).read_bytes(), private=True)
+    atomic.write(place / session.SPACE_FILE, yamlfile.content(folder / session.SPACE_FILE), private=True)
     opened.append_sealed("tune", **fields)
     return opened
 

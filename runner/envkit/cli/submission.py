@@ -49,7 +49,7 @@ from envkit.cluster.slurm.collect import NodeResult, collect
 from envkit.cluster.slurm.follow import Followed, NotStarted, follow
 from envkit.cluster.slurm.settings import FILE_NAME, Settings
 from envkit.cluster.slurm.view import View
-from envkit.common import atomic
+from envkit.common import atomic, yamlfile
 from envkit.common.errors import INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted
 from envkit.engines.slurm import client
@@ -177,7 +177,7 @@ def _start(arguments: argparse.Namespace, show: Show, make: Callable[[argparse.N
 
 def _begin_tuning(asked: TuningSpecification, folder: Path) -> None:
     """Have what its nodes share. Raises InputError where they can't."""
-    atomic.write(folder / SPACE_FILE, Path(asked.space).read_bytes(), private=True)
+    atomic.write(folder / SPACE_FILE, yamlfile.content(Path(asked.space)), private=True)
     try:
         storage_in(folder)
     except InputError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from pathlib import Path
@@ -52,8 +53,8 @@ def load(path: Path) -> tuple[str, UserCommand]:
     schema.validate(file, SCHEMA)
     given = file.data
     argv = _argv(file)
-    folder = (path.resolve().parent / given.get("folder", ".")).resolve()
-    if not folder.is_dir():
+    folder = Path(os.path.realpath(path.resolve().parent / given.get("folder", ".")))
+    if not os.path.isdir(folder):  # noqa: PTH112 - of a name that is too long, Path raises an exception
         raise file.error(("folder",), NoFolder(str(folder)))
     metric, unit = given.get("metric"), given.get("unit")
     if metric is not None and (problem := metric_problem(metric, unit)):

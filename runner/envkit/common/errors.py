@@ -13,6 +13,10 @@ BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
+# What comes of a document from outside whose values are not those that the kit writes.
+MISFITS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, StopIteration, RecursionError)
+
+
 class InputError(MessageError):
     """Bad input. The message is one line: which file and key, what is wrong, and how to fix it.
 

@@ -49,7 +49,7 @@ class Unreadable(Message):
     template = "{file}: can't be read: {reason}[; {fix}]"
 
     file: str
-    reason: str
+    reason: Message
     fix: str | None = None
 
 

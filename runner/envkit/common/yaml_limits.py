@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from envkit.common.errors import InputError
-from envkit.common.messages import InFile, RecursiveAnchor, TooDeep, TooLarge, TooManyValues
+from envkit.common.messages import InFile, RecursiveAnchor, TooDeep, TooManyValues
 
 # The largest files of the kit have 18 kB, 1,400 values and 7 levels.
 LARGEST = 128 * 1024  # bytes of a file, and characters of its values with what aliases stand for
@@ -29,15 +29,6 @@ class _Size:
         self.values += inner.values
         self.characters += inner.characters
         self.levels = max(self.levels, inner.levels + 1)
-
-
-def content(path: Path) -> bytes:
-    """Return what is in the file. Raises InputError for a large one, of which no more is read, and OSError."""
-    with path.open("rb") as file:
-        found = file.read(LARGEST + 1)
-    if len(found) > LARGEST:
-        raise InputError(TooLarge(str(path), LARGEST))
-    return found
 
 
 def require(path: Path, text: str) -> None:

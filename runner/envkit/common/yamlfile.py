@@ -9,8 +9,9 @@ from typing import Any
 
 import yaml
 
-from envkit.common import yaml_limits
+from envkit.common import files, yaml_limits
 from envkit.common.errors import InputError
+from envkit.common.file_messages import LargerThan
 from envkit.common.messages import (
     ComplexKey,
     DuplicateKey,
@@ -21,6 +22,7 @@ from envkit.common.messages import (
     NotAMapping,
     NotUtf8,
     NulCharacter,
+    TooLarge,
     Unreadable,
 )
 from envkit.messages import Message
@@ -51,6 +53,19 @@ class YamlFile:
         return self.texts[at]
 
 
+def content(path: Path) -> bytes:
+    """Return what is in a YAML file. Raise InputError if it can't be read, or is too large."""
+    try:
+        return files.read(path, yaml_limits.LARGEST)
+    except files.Refused as error:
+        too_large = TooLarge(str(path), yaml_limits.LARGEST)
+        raise InputError(
+            too_large if isinstance(error.message, LargerThan) else Unreadable(str(path), error.message)
+        ) from None
+    except OSError as error:
+        raise InputError(Unreadable(str(path), files.reason(error))) from None
+
+
 def read(path: Path, what: str = "a profile", own: bool = False) -> YamlFile:
     """Parse ``path``, which is to be ``what``.
 
@@ -60,11 +75,9 @@ def read(path: Path, what: str = "a profile", own: bool = False) -> YamlFile:
     """
     parser: Any = yaml.CSafeLoader if own and yaml.__with_libyaml__ else yaml.SafeLoader
     try:
-        text = yaml_limits.content(path).decode("utf-8")
+        text = content(path).decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(NotUtf8(str(path), error.start, f"0x{error.object[error.start]:02x}")) from None
-    except OSError as error:
-        raise InputError(Unreadable(str(path), str(error.strerror))) from None
     loader = None
     try:
         yaml_limits.require(path, text)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from envkit.common import files
 from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus
 from envkit.engines.base import IMAGE_FILES, SOURCES, EngineOptions, Outcome, Task, ended
@@ -132,10 +133,10 @@ CONTAINER = container.Kind(("--nv",), "exec", "--bind", callers=callers, attache
 def require_file(image: Path, kind: str) -> None:
     """Raise InputError as ``digest`` does, without reading all of it."""
     try:
-        image.open("rb").close()
+        os.close(files.open_descriptor(image))
     except OSError as error:
         build = BuildImage(container.made_by(image.stem, kind))
-        raise InputError(ImageUnreadable(str(image), str(error.strerror), build)) from None
+        raise InputError(ImageUnreadable(str(image), files.reason(error), build)) from None
 
 
 def digest(image: Path, kind: str = "sif") -> str:
@@ -145,7 +146,7 @@ def digest(image: Path, kind: str = "sif") -> str:
     """
     require_file(image, kind)
     found = hashlib.sha256()
-    with image.open("rb") as file:
+    with files.opened(image, most=None) as file:
         while block := file.read(2**20):
             found.update(block)
     return f"sha256:{found.hexdigest()}"

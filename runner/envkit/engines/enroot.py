@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from envkit.common import files
 from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus
 from envkit.engines.apptainer import digest
@@ -91,7 +92,7 @@ class EnrootEngine:
         self.given = options
         self._sqsh = Path(options.sqsh or IMAGE_FILES["sqsh"]).resolve()
         sqsh_digest = digest(self._sqsh, "sqsh")
-        with self._sqsh.open("rb") as file:
+        with files.opened(self._sqsh, most=None) as file:
             if file.read(len(MAGIC)) != MAGIC:
                 make = container.made_by(self._sqsh.stem, "sqsh")
                 raise InputError(NotSquashfs(str(self._sqsh), make))

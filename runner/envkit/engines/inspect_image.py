@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from envkit.common import documents
 from envkit.common.errors import InputError
 from envkit.engines.base import Engine, Task
 from envkit.engines.container_limits import require_in_force
@@ -53,7 +53,7 @@ def inspect(
         oldest = WORKERS_PYTHON if engine.name == "local" else None
         raise InputError(InspectionFailed(image, outcome.failure, printed, oldest))
     try:
-        inspection: dict[str, Any] = json.loads(outcome.stdout)
+        inspection: dict[str, Any] = documents.parse(outcome.stdout.encode())
         version = inspection["packages"]["torch"]
     except (ValueError, TypeError, KeyError):
         raise InputError(NotPython(image)) from None

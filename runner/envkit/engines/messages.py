@@ -130,7 +130,7 @@ class ImageUnreadable(Message):
     template = "{image}: {reason}; {fix}"
 
     image: str
-    reason: str
+    reason: Message
     fix: Message
 
 

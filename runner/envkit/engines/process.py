@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from envkit.common import documents, files
 from envkit.common.errors import InputError
 from envkit.engines import owner
 from envkit.engines.base import Outcome, ended, tail
@@ -252,8 +253,8 @@ def remove_leftovers() -> None:
         return
     for note in _notes().glob("[0-9]*"):
         try:
-            document = json.loads(note.read_text())
-        except ValueError:  # the runner was killed while it wrote the note
+            document = documents.parse(files.read(note))
+        except (OSError, ValueError):  # the runner was killed while it wrote the note
             document = None
         if document is not None:
             if not owner.is_gone(document["owner"]):

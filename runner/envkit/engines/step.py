@@ -131,7 +131,7 @@ def _log(printed: str) -> str:
     """Return the tail of the failed rank's log, which the first line has."""
     try:
         return str(json.loads(printed.partition("\n")[0]).get("log", ""))
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return ""
 
 
@@ -144,7 +144,7 @@ def _without_slurms_words(printed: str) -> str:
 def _order(line: str) -> tuple[float, ...]:
     try:
         return tuple(map(float, json.loads(line)["order"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return (math.inf,)
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from envkit.common import typed
 from envkit.worker.performance_variables import is_performance_variable
 
 
@@ -29,7 +30,8 @@ class Environment:
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Environment:
-        return Environment(**{**document, "prefix": tuple(document["prefix"])})
+        """Parse a document. Raise KeyError, TypeError or ValueError if it is invalid."""
+        return typed.checked(Environment(**{**document, "prefix": tuple(document["prefix"])}))
 
 
 def capabilities(prefix: Sequence[str]) -> list[str]:

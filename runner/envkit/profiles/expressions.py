@@ -17,8 +17,12 @@ from envkit.profiles.messages import (
     UnclosedReference,
     UnknownFact,
 )
+from envkit.profiles.setting_messages import LongExpression, ManyExpressions
 
 REFERENCE = re.compile(r"\$\{([^}]*)\}")
+# The longest expression of the shipped profiles has 46 characters. What is longer could take long, or have a result
+# with thousands of digits.
+LONGEST, MOST, SHOWN = 200, 100, 40
 FACTS = ("physical_cores", "usable_cpus", "numa_nodes", "gpus")
 # Beside these, where they are a part of a machine's: how many NUMA nodes all of it has. No profile can refer to it.
 MACHINE_NODES = "machine_numa_nodes"
@@ -42,15 +46,19 @@ def expand(text: str, facts: Mapping[str, int]) -> str:
     An expression has the names in ``facts``, whole numbers, ``+ - * // %``, parentheses, ``min`` and ``max``.
     Raises ExpressionError.
     """
+    if text.count("${") > MOST:
+        raise ExpressionError(ManyExpressions(MOST))
     if "${" in REFERENCE.sub("", text):
         raise ExpressionError(UnclosedReference(text))
     return REFERENCE.sub(lambda match: str(_evaluate(match.group(1), facts)), text)
 
 
 def _evaluate(expression: str, facts: Mapping[str, int]) -> int:
+    if len(expression) > LONGEST:
+        raise ExpressionError(LongExpression(f"{expression[:SHOWN]}…", LONGEST))
     try:
         tree = ast.parse(expression.strip(), mode="eval")
-    except SyntaxError:
+    except (SyntaxError, ValueError):  # ValueError: a NUL
         raise ExpressionError(NotAnExpression(expression)) from None
     try:
         return _value(tree.body, facts)

@@ -287,3 +287,12 @@ class UnknownAffinity(Message):
 
     part: str
     suggestion: str | None = None
+
+
+class TooLong(Message):
+    """A value is longer than any that makes sense."""
+
+    code = "profiles.too-long"
+    template = "has more than {most} characters"
+
+    most: int

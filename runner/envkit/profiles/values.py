@@ -45,6 +45,7 @@ from envkit.profiles.value_messages import (
     Shape,
     Sizes,
     SomeOf,
+    TooLong,
     TooManyNumbers,
     UnknownAffinity,
     UnknownGranularity,
@@ -98,6 +99,11 @@ class SettingsError(MessageError):
         self.fix = fix
 
 
+# So many characters may a value have; a list that names each of 2,000 CPUs has 10,000. Others have less.
+LONGEST, SHORT = 16 * 2**10, 256
+LISTS = ("integers", "words", "cpu_list", "omp_places", "kmp_affinity")
+
+
 def numbers(version: str) -> tuple[int, ...]:
     """``2.13.0+cpu`` as (2, 13, 0)."""
     return tuple(int(part) for part in re.findall(r"\d+", version.partition("+")[0]))
@@ -110,13 +116,23 @@ def refusal(kind: Kind, value: str, version: str | None = None) -> Message | Non
     more than this version takes.
     """
     if kind.type == "settings":
+        if len(value) > LONGEST:
+            return TooLong(LONGEST)
         if value:
             _settings(kind, value, version)
         return None
-    refused = TYPES[kind.type][0](kind, value)
+    most = LONGEST if kind.type in LISTS or kind.pattern else SHORT
+    if len(value) > most and not (kind.type == "text" and not kind.pattern):
+        return TooLong(most)
+    refused = TYPES[kind.type][0](kind, _squeezed(value))
     if refused is None and version is not None:
         _require_taken(kind, value, version)
     return refused
+
+
+def _squeezed(value: str) -> str:
+    """Return a value with one blank for several: a library skips these one by one, and a pattern tries all ways."""
+    return re.sub(r"\s{2,}", " ", value)
 
 
 def _require_taken(kind: Kind, value: str, version: str) -> None:
@@ -147,6 +163,8 @@ def _integer(kind: Kind, value: str) -> Message | None:
     if kind.is_word(value):
         return None
     text = value.strip()
+    if len(text) > SHORT:
+        return NotAWholeNumber()
     if kind.hex and re.fullmatch(r"0[xX][0-9a-fA-F]+", text):
         number = int(text, 16)
     elif re.fullmatch(r"[-+]?\d+", text, re.ASCII):
@@ -189,7 +207,7 @@ def _text(kind: Kind, value: str) -> Message | None:
 def _cpu_list(kind: Kind, value: str) -> Message | None:
     for part in re.split(r"[,\s]+", value.strip()):
         match = re.fullmatch(r"(\d+)(?:-(\d+)(?::([1-9]\d*))?)?", part)
-        if match is None or (match.group(2) and int(match.group(2)) < int(match.group(1))):
+        if match is None or len(part) > SHORT or (match.group(2) and int(match.group(2)) < int(match.group(1))):
             return NotACpu(part)
     return None
 
@@ -283,6 +301,8 @@ def number_or_boolean(kind: Kind, value: str) -> int | float | bool | None:
     if kind.type == "workspaces":
         return 1024 * sum(int(size) * int(count) for size, count in _WORKSPACE.findall(value))
     text = value.partition(",")[0].strip()
+    if len(text) > SHORT:
+        return None
     if kind.type in ("integer", "integers") and re.fullmatch(r"[-+]?\d+|0[xX][0-9a-fA-F]+", text, re.ASCII):
         return int(text, 16 if text[:2].lower() == "0x" else 10)
     if kind.type == "number" and _number(kind, text) is None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from envkit.analysis.summary import Summary
+from envkit.bench import record
 from envkit.bench.blocks import first_event
 from envkit.bench.record import FILE_NAME, Event
 from envkit.report.messages import context as messages
@@ -18,7 +18,7 @@ from envkit.report.parts import Row
 
 def digest(folder: Path) -> str:
     """Return the SHA-256 of the record in ``folder``, as ``sha256sum`` prints it."""
-    return hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest()
+    return record.digest(folder)
 
 
 def started_with(events: Sequence[Event]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.bench.plan import REFERENCE_PROFILE
-from envkit.common import atomic, user_folders, yamlfile
+from envkit.common import atomic, files, user_folders, yamlfile
 from envkit.common.errors import InputError
 from envkit.tuning import profile_file
 from envkit.tuning.messages import NameOfReference, NoPlaceForProfile, NotFromTuning, NotYaml
@@ -49,7 +49,7 @@ def write(path: Path, content: bytes, evidence: dict[str, Any], replaces: bool) 
     The same one again is no other. Raises InputError.
     """
     earlier = None
-    if path.is_file() and path.read_bytes() != content:
+    if path.is_file() and yamlfile.content(path) != content:
         if not replaces:
             return Written(stays=True)
         earlier = _copy(path)
@@ -60,12 +60,12 @@ def write(path: Path, content: bytes, evidence: dict[str, Any], replaces: bool) 
 
 def _copy(path: Path) -> Path:
     """Copy a profile and its evidence; the copy is named for the day on which it was written, inside too."""
-    copy, found = _free(path), path.read_bytes()
+    copy, found = _free(path), yamlfile.content(path)
     with contextlib.suppress(InputError):  # what can't be read is copied as it is
         found = profile_file.to_yaml({**yamlfile.read(path).data, "name": copy.stem})
     evidence = profile_file.evidence_path(path)
     if evidence.is_file():
-        atomic.write(profile_file.evidence_path(copy), evidence.read_bytes())
+        atomic.write(profile_file.evidence_path(copy), files.content(evidence))
     atomic.write(copy, found)
     return copy
 

@@ -23,6 +23,7 @@ from typing import Any
 
 from optuna.storages.journal import BaseJournalBackend
 
+from envkit.common import documents, files
 from envkit.common.errors import InputError
 from envkit.tuning.messages import DamagedJournal, JournalUnusable, NoLinks
 
@@ -47,15 +48,15 @@ class Journal(BaseJournalBackend):
     def read_logs(self, log_number_from: int) -> Iterator[dict[str, Any]]:
         """What was said, from that line on. A last line that has no end is just being written, or was cut short."""
         try:
-            with self._path.open("rb") as file:
+            with files.opened(self._path) as file:
                 file.seek(self._lines_at[log_number_from])
-                *lines, _ = file.read().split(b"\n")
+                *lines, _ = file.read(files.MOST_OF_A_RECORD).split(b"\n")
         except OSError as error:
             raise self._unusable(error) from None
         del self._lines_at[log_number_from + 1 :]
         for line in lines:
             try:
-                said = json.loads(line)
+                said = documents.parse(line)
             except ValueError:
                 raise InputError(DamagedJournal(str(self._path), len(self._lines_at))) from None
             self._lines_at.append(self._lines_at[-1] + len(line) + 1)
@@ -71,9 +72,9 @@ class Journal(BaseJournalBackend):
                 raise self._unusable(error) from None
 
     def _append(self, text: bytes) -> None:
-        descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        descriptor = files.open_descriptor(self._path, os.O_RDWR | os.O_APPEND)
         try:
-            size = _whole_lines(descriptor)
+            size = files.whole_lines(descriptor)
             if size < os.fstat(descriptor).st_size:  # the half line of a node that was killed
                 os.ftruncate(descriptor, size)
             try:
@@ -124,7 +125,7 @@ class Journal(BaseJournalBackend):
 
     def _unusable(self, error: OSError) -> InputError:
         go_on = ("envkit", "tune", "--resume", str(self._path.parent))
-        return InputError(JournalUnusable(str(self._path), str(error.strerror), go_on))
+        return InputError(JournalUnusable(str(self._path), files.reason(error), go_on))
 
 
 def _holder(link: Path) -> str:
@@ -133,15 +134,3 @@ def _holder(link: Path) -> str:
         return str(link.readlink())
     except FileNotFoundError:
         return ""
-
-
-def _whole_lines(descriptor: int) -> int:
-    """The size of the file without a last line that has no end, in bytes."""
-    end = os.fstat(descriptor).st_size
-    while end > 0:
-        begin = max(0, end - 4096)
-        found = os.pread(descriptor, end - begin, begin).rfind(b"\n")
-        if found >= 0:
-            return begin + found + 1
-        end = begin
-    return 0

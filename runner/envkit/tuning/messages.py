@@ -167,7 +167,7 @@ class JournalUnusable(Message):
     )
 
     file: str
-    reason: str
+    reason: Message
     command: tuple[str, ...]
 
 

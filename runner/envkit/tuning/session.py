@@ -14,8 +14,8 @@ from envkit.bench import batch_split, measure, record, resuming
 from envkit.bench.job import Job
 from envkit.bench.plan import REFERENCE_PROFILE, Plan, own_ranks
 from envkit.bench.record import Event, Record
+from envkit.common import yamlfile
 from envkit.common.errors import InputError
-from envkit.common.messages import Unreadable
 from envkit.common.progress import Progress
 from envkit.profiles import profile
 from envkit.profiles.environment import Environment
@@ -52,10 +52,7 @@ class Settings:
 
 def require_space(path: Path, sha256: str | None) -> str:
     """Return the SHA-256 of the space in a file. Raise InputError if ``sha256`` is given and differs."""
-    try:
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise InputError(Unreadable(str(path), str(error.strerror))) from None
+    found = hashlib.sha256(yamlfile.content(path)).hexdigest()
     if sha256 is not None and found != sha256:
         raise InputError(OtherSpace(str(path)))
     return found

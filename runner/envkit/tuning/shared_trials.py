@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from envkit.common.errors import InputError
+from envkit.common.errors import MISFITS, InputError
 from envkit.messages import from_json
 from envkit.tuning.messages import NotShared
 from envkit.tuning.space import Choice, Space
@@ -49,7 +49,10 @@ def storage_in(folder: Path) -> BaseStorage:
             storage = JournalStorage(Journal(path))
             if not storage.get_all_studies():
                 optuna.create_study(storage=storage, study_name=STUDY, direction="maximize", load_if_exists=True)
-        except (LookupError, TypeError, ValueError, AssertionError):  # lines of JSON that are no journal's
+            storage.get_study_id_from_name(STUDY)
+        except InputError:
+            raise
+        except (*MISFITS, AssertionError):  # lines of JSON that are no journal's
             raise InputError(NotShared(str(path))) from None
     return storage
 

@@ -22,6 +22,8 @@ CPU_NUMBERS = ("cpu family", "model", "stepping", "CPU implementer", "CPU varian
 # How the kernel places stack, libraries and heap (kernel documentation, admin-guide/sysctl/kernel, randomize_va_space):
 # at 1 the heap alone stays where it is.
 ASLR = {"0": "off", "1": "partial", "2": "full"}
+# No kernel numbers its CPUs, or its nodes, as high as that.
+MOST_CPUS = 2**16
 ADDR_NO_RANDOMIZE, ASK_ONLY = 0x0040000, 0xFFFFFFFF  # linux/personality.h and personality(2)
 
 
@@ -30,11 +32,13 @@ def _read(path: Path) -> str | None:
 
 
 def expand_cpu_list(text: str) -> set[int]:
-    """The kernel's list format: ``0-3,8`` is {0, 1, 2, 3, 8}."""
+    """The kernel's list format: ``0-3,8`` is {0, 1, 2, 3, 8}. Raise ValueError for others, and for millions of CPUs."""
     cpus: set[int] = set()
     for part in text.split(","):
         if part.strip():
             first, _, last = part.partition("-")
+            if int(last or first) >= MOST_CPUS:
+                raise ValueError(part)
             cpus.update(range(int(first), int(last or first) + 1))
     return cpus
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from envkit.worker import distributed, ranks, scratch
 from envkit.worker.child import adopt, kill_children
+from envkit.worker.errors import WorkerError
 from envkit.worker.measure.meeting import Meeting, documents
 from envkit.worker.readings import text_of
 
@@ -44,7 +45,10 @@ def launch(number: int, argv: Sequence[str]) -> int:
             print(log or f"instance {instance} printed nothing", file=sys.stderr, flush=True)
             return ranks.problem(ranks.lost(f"instance {instance}", status))
         ranks.pass_on(folder)
-        sample = merged(documents(folder))
+        try:
+            sample = merged(documents(folder))
+        except WorkerError as error:
+            return ranks.problem(error.message)
     print(json.dumps(sample), flush=True)
     return 1 if "problem" in sample else 0
 

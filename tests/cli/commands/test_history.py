@@ -190,7 +190,7 @@ def test_what_cannot_be_read_is_said_at_the_end_and_stops_nothing(cli, results):
         "measure again"
     )
     assert other == "not read: x-other: record.jsonl: an event lacks 'arms'; the record can't be used"
-    assert undated.startswith("not read: x-undated: record.jsonl: is not understood (")
+    assert undated.startswith("not read: x-undated: record.jsonl:1: is not understood ('time' has another type")
     assert incomplete == "not read: x-incomplete: record.jsonl: an event lacks 'usage'; the record can't be used"
     assert [name in result.stdout for name in "abcd"] == [True] * 4
     document = json.loads(cli("history", results, "--json").stdout)

@@ -40,7 +40,7 @@ def judged(tmp_path):
     def judge(environment, *found):
         for one in processes(*found):
             (tmp_path / f"{one['pid']}.json").write_text(json.dumps(one))
-        return read(tmp_path, environment, {})
+        return read(tmp_path, environment, {})[0]
 
     return judge
 

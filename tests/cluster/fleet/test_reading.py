@@ -16,13 +16,16 @@ from envkit.cluster.fleet import messages, reading
 from envkit.cluster.fleet.extract import read_node
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.cluster.fleet.parsing import shortened, whole
+from envkit.common.documents import BadDocument
 from envkit.common.errors import InputError
+from envkit.common.file_messages import NotJson
 from envkit.engines.messages import ExitStatus
 from envkit.rendering import text
 
 from tests import records
 from tests.cluster.fleet.nodes import REFERENCE_KERNEL_S, STEP_S, fleet, node, node_events
 from tests.processes import gone, until
+from tests.refusals import refusal
 
 
 def reason(folder, profile=None):
@@ -69,8 +72,9 @@ def test_a_line_that_somebody_else_wrote_is_read_as_it_is():
 @pytest.mark.parametrize("cut", [20, 200, -2, -40])
 def test_a_cut_line_that_ran_into_the_next_is_damaged(cut):
     line = json.dumps(next(event for event in node_events("n") if event["event"] == "sample")).encode()
-    with pytest.raises(ValueError, match="line 1 column"):
-        shortened(line[:cut] + line)
+    said = refusal(shortened, line[:cut] + line, error=BadDocument)
+    assert isinstance(said, NotJson)
+    assert "line 1 column" in said.reason
 
 
 # --- one node ---

@@ -16,7 +16,8 @@ from envkit.checks.effect import check
 from envkit.checks.effect_messages import IgnoredByUnknown
 from envkit.messages import from_json
 from envkit.profiles.environment import Environment
-from envkit.worker.messages.evidence import LeavesNoEvidence, SeenFromOutside
+from envkit.worker.messages.evidence import LeavesNoEvidence, SeenFromOutside, SomeUnobserved
+from envkit.worker.messages.left import SomeUnread
 from envkit.worker.messages.metrics import LossesUnlikeSteps, NoMatch, NotANumber
 from envkit.worker.messages.user_command import (
     CommandEnded,
@@ -354,6 +355,21 @@ def test_the_main_evidence_is_that_of_the_command_itself_and_all_others_are_kept
     assert found["evidence"]["mark"] == "main"
     assert [one["pid"] for one in found["other_processes"]] == [70001, 70002]
     assert run("true").document["other_processes"] == []
+
+
+@pytest.mark.parametrize(
+    "spoil", ["echo junk >", "printf '[%.0s' $(seq 5000) >", "mkfifo", "mkdir", "ln -s /dev/zero", "echo [] >"]
+)
+def test_evidence_that_can_not_be_used_takes_nothing_with_it(run, spoil):
+    """The sample counts, and says what is missing."""
+    script = f"{spoil} $ENVKIT_EVIDENCE/7.json"
+    alone = from_json(run(script).document["evidence"]["not_observed"])
+    assert isinstance(alone, SeenFromOutside)
+    assert isinstance(alone.reason, SomeUnread)
+    assert (alone.reason.count, alone.reason.name) == (1, "7.json")
+    good = '{"pid": 9, "argv": ["x"], "evidence": {"variables": {}, "seconds": 0}}'
+    beside = run(f"{script}; echo '{good}' > $ENVKIT_EVIDENCE/9.json").document["evidence"]
+    assert from_json(beside["not_observed"]) == SomeUnobserved(alone.reason)
 
 
 def test_the_time_that_evidence_takes_is_no_training(run):

@@ -71,6 +71,13 @@ def test_links_by_which_a_training_can_write_elsewhere_are_known(folder, tmp_pat
     assert working_copy.shared(folder, ["out", "compiled/"]) == []
 
 
+def test_a_fifo_that_is_called_like_a_record_does_not_hold_it_up(folder):
+    (folder / "log").mkdir()
+    os.mkfifo(folder / "log/record.jsonl")
+    with working_copy.fresh(folder) as place:
+        assert (place.path / "log").is_dir()
+
+
 def test_a_training_can_not_destroy_what_is_in_the_folder(folder):
     with working_copy.fresh(folder) as place:
         (place.path / "checkpoints/last.pt").write_text("other weights")

@@ -12,13 +12,16 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rich.text import Text
 
 from envkit import engines
 from envkit.advice.symptoms import of_process
 from envkit.bench import early_checks
+from envkit.bench.parse_sample import parse_document
 from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.bench.problem_messages import NoDocument
 from envkit.bench.user_command import UserCommand
 from envkit.checks.doctor import diagnose
 from envkit.checks.doctor.finding import Finding, Situation, found
@@ -137,9 +140,17 @@ def _for_issue(arguments: argparse.Namespace) -> int:
     variables = {
         name: value if name in known else None for name, value in given.items() if is_performance_variable(name)
     }
-    page = issue.markdown(inspection, json.loads(outcome.stdout)["evidence"], variables, _secrets())
+    page = issue.markdown(inspection, _evidence(outcome), variables, _secrets())
     print(json.dumps({"markdown": page}) if arguments.json else page, end="\n" if arguments.json else "")
     return MEASURED
+
+
+def _evidence(outcome: Outcome) -> dict[str, Any]:
+    """Return the evidence that a worker printed. Raise InputError if it printed something else, as an image may."""
+    document, problem = parse_document(outcome, {"evidence"})
+    if document is None:
+        raise InputError(problem or NoDocument())
+    return dict(document["evidence"])
 
 
 def _secrets() -> dict[str, str]:
@@ -181,7 +192,7 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         printed = Printed(last) if last else NoOutput()
         failed = Finding("worker-failed", "stop", WorkerFailed(outcome.failure), printed, remedy("worker-failed"))
         return [failed, *diagnose(situation)]
-    evidence = json.loads(outcome.stdout)["evidence"]
+    evidence = _evidence(outcome)
     expect = {key: value for key, value in environment.expect.items() if not key.startswith(OF_RANKS)}
     asked = replace(environment, expect=expect)
     checks = check(asked, evidence, kept, outcome.stderr_tail)

@@ -148,15 +148,16 @@ def _judge(
     """Say whether the profile was in effect, and return the exit status."""
     testified: list[dict[str, Any]] = []
     in_effect: bool | None
-    if any(folder.glob("[0-9]*.json")):
-        resolved = Environment.from_json(environment)
-        judged_processes = process_checks.read(folder, resolved, passed_on)
+    resolved = Environment.from_json(environment)
+    judged_processes, found = process_checks.read(folder, resolved, passed_on)
+    if judged_processes:
         in_effect = all(observed.holds for observed in judged_processes)
         lines: Sequence[Message] = process_checks.verdict(resolved, judged_processes)
         testified = [observed.to_json() for observed in judged_processes]
     else:
         in_effect, lines = process_scan.verdict(environment, seen)
-    for line in [*lines, *process_scan.lost(seen)]:
+    unread = [found.problem] if found.problem else []
+    for line in [*lines, *unread, *process_scan.lost(seen)]:
         _say(line)
     if arguments.evidence is not None:
         _write(arguments.evidence, {

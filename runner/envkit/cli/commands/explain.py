@@ -10,6 +10,8 @@ from typing import Any
 
 from rich.text import Text
 
+from envkit.bench.parse_sample import parse_document
+from envkit.bench.problem_messages import NoDocument
 from envkit.checks.effect import look_up
 from envkit.cli import engine_options
 from envkit.cli.commands import profile_messages as messages
@@ -102,9 +104,11 @@ def _here(
             outcome = engine.run(Task(LOOK, variables=variables, inherited=inherited, timeout_s=LOOK_TIMEOUT_S))
     except InputError as error:
         return None, messages.NotLookedAt(error.message)
-    if outcome.failure is not None:
-        return None, messages.WorkerTellsNothing(outcome.failure)
-    evidence = json.loads(outcome.stdout)["evidence"]
+    document, problem = parse_document(outcome, {"evidence"})
+    if document is None:
+        failure = outcome.failure
+        return None, messages.WorkerTellsNothing(failure) if failure else messages.NotLookedAt(problem or NoDocument())
+    evidence = document["evidence"]
     how = messages.PreloadedAnswer(library) if found else messages.WorkersAnswer()
     if variable.verified_by.endswith("."):
         values = {key: look_up(evidence, variable.verified_by + key) for key in variable.kind.keys}

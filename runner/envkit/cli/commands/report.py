@@ -62,10 +62,11 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             atomic.write(path, content)
             print(f"envkit: written: {path}", file=sys.stderr)
-    if arguments.json:
-        print(json.dumps(model.to_json(summary, str(arguments.folder))))
-    elif arguments.details or not contents:
-        terminal.show(summary, str(arguments.folder), terminal.console(), full=arguments.details)
+    with record.reading(arguments.folder):
+        if arguments.json:
+            print(json.dumps(model.to_json(summary, str(arguments.folder))))
+        elif arguments.details or not contents:
+            terminal.show(summary, str(arguments.folder), terminal.console(), full=arguments.details)
     return MEASURED
 
 

@@ -27,7 +27,7 @@ from envkit.cli.commands import tune_messages as messages
 from envkit.cli.ending import end_with, error
 from envkit.cli.measuring_messages import NoRoom
 from envkit.cli.tuning import first_event, require_early, require_same_tuning, session_of
-from envkit.common import atomic, extras
+from envkit.common import atomic, extras, yamlfile
 from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import short
 from envkit.common.machine_lock import machine_lock
@@ -73,7 +73,7 @@ def _start(arguments: argparse.Namespace) -> int:
     asked, fields, context = _intent(arguments)
     folder = arguments.output or measuring.new_folder(asked.specification.title)
     with Record.create(folder) as opened:
-        atomic.write(folder / session.SPACE_FILE, Path(asked.space).read_bytes(), private=True)
+        atomic.write(folder / session.SPACE_FILE, yamlfile.content(Path(asked.space)), private=True)
         return _go_on(opened, [opened.append_sealed("tune", **fields)], context, arguments)
 
 
@@ -174,7 +174,7 @@ def _concluded(
     reason = NOT_IN_EFFECT if summary.not_in_effect else reason
     ended = reason in ENDED
     # after an end that wrote, what was there before it is no longer there
-    previous = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+    previous = hashlib.sha256(yamlfile.content(path)).hexdigest() if path.is_file() else None
     ends = [event for event in tuning.events if event["event"] == "end" and event["reason"] in ENDED]
     here = [event for event in ends if event.get("profile", str(path)) == str(path)]
     written_before = any(event.get("previous_sha256") != previous for event in here)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from envkit.analysis.engine_facts import machine_kind
+from envkit.common import documents, files
 from envkit.messages import Message, Severity
 from envkit.tuning.profile_file import MACHINE, evidence_path
 
@@ -37,7 +37,7 @@ def difference(name: str, path: Path, inspection: Mapping[str, Any]) -> OtherMac
     Only a profile that a tuning wrote has its machine beside it.
     """
     try:
-        then = json.loads(evidence_path(path).read_bytes())[MACHINE]
+        then = documents.parse(files.read(evidence_path(path)))[MACHINE]
         won_on = str(then["cpu"]), int(then["usable_cpus"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from envkit.checks.effect import shown
 from envkit.checks.process_messages import NotVerified
@@ -22,9 +22,12 @@ from envkit.cli.execution.messages import (
     RemovedVariables,
     SetVariable,
 )
+from envkit.common.errors import MISFITS
 from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.profiles.formats.python import read_at_start
+from envkit.worker import left
+from envkit.worker.messages.left import OtherForm
 
 # Told as preloads; and begins with the evidence hook's own folder.
 NOT_COUNTED = {"LD_PRELOAD", "PYTHONPATH"}
@@ -32,16 +35,33 @@ NOT_COUNTED = {"LD_PRELOAD", "PYTHONPATH"}
 DETAILS = (NotSeen, NotVerified)
 
 
-def read(folder: Path, environment: Environment, kept: Mapping[str, str]) -> list[ProcessEvidence]:
-    """Every process that left a document in ``folder``, in the order of their numbers.
+def read(folder: Path, environment: Environment, kept: Mapping[str, str]) -> tuple[list[ProcessEvidence], left.Found]:
+    """Every process that left a document in ``folder``, in the order of their numbers, and what else was left there.
 
     ``kept`` are the caller's variables that the command was given although they can change the outcome. Others that a
     process was given on top are the command's own doing (torchrun sets some for its ranks) and are no failure.
     """
-    documents = [json.loads(path.read_text()) for path in folder.glob("[0-9]*.json")]
-    on_gpus = any_on_gpus(one["evidence"] for one in documents)
-    cpus = most_cpus(one["evidence"] for one in documents)
-    return sorted((judged(one, environment, kept, on_gpus, cpus) for one in documents), key=lambda one: one.pid)
+    found = left.evidence(folder, "[0-9]*.json")
+    usable = []
+    for one in found.documents:
+        if _can_be_judged(one, environment, kept):
+            usable.append(one)
+        else:
+            found.leave_out(f"{one['pid']}.json", OtherForm())
+    on_gpus = any_on_gpus(one["evidence"] for one in usable)
+    cpus = most_cpus(one["evidence"] for one in usable)
+    processes = (judged(one, environment, kept, on_gpus, cpus) for one in usable)
+    return sorted(processes, key=lambda one: one.pid), found
+
+
+def _can_be_judged(document: Mapping[str, Any], environment: Environment, kept: Mapping[str, str]) -> bool:
+    """Return whether a document has what is looked for in it: a program may have written it in the hook's place."""
+    try:
+        seen = [document["evidence"]]
+        verdict(environment, [judged(document, environment, kept, any_on_gpus(seen), most_cpus(seen))])
+    except MISFITS:
+        return False
+    return True
 
 
 def verdict(environment: Environment, judged_processes: Sequence[ProcessEvidence]) -> list[Message]:

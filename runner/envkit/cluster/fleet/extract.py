@@ -33,6 +33,7 @@ from envkit.cluster.fleet.messages import (
 )
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.cluster.fleet.parsing import shortened, whole
+from envkit.common import files
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema, Unreadable
 from envkit.messages import Message
@@ -58,12 +59,12 @@ def read_node(folder: Path, profile: str | None = None) -> Node | LeftOut:
     except InputError as error:
         return LeftOut(name_of(folder), _without_folder(error.message))
     except OSError as error:
-        return LeftOut(name_of(folder), Unreadable(FILE_NAME, str(error.strerror)))
+        return LeftOut(name_of(folder), Unreadable(FILE_NAME, files.reason(error)))
 
 
 def _without_folder(found: Message) -> Message:
     """Return why a record can't be read. It is named without its folder, which the reader knows by the node's name."""
-    if isinstance(found, UnusableRecord | OtherSchema):
+    if isinstance(found, Unreadable | UnusableRecord | OtherSchema):
         return found.replace(file=Path(found.file).name)
     return found
 

@@ -33,10 +33,10 @@ from envkit.cluster.fleet.messages import (
     WrongValue,
 )
 from envkit.cluster.fleet.node import LeftOut, Node
-from envkit.common import atomic
+from envkit.common import atomic, documents, files
 from envkit.common.errors import InputError
 from envkit.common.folders import short
-from envkit.common.messages import OtherSchema, Unreadable
+from envkit.common.messages import OtherSchema
 from envkit.messages import Message, from_json
 
 FILE_NAME = "fleet.json"
@@ -71,10 +71,8 @@ def read(place: Path, profile: str | None, asked: Sequence[str] = ()) -> tuple[l
     if place.is_dir() and (not path.exists() or _has_newer_records(path)):
         return reading.read(place, profile, asked)
     try:
-        document = json.loads(path.read_bytes())
-    except OSError as error:
-        raise InputError(Unreadable(str(path), str(error.strerror), GIVE_REPORT)) from None
-    except (ValueError, RecursionError):
+        document = documents.parse(files.content(path, files.MOST_OF_A_RECORD, GIVE_REPORT))
+    except ValueError:
         raise _refused(path, NotAReport()) from None
     found = _checked(path, document)
     wrong = next((one.profile for one in found[0] if profile not in (None, one.profile)), None)

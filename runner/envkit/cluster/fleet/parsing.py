@@ -6,10 +6,10 @@ backslash before it, so what is looked for here stands nowhere but where a key d
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from envkit.bench.record import Event
+from envkit.common import documents
 
 # How lines begin as the runner writes them.
 SAMPLE, ANY = b'{"event": "sample", ', b'{"event": '
@@ -27,7 +27,7 @@ def shortened(line: bytes) -> Any:
     Raises ValueError for a damaged line, though not for damage within what is left out.
     """
     if not line.startswith(SAMPLE) or line.count(ANY) != 1 or not line.endswith(b"}"):
-        return json.loads(line)
+        return documents.parse(line)
     short = line
     for start in LISTS:
         before, found, rest = short.partition(start)
@@ -35,12 +35,12 @@ def shortened(line: bytes) -> Any:
             short = before + rest.partition(b"]")[2]
     before, found, _ = short.partition(EVIDENCE)
     try:
-        event = json.loads(before + b"}" if found else short)
+        event = documents.parse(before + b"}" if found else short)
     except ValueError:
-        return json.loads(line)
-    return {**event, WHOLE: line} if event.keys() >= NEEDED else json.loads(line)
+        return documents.parse(line)
+    return {**event, WHOLE: line} if event.keys() >= NEEDED else documents.parse(line)
 
 
 def whole(event: Event) -> Event:
     """A sample with all that was left out of it."""
-    return dict(json.loads(event[WHOLE])) if WHOLE in event else event
+    return dict(documents.parse(event[WHOLE])) if WHOLE in event else event

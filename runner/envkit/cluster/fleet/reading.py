@@ -28,6 +28,7 @@ from envkit.cluster.fleet.messages import (
     ReaderKilled,
 )
 from envkit.cluster.fleet.node import LeftOut, Node
+from envkit.common import files
 from envkit.common.errors import InputError
 from envkit.common.messages import Unreadable
 
@@ -70,7 +71,7 @@ def _folders(place: Path) -> tuple[list[Path], list[Path]]:
             Path(entry.path) for entry in os.scandir(place) if entry.is_dir() and not entry.name.startswith(".")
         )
     except OSError as error:
-        raise InputError(Unreadable(str(place), str(error.strerror), GIVE_NODES)) from None
+        raise InputError(Unreadable(str(place), files.reason(error), GIVE_NODES)) from None
     there = [(folder / FILE_NAME).exists() for folder in inner]
     found = [folder for folder, has_record in zip(inner, there, strict=True) if has_record]
     return found, [folder for folder, has_record in zip(inner, there, strict=True) if not has_record]

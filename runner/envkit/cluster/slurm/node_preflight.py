@@ -7,6 +7,7 @@ from pathlib import Path
 
 from envkit.cluster.slurm.messages import ClockApart, NotShared, ProjectMissing, PythonMissing
 from envkit.cluster.slurm.settings import Settings
+from envkit.common import files
 from envkit.messages import Message
 
 NAME = "roll-call"
@@ -57,7 +58,7 @@ def not_shared(folder: Path) -> NotShared:
 def read(folder: Path, job: str) -> RollCall | None:
     """Return the roll call of a job, or None if ``folder`` has no file of it."""
     try:
-        lines = (folder / f"{NAME}-{job}").read_text(errors="replace").splitlines()
+        lines = files.read(folder / f"{NAME}-{job}").decode(errors="replace").splitlines()
     except OSError:
         return None
     found = RollCall()

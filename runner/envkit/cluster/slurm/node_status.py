@@ -10,8 +10,7 @@ from typing import Any
 
 from envkit.bench import record
 from envkit.bench.measure import ENDED, NOT_IN_EFFECT
-from envkit.bench.problems import restored
-from envkit.common import atomic
+from envkit.common import atomic, documents, files, typed
 from envkit.messages import Message
 
 NAME = "node.json"
@@ -48,19 +47,20 @@ def seen(folder: Path) -> list[str]:
 def read(place: Path) -> Outcome | None:
     """None where the node has not begun."""
     try:
-        fields = json.loads((place / NAME).read_bytes())
-        return Outcome(**{**fields, "problem": fields["problem"] and restored(fields["problem"])})
-    except (OSError, ValueError, TypeError, KeyError):
+        fields = documents.parse(files.read(place / NAME))
+        problem = fields.get("problem")
+        return typed.checked(Outcome(**{**fields, "problem": None if problem is None else restored(problem)}))
+    except (OSError, ValueError, TypeError, AttributeError):
         return None
 
 
 def ended(place: Path) -> str | None:
     """Why that run came to its end, or None if it did not: only its last line is looked at."""
     try:
-        with (place / record.FILE_NAME).open("rb") as file:
+        with files.opened(place / record.FILE_NAME) as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
             *_, last, _ = file.read().split(b"\n")
-        event = json.loads(last)
+        event = documents.parse(last)
         reason = str(event["reason"]) if event["event"] == "end" else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

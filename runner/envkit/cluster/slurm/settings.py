@@ -13,9 +13,9 @@ from typing import Any
 from envkit.bench.record import CONFIRMATION
 from envkit.bench.specification import Specification
 from envkit.cluster.slurm.messages import GIVE_SUBMISSION, InvalidSubmission
-from envkit.common import atomic
+from envkit.common import atomic, documents, files
 from envkit.common.errors import InputError
-from envkit.common.messages import OtherSchema, Unreadable
+from envkit.common.messages import OtherSchema
 from envkit.messages import message_of
 from envkit.tuning.specification import TuningSpecification
 
@@ -104,13 +104,11 @@ class Settings:
         """Read the file of the submission in ``folder``. Raise InputError if it is missing, or of another schema."""
         path = folder / FILE_NAME
         try:
-            document = json.loads(path.read_bytes())
+            document = documents.parse_strictly(files.content(path, fix=GIVE_SUBMISSION))
             schema = document.pop("schema")
             if type(schema) is int and schema != SCHEMA:
                 raise InputError(OtherSchema(str(path), "submission", schema, SCHEMA))
             return Settings.from_json(document)
-        except OSError as error:
-            raise InputError(Unreadable(str(path), str(error.strerror), GIVE_SUBMISSION)) from None
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise InputError(InvalidSubmission(str(path), message_of(error))) from None
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from envkit.bench import record
+from envkit.bench.events import FORMS, EndEvent
 from envkit.bench.plan import Plan
 from envkit.cluster.slurm import node_status
-from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED
+from envkit.common import documents, files, typed
+from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, MISFITS
 
 DONE = "measured"
 ENDED = {MEASURED: DONE, FAILED: "failed", BAD_INPUT: "refused", INTERRUPTED: "stopped"}
@@ -62,7 +63,7 @@ def _update(sight: Sight, place: Path, jobs: Collection[str]) -> None:
         sight.state = "measuring" if found.status is None else ENDED.get(found.status, "failed")
     path = place / record.FILE_NAME
     if path.exists():
-        with path.open("rb") as file:
+        with files.opened(path) as file:
             file.seek(sight.read)
             new = file.read()
         whole = new[: new.rfind(b"\n") + 1]
@@ -73,15 +74,16 @@ def _update(sight: Sight, place: Path, jobs: Collection[str]) -> None:
 
 def _count(sight: Sight, line: bytes) -> None:
     try:
-        event = json.loads(line)
+        event = documents.parse(line)
+        typed.require(event, FORMS.get(event["event"], EndEvent))
         sight.spent_s += event.get("worker_seconds", 0.0)
         if event["event"] == "run":
             plan = Plan.from_json(event["plan"])
             sight.budget_s = 0.0 if plan.epochs or plan.stopping.blocks else plan.stopping.budget_s
         elif event["event"] == "tune":
-            sight.budget_s = event["settings"]["budget_s"]
+            sight.budget_s = float(event["settings"]["budget_s"])
         elif event["event"] in ("sample", "trial"):
             sight.samples += 1
             sight.blocks.add(event["block"] if event["event"] == "sample" else event["round"])
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except MISFITS:
         return  # the report says what is wrong with a record

@@ -16,7 +16,7 @@ def render(rows: Sequence[Row]) -> bytes:
     writer = csv.DictWriter(out, columns(rows), lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: _text(value) for name, value in row.items()} for row in rows)
-    return out.getvalue().encode()
+    return out.getvalue().encode(errors="replace")  # a folder's name may have bytes that are no UTF-8
 
 
 def _text(value: Any) -> Any:

@@ -232,7 +232,10 @@ class Steps:
         except OSError:
             text = f"{taken}\n"  # the command has ended, and was judged
         if text.endswith("\n"):
-            self._amount, self._least_s = int(text), 0.0
+            try:
+                self._amount, self._least_s = int(text), 0.0
+            except ValueError:
+                self._amount, self._least_s = taken, 0.0  # another program wrote there
 
     def _stop_counting(self) -> None:
         delay_s = _delay_s()

@@ -53,8 +53,11 @@ def conda_packages(prefix: Path) -> dict[str, str]:
     found = {}
     for folder in (prefix, prefix / "conda"):
         for file in sorted(folder.glob("conda-meta/*.json")):
-            record = json.loads(file.read_text())
-            found[str(record["name"])] = f"{record['version']} {record['build']}"
+            try:
+                record = json.loads(file.read_text())
+                found[str(record["name"])] = f"{record['version']} {record['build']}"
+            except (OSError, ValueError, LookupError, TypeError, RecursionError):
+                continue  # conda itself could not read that
     return found
 
 

@@ -17,6 +17,7 @@ from envkit.worker.cgroup import is_seen, memory_limit
 from envkit.worker.host import cpu_facts, fingerprint
 from envkit.worker.image.contents import contents
 from envkit.worker.image.libraries import locate, search_folders
+from envkit.worker.readings import text_of
 
 # Packages whose version can change a timing.
 PACKAGES = ("torch", "numpy", "intel-openmp", "mkl")
@@ -27,6 +28,14 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
+
+
+def _providers(file: Path) -> dict[str, Any]:
+    """Return who provides which library, as images/install.sh wrote it down; nothing if that was damaged since."""
+    try:
+        return dict(json.loads(text_of(file))["libraries"])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return {}
 
 
 def inspect(commands: Sequence[str], with_contents: bool = False, accelerators: bool = False) -> dict[str, Any]:
@@ -47,12 +56,12 @@ def inspect(commands: Sequence[str], with_contents: bool = False, accelerators: 
         "fingerprint": fingerprint(),
         "python": {"version": sys.version.split()[0], "executable": sys.executable, "prefix": sys.prefix},
         "packages": {name: _version(name) for name in PACKAGES},
-        "unverified_packages": unverified.read_text().split("\n")[0] if unverified.is_file() else None,
+        "unverified_packages": text_of(unverified).split("\n")[0] if unverified.is_file() else None,
         "libraries": locate(folders),
         "library_folders": [str(folder) for folder in folders],
         "package_folders": [folder for folder in sys.path if folder],
         "python_path": os.environ.get("PYTHONPATH"),  # a container's is its image's own
-        "providers": json.loads(providers.read_text())["libraries"] if providers.is_file() else {},
+        "providers": _providers(providers) if providers.is_file() else {},
         "commands": {command: shutil.which(command) for command in commands},
         "python_headers": (Path(sysconfig.get_path("include")) / "Python.h").is_file(),
         **({"contents": contents()} if with_contents else {}),

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from envkit.worker import left
 from envkit.worker.errors import WorkerError
 from envkit.worker.messages import OthersMissing
 
@@ -72,5 +73,8 @@ class Meeting:
 
 
 def documents(folder: Path) -> list[dict[str, Any]]:
-    """Return what those that met there have left, in no order. Raises ValueError for what is no JSON."""
-    return [json.loads(path.read_text()) for path in folder.glob(f"{DOCUMENT}-*")]
+    """Return what those that met there have left. Raise WorkerError if a document can't be used."""
+    found = left.read(folder, f"{DOCUMENT}-*", lambda document: True)
+    if found.problem:
+        raise WorkerError(found.problem)
+    return found.documents

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.messages import Message, Printed
-from envkit.worker import scratch
+from envkit.worker import left, scratch
 from envkit.worker.child import Child, Stopped, end_by, signal_name
 from envkit.worker.complaints import COMPLAINT
 from envkit.worker.errors import WorkerError
@@ -351,9 +351,11 @@ def _evidence(folder: Path, watched: _Watched, lost: Message | None) -> tuple[di
     The main process is the command itself, or else the first of its processes that trained. Where none left a document
     there is what could be seen from outside.
     """
-    documents = [json.loads(path.read_text()) for path in folder.glob("*.json")]
-    if documents:
-        main, *others = sorted(documents, key=lambda one: (one["pid"] != watched.pid, one["pid"]))  # numbers go up
+    found = left.evidence(folder)
+    lost = lost or found.problem
+    if found.documents:
+        # numbers go up
+        main, *others = sorted(found.documents, key=lambda one: (one["pid"] != watched.pid, one["pid"]))
         if lost is not None:
             main["evidence"]["not_observed"] = SomeUnobserved(lost).to_json()
         return main, others

@@ -141,7 +141,7 @@ class Metric:
             return None
         try:
             value = json.loads(line.lstrip())
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         for part in self.path:
             try:

@@ -6,7 +6,6 @@ Either the program ends itself after so many steps, or it is watched for some se
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import time
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.messages import Message, from_json
+from envkit.worker import left
 from envkit.worker.messages.user_command import (
     FewerStepsThanAsked,
     FewStepsBeforeEnd,
@@ -127,8 +127,8 @@ class Watch:
 
 def documents(folder: Path) -> list[dict[str, Any]]:
     """Return what the hook left: those that are complete first, and the lowest rank's."""
-    found = [json.loads(path.read_text()) for path in folder.glob("*.steps")]
-    return sorted(found, key=lambda one: (not one["complete"], one["rank"], one["pid"]))
+    found = left.read(folder, "*.steps", left.is_steps)
+    return sorted(found.documents, key=lambda one: (not one["complete"], one["rank"], one["pid"]))
 
 
 def chosen(

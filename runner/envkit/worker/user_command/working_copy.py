@@ -115,7 +115,8 @@ def shared(folder: Path, links: Sequence[str] = ()) -> list[str]:
 def _is_record(entry: os.DirEntry[str]) -> bool:
     """Return whether a file is a record of the kit's, and not another program's log of that name."""
     try:
-        with open(entry.path, "rb") as file:  # noqa: PTH123
+        descriptor = os.open(entry.path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)  # it may be a FIFO
+        with os.fdopen(descriptor, "rb") as file:
             return file.read(len(BEGINS_RECORD)) == BEGINS_RECORD
     except OSError:
         return False

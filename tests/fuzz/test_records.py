@@ -1,0 +1,105 @@
+"""Whatever a record holds, each command that reads it prints a result or one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from envkit.analysis import baselines
+from envkit.bench import record
+from envkit.bench.plan import MOST_ENTRIES
+from envkit.bench.record import FILE_NAME
+from envkit.common.errors import InputError
+from envkit.rendering import text_of
+from hypothesis import HealthCheck, given, settings
+
+from tests.mutations import lines
+from tests.records import arm, judge, run_events, write
+
+EVENTS = judge(run_events(arm("baseline"), arm("mine"), blocks=3))
+COMMANDS = (
+    ("report", "{}"), ("report", "{}", "--json"), ("report", "{}", "--details"), ("report", "{}", "--markdown"),
+    ("export", "{}", "--format", "csv"), ("export", "{}", "--format", "openmetrics"), ("history", "{}"),
+    ("history", "{}", "--json"), ("fleet", "report", "{}"),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One for all examples, which each make its record anew."""
+    made = tmp_path_factory.mktemp("results") / "run"
+    made.mkdir()
+    return made
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=lines(EVENTS))
+def test_every_command_that_reads_a_record(cli, folder, content):
+    """An exception that gets out of a command fails the test."""
+    (folder / FILE_NAME).write_bytes(content)
+    for words in COMMANDS:
+        (folder / "fleet.json").unlink(missing_ok=True)
+        result = cli(*(str(folder) if word == "{}" else word for word in words))
+        if result.returncode == 2:
+            assert result.stderr.startswith("envkit: ")
+            assert len(result.stderr.splitlines()) == 1
+        else:
+            assert result.stdout + result.stderr
+
+
+def refused(call, *arguments):
+    """The one line with which a call is refused; None if it is not."""
+    try:
+        call(*arguments)
+    except InputError as error:
+        return text_of(error)
+    return None
+
+
+@settings(max_examples=150)
+@given(content=lines(EVENTS))
+def test_a_baseline_of_it(folder, content):
+    (folder / FILE_NAME).write_bytes(content)
+    line = refused(baselines.from_record, folder, "mine")
+    if line is None:
+        assert json.dumps(baselines.from_record(folder, "mine").document)
+    else:
+        assert len(line.splitlines()) == 1
+
+
+@pytest.mark.parametrize("key", ["arms", "ablated", "more_references", "workloads"])
+def test_a_plan_with_thousands_of_entries(cli, tmp_path, key):
+    """A report on them would take minutes."""
+    events = json.loads(json.dumps(EVENTS))
+    plan = events[0]["plan"]
+    one = plan["arms"][1]
+    part = {"setting": "s", "needs": None, "alone": "mine", "beside": "baseline", "without": "mine"}
+    more = {
+        "arms": [*plan["arms"], *({**one, "name": f"a{number}"} for number in range(20_000))],
+        "ablated": [part] * 20_000,
+        "more_references": ["mine"] * 20_000,
+        "workloads": {**plan["workloads"], **dict.fromkeys(map(str, range(20_000)), plan["workloads"]["cnn"])},
+    }  # fmt: skip
+    plan[key] = more[key]
+    write(tmp_path, events)
+    result = cli("report", tmp_path)
+    assert result.returncode == 2
+    assert f"'plan.{key}' has more than {MOST_ENTRIES} entries" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_record_of_a_gigabyte(cli, tmp_path):
+    """It is refused by its size, and not read."""
+    write(tmp_path, EVENTS)
+    with (tmp_path / FILE_NAME).open("ab") as file:
+        file.truncate(2**30)
+    result = cli("report", tmp_path)
+    assert result.returncode == 2
+    assert "it has 1.0 GiB, and at most 256 MiB are read" in result.stderr
+
+
+def test_a_record_of_millions_of_values(monkeypatch, tmp_path):
+    monkeypatch.setattr("envkit.common.documents.MOST_VALUES", 10_000)
+    write(tmp_path, [*EVENTS, *({"event": "x", "values": [0] * 500} for _ in range(20))])
+    assert "more than 10,000 values" in (refused(record.read, Path(tmp_path)) or "")
