@@ -103,3 +103,64 @@ def test_nothing_is_unpickled():
             names += [node.attr] if isinstance(node, ast.Attribute) else []
             found += [f"{module}: {name}" for name in names if name.partition(".")[0] in UNPICKLE]
     assert not found
+
+
+# What writes to a file, makes a folder or gives something a name. `envkit.common.atomic` alone does, but for these.
+WRITERS = {
+    "write_text", "write_bytes", "mkdir", "makedirs", "touch", "rename", "symlink_to", "hardlink_to", "mkfifo", "mknod",
+    "mkstemp", "NamedTemporaryFile", "copyfile", "copytree", "copy2", "move", "link", "symlink",
+}  # fmt: skip
+OPENED_TO_WRITE = {"O_CREAT", "O_WRONLY", "O_RDWR"}
+WRITING_MODES = set("wax+")
+OTHER_WRITERS = {
+    "envkit.common.machine_lock": "the lock of all users, opened without following a link",
+    "envkit.common.user_key": "the key, made under a random name in a folder of the user's alone",
+    "envkit.common.schema": "notes in the user's cache",
+    "envkit.profiles.preload_links": "links in the user's cache, if it is the user's alone",
+    "envkit.engines.process": "notes in a folder of the user's alone, which is checked",
+    "envkit.engines.turns": "in a folder that the process has made",
+    "envkit.cli": "/dev/null",
+    "envkit.cli.execution.on_machine": "in a folder that the process has made",
+    "envkit.bench.dataset": "downloads, in a folder that the process has made",
+    "envkit.tuning.journal": "the lock beside a journal: a link that nobody follows",
+}
+
+
+def _writes(node: ast.AST) -> str | None:
+    """Return the name of what a node writes with, if it does."""
+    if isinstance(node, ast.Attribute) and node.attr in OPENED_TO_WRITE:
+        return node.attr
+    if not isinstance(node, ast.Call):
+        return None
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if name in {"replace"} and isinstance(node.func, ast.Attribute) and len(node.args) == 1 and not node.keywords:
+        return "replace"  # a Path: a text's takes two, and a dataclass's its object and names
+    if name == "replace" and isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") == "os":
+        return "os.replace"
+    if name in {"open", "fdopen"}:
+        modes = [
+            one.value for one in [*node.args, *(key.value for key in node.keywords)] if isinstance(one, ast.Constant)
+        ]
+        writing = any(isinstance(mode, str) and len(mode) <= 3 and WRITING_MODES & {*mode} for mode in modes)
+        return name if writing else None
+    return name if name in WRITERS else None
+
+
+def _outside_of(node: ast.AST, function: str) -> Iterator[ast.AST]:
+    """Yield all nodes but those of calls of ``function``, whose arguments are flags."""
+    if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == function:
+        return
+    yield node
+    for inner in ast.iter_child_nodes(node):
+        yield from _outside_of(inner, function)
+
+
+def test_nothing_else_writes_files():
+    """Workers write in folders that the process has made, and are not looked at here."""
+    found = {
+        module: {name for node in _outside_of(tree(module), "open_file") if (name := _writes(node))}
+        for module in modules()
+        if package(module) != "worker" and module not in {"envkit.common.atomic", "envkit.common.destination"}
+    }
+    assert {module: names for module, names in found.items() if names and module not in OTHER_WRITERS} == {}
+    assert {module for module in OTHER_WRITERS if not found[module]} == set()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import http.client
-import os
 import shutil
 import subprocess
 import tempfile
@@ -38,7 +37,7 @@ from envkit.bench.dataset_messages import (
     ToolFailed,
     ToolTimedOut,
 )
-from envkit.common import user_folders
+from envkit.common import atomic, user_folders
 from envkit.common.errors import InputError
 from envkit.messages import Message
 from envkit.worker.fashion_mnist import SHA256, SYNTHETIC, mismatch
@@ -149,18 +148,10 @@ def _from_folder(folder: Path, cache: Path, source: Message) -> DataSet:
 def _store(contents: Iterable[tuple[str, bytes]], cache: Path) -> None:
     """Put all files into the cache, or none: each is written under another name and renamed when complete."""
     try:
-        cache.mkdir(parents=True, exist_ok=True)
+        atomic.make_folder(cache)
         cache.chmod(0o755)  # whatever the umask
         for name, content in contents:
-            with tempfile.NamedTemporaryFile(dir=cache, delete=False) as file:
-                try:
-                    file.write(content)
-                    file.flush()
-                    os.fchmod(file.fileno(), 0o644)  # a container's ordinary user reads it too
-                    Path(file.name).replace(cache / name)
-                except BaseException:
-                    Path(file.name).unlink()
-                    raise
+            atomic.put(cache / name, content, 0o644)  # a container's ordinary user reads it too
     except OSError as error:
         raise InputError(CacheUnwritable(str(cache), str(error.strerror))) from None
 

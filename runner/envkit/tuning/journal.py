@@ -23,6 +23,7 @@ from typing import Any
 
 from optuna.storages.journal import BaseJournalBackend
 
+from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.tuning.messages import DamagedJournal, JournalUnusable, NoLinks
 
@@ -40,7 +41,7 @@ class Journal(BaseJournalBackend):
         self._path = path
         self._lines_at = [0]  # where each line begins, of those that were read, and the next one
         try:
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+            os.close(atomic.open_file(path, os.O_CREAT | os.O_RDWR))
         except OSError as error:
             raise self._unusable(error) from None
 
@@ -71,7 +72,7 @@ class Journal(BaseJournalBackend):
                 raise self._unusable(error) from None
 
     def _append(self, text: bytes) -> None:
-        descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        descriptor = atomic.open_file(self._path, os.O_RDWR | os.O_APPEND)
         try:
             size = _whole_lines(descriptor)
             if size < os.fstat(descriptor).st_size:  # the half line of a node that was killed
