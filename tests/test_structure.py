@@ -146,19 +146,19 @@ def _writes(node: ast.AST) -> str | None:
     return name if name in WRITERS else None
 
 
-def _outside_of(node: ast.AST, function: str) -> Iterator[ast.AST]:
-    """Yield all nodes but those of calls of ``function``, whose arguments are flags."""
-    if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == function:
+def _outside_of(node: ast.AST, functions: set[str]) -> Iterator[ast.AST]:
+    """Yield all nodes but those of calls of ``functions``, whose arguments are flags."""
+    if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in functions:
         return
     yield node
     for inner in ast.iter_child_nodes(node):
-        yield from _outside_of(inner, function)
+        yield from _outside_of(inner, functions)
 
 
 def test_nothing_else_writes_files():
     """Workers write in folders that the process has made, and are not looked at here."""
     found = {
-        module: {name for node in _outside_of(tree(module), "open_file") if (name := _writes(node))}
+        module: {name for node in _outside_of(tree(module), {"open_file", "open_descriptor"}) if (name := _writes(node))}
         for module in modules()
         if package(module) != "worker" and module not in {"envkit.common.atomic", "envkit.common.destination"}
     }

@@ -95,7 +95,7 @@ class Record:
         """Open the record of an earlier run for appending, without the half line that a kill may have left."""
         path = folder / FILE_NAME
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+            descriptor = atomic.open_file(path, os.O_RDWR | os.O_APPEND)
         except OSError as error:
             raise InputError(NotReopened(str(folder), path.name, str(error.strerror))) from None
         record = Record(path, _locked(descriptor, path))

@@ -101,7 +101,7 @@ def open_file(path: Path, flags: int) -> int:
         try:
             about = os.fstat(descriptor)
             if not stat.S_ISREG(about.st_mode):
-                raise OSError(errno.EINVAL, "not a regular file")
+                raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
             destination.require_own(about, place, path)
         except BaseException:
             os.close(descriptor)
