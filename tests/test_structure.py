@@ -157,8 +157,9 @@ def _outside_of(node: ast.AST, functions: set[str]) -> Iterator[ast.AST]:
 
 def test_nothing_else_writes_files():
     """Workers write in folders that the process has made, and are not looked at here."""
+    ours = {"open_file", "open_descriptor"}
     found = {
-        module: {name for node in _outside_of(tree(module), {"open_file", "open_descriptor"}) if (name := _writes(node))}
+        module: {name for node in _outside_of(tree(module), ours) if (name := _writes(node))}
         for module in modules()
         if package(module) != "worker" and module not in {"envkit.common.atomic", "envkit.common.destination"}
     }

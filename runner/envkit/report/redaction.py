@@ -35,6 +35,7 @@ OF_SYSTEM = ("/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/", "/proc/", "/sys/", 
 ENDS = r"\s'\",;:=()\[\]{}<>|&"  # what a path in a text ends before
 URL = re.compile(r"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+")
 ABSOLUTE = re.compile(rf"(?<![\w./~$-])(?:~|/)[^{ENDS}/]*/?[^{ENDS}]*")
+QUOTED = re.compile(r"(['\"])(/[^'\"\n]+)\1")
 HOMES = re.compile(r"/(?:home|Users)/([^/\s\"':,\\]+)")
 LIBRARY = re.compile(r"\.so(?:\.|$)")
 NUMBER = re.compile(r"-?[\d.,]+(?:[smhdkMGT%]|min)?")
@@ -60,7 +61,8 @@ class Redaction:
         self._words: dict[str, str] = {}  # what is replaced wherever it stands: its kind
         self._texts: dict[str, str] = {}
         self._pattern: re.Pattern[str] | None = None
-        self._know(HOST, [platform.node(), platform.node().partition(".")[0], *names])
+        hosts = [platform.node(), *names]
+        self._know(HOST, [*hosts, *(host.partition(".")[0] for host in hosts)])
         self._know(USER, _users())
         self._know(PATH, [str(Path.cwd()), *_homes()])
 
@@ -139,7 +141,9 @@ class Redaction:
         return type(value)(self._value(one, key) for one in value)
 
     def _key(self, key: Any) -> Any:
-        return self.text(key) if isinstance(key, str) else key
+        if not isinstance(key, str):
+            return key
+        return self._known(key) if key in self._words else self.text(key)
 
     def _string(self, value: str, key: str) -> str:
         if value in self._words:
@@ -170,12 +174,13 @@ class Redaction:
         return self._path(word) if "/" in word or Path(word).suffix else self._of(ARGUMENT, word)
 
     def _text(self, said: str) -> str:
-        said = URL.sub(lambda found: self._of(ADDRESS, found[0]), said)
         if self._pattern is None:
             names = sorted(self._words, key=len, reverse=True)
             either = "|".join(f"{re.escape(name)}{rf'(?:/[^{ENDS}]*)?' if '/' in name else ''}" for name in names)
             self._pattern = re.compile(rf"(?<!\w)(?:{either})(?!\w)" if names else r"(?!)")
         said = self._pattern.sub(lambda found: self._known(found[0]), said)
+        said = URL.sub(lambda found: self._of(ADDRESS, found[0]), said)
+        said = QUOTED.sub(lambda found: f"{found[1]}{self._path(found[2])}{found[1]}", said)
         return ABSOLUTE.sub(lambda found: self._path(found[0]), said)
 
     def _known(self, found: str) -> str:
