@@ -7,10 +7,15 @@ import platform
 import re
 
 import pytest
+from envkit.bench import record
+from envkit.bench.record import Record
+from envkit.cluster.slurm.node_status import Outcome
+from envkit.messages import Printed
 from envkit.report.redaction import Redaction
 
 from tests import records
 from tests.cluster.fleet.nodes import fleet
+from tests.cluster.slurm.conftest import settings
 from tests.report.kinds import KINDS
 from tests.simulation import times
 
@@ -124,6 +129,35 @@ def test_every_kind_of_report_can_be_redacted(cli, tmp_path, kind):
     assert tmp_path.name not in result.stdout
     headline = cli("report", folder).stdout.splitlines()[0]
     assert result.stdout.splitlines()[0] == headline
+
+
+def test_a_submission_of_several_nodes_redacted(cli, tmp_path, home):
+    folder = tmp_path / "submitted"
+    Record.create(folder).append("submit", schema=record.SCHEMA, settings=settings().to_json())
+    for name in ("gpu-node1", "gpu-node2"):
+        place = folder / name
+        Outcome("17", 1.0, 2.0, 0).write(records.write(place, records.run_events(ended="complete")))
+    Outcome("17", 1.0, 2.0, 2, Printed(f"gpu-node3: {home}/x is not there")).write(_made(folder / "gpu-node3"))
+    commands = (("report", folder), ("report", folder, "--json"), ("history", tmp_path))
+    for command in commands:
+        plain, redacted = (cli(*command, *more) for more in ((), ("--redact",)))
+        assert "gpu-node1" in plain.stdout, "there would be nothing to find"
+        for content in (redacted.stdout, redacted.stderr):
+            assert [one for one in ("gpu-node", tmp_path.name, USER, "submitted") if one in content] == []
+
+
+def _made(folder):
+    folder.mkdir()
+    return folder
+
+
+def test_a_batch_script_and_a_submission_have_names_alone(cli, tmp_path, home):
+    options = ("--keep-env", "MY_TOKEN", "--keep-env", "OMP_STACKSIZE", "--output", tmp_path / "run")
+    for more in ((), ("--json",)):
+        result = cli("submit", "intel-omp", "--dry-run", *options, *more)
+        assert result.returncode == 0, result
+        assert "MY_TOKEN" in result.stdout or not more
+        assert [one for one in (KEPT, OWN, "pr0xy-canary") if one in result.stdout] == []
 
 
 # --- texts ---
