@@ -1,4 +1,4 @@
-"""Write a file so that it is there whole or not at all. All that the kit writes by a name goes through here.
+"""Write a file so that it is there whole or not at all. All modules write files by this one.
 
 ``envkit.common.destination`` says which links are followed.
 """
@@ -26,9 +26,9 @@ KEPT_OF_PRIVATE = 0o040
 def write(path: Path, content: bytes, private: bool = False) -> None:
     """Put ``content`` in the place of what ``path`` holds. Raises InputError, with the old file as it was.
 
-    A link of the user's stays one: the file that it leads to is written. What is no file, a pipe or a device, is
-    written to. A ``private`` file can be read by this user alone, and by its group if the user let it read the file
-    that is replaced; another one by whom the umask lets.
+    A link of the user's stays one: the file that it leads to is written. A pipe or a device is written to. A
+    ``private`` file can be read by this user alone, and by its group if the user let it read the file that is
+    replaced. The umask decides who can read another file.
     """
     try:
         put(path, content, PRIVATE if private else None)
@@ -128,7 +128,7 @@ def _replace(place: Destination, content: bytes, mode: int) -> None:
 
 
 def _mode(old: os.stat_result | None, wanted: int | None) -> int:
-    """Return the permissions of a new file. Those of a file that another user made are not kept."""
+    """Return the permissions of a new file. It keeps those of the old one if this user made that."""
     own = stat.S_IMODE(old.st_mode) & 0o777 if old is not None and old.st_uid == os.geteuid() else None
     if wanted is not None:
         return wanted | ((own or 0) & KEPT_OF_PRIVATE)

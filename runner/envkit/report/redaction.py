@@ -1,10 +1,10 @@
 """Replace what tells who measured, and where, by placeholders: PATH1, HOST1, USER1 and so on.
 
-What is equal stays equal. Numbers, the names of profiles and their settings stay. Of a library's path its file name
-stays, and so do folders that every system has.
+Equal values stay equal. Numbers, names of profiles and their settings stay, and so do file names of libraries and
+folders that every system has.
 
-Values are replaced by what they are, which the name of their key or field says; texts, by what is known of this user
-and of the record, and by the look of paths and addresses.
+The name of a key or field says what a whole value is. In texts this finds the names that it knows of this user and of
+the record, and all that looks like a path or an address.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import dataclasses
 import getpass
 import itertools
 import json
+import os
 import platform
+import pwd
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -176,15 +178,22 @@ class Redaction:
     def _text(self, said: str) -> str:
         if self._pattern is None:
             names = sorted(self._words, key=len, reverse=True)
-            either = "|".join(f"{re.escape(name)}{rf'(?:/[^{ENDS}]*)?' if '/' in name else ''}" for name in names)
+            either = "|".join(f"{re.escape(name)}{self._behind(name)}" for name in names)
             self._pattern = re.compile(rf"(?<!\w)(?:{either})(?!\w)" if names else r"(?!)")
         said = self._pattern.sub(lambda found: self._known(found[0]), said)
         said = URL.sub(lambda found: self._of(ADDRESS, found[0]), said)
         said = QUOTED.sub(lambda found: f"{found[1]}{self._path(found[2])}{found[1]}", said)
         return ABSOLUTE.sub(lambda found: self._path(found[0]), said)
 
+    def _behind(self, name: str) -> str:
+        """Return what belongs to a name wherever it stands: what is below a folder, or the domain of a host."""
+        if self._words[name] == HOST:
+            return r"(?:\.[A-Za-z][\w-]*)*"
+        return rf"(?:/[^{ENDS}]*)?" if "/" in name else ""
+
     def _known(self, found: str) -> str:
-        kind = self._words.get(found, PATH)
+        of_host = self._words.get(found.partition(".")[0]) == HOST
+        kind = self._words.get(found, HOST if of_host else PATH)
         return self._path(found) if kind == PATH else self._of(kind, found)
 
     def _path(self, path: str) -> str:
@@ -232,11 +241,14 @@ def _rebuilt(value: Any, changed: Mapping[str, Any]) -> Any:
 
 
 def _users() -> list[str]:
-    return [found] if (found := _or_none(getpass.getuser)) else []  # in a container nobody may have that number
+    """Return the names of this user: in a container nobody may have that number."""
+    asked = (getpass.getuser, lambda: pwd.getpwuid(os.getuid()).pw_name)
+    return [found for ask in asked if (found := _or_none(ask))]
 
 
 def _homes() -> list[str]:
-    return [found] if (found := _or_none(lambda: str(Path.home()))) and found != "/" else []
+    asked = (lambda: str(Path.home()), lambda: pwd.getpwuid(os.getuid()).pw_dir)
+    return [found for ask in asked if (found := _or_none(ask)) and found != "/"]
 
 
 def _or_none(ask: Callable[[], str]) -> str | None:

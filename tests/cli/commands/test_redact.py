@@ -178,7 +178,8 @@ def test_equal_things_stay_equal(redaction):
 @pytest.mark.parametrize(
     ("said", "shown"),
     [
-        ("on n17 and n17.example.org", "on HOST1 and HOST1"),
+        ("on n17 and n17.example.org.", "on HOST1 and HOST1."),
+        ("cluster-7.other.net and cluster-70", "HOST1 and cluster-70"),
         (f"user {USER}, not {USER}s", f"user USER1, not {USER}s"),
         ("LD_PRELOAD=/opt/x/libjemalloc.so.2", "LD_PRELOAD=PATH1/libjemalloc.so.2"),
         ("/usr/lib/libjemalloc.so.2", "/usr/lib/libjemalloc.so.2"),
