@@ -7,6 +7,6 @@ import argparse
 from envkit.cli.parser import Parser
 
 
-def add_argument(parser: Parser | argparse._ArgumentGroup) -> None:
-    parser.add_argument("--redact", action="store_true",
+def add_argument(parser: Parser | argparse._ArgumentGroup, advanced: bool = False) -> None:
+    parser.add_argument("--redact", action="store_true", advanced=advanced,
                         help="hide who measured, and where: print HOST1, USER1, PATH1, COMMAND1")  # fmt: skip

@@ -3,8 +3,8 @@
 Equal values stay equal. Numbers, names of profiles and their settings stay, and so do file names of libraries and
 folders that every system has.
 
-The name of a key or field says what a whole value is. In texts this finds the names that it knows of this user and of
-the record, and all that looks like a path or an address.
+The name of a key or field says what a whole value is. In texts this replaces the names that it knows of this user and
+of the record. It also replaces all that looks like a path or an address.
 """
 
 from __future__ import annotations

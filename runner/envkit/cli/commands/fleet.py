@@ -45,7 +45,7 @@ def add_arguments(parser: Parser) -> None:
     group.add_argument("--html", metavar="FILE", type=Path, help="write one page with pictures, for a browser")
     group.add_argument("--prometheus", metavar="FILE", type=Path, advanced=True,
                        help="write metrics for the textfile collector of Prometheus")  # fmt: skip
-    redacting.add_argument(group)
+    redacting.add_argument(group, advanced=True)
     submission.add_arguments(parser, nodelist=FLEET["nodelist"], together=FLEET["together"])
 
 
