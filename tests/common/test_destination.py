@@ -222,3 +222,22 @@ def test_a_private_file_stays_readable_for_a_group_that_the_user_let_in(tmp_path
     file.chmod(0o666)
     atomic.write(file, b"", private=True)
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o777])
+def test_a_record_is_private_whatever_the_umask_and_stays_open_to_a_group_by_choice(tmp_path, mask):
+    folder, before = tmp_path / "results/run", os.umask(0o022)
+    folder.parent.mkdir()
+    os.umask(mask)
+    try:
+        with Record.create(folder) as record:
+            record.append("run")
+    finally:
+        os.umask(before)
+    file = folder / FILE_NAME
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (folder, file)] == [0o700, 0o600]
+    folder.chmod(0o750)
+    file.chmod(0o640)
+    with Record.reopen(folder) as record:
+        record.append("resume")
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (folder, file)] == [0o750, 0o640]
