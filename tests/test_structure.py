@@ -109,6 +109,10 @@ def test_nothing_is_unpickled():
 
 # Who opens a file without ``envkit.common.files``, which reads what somebody else may have written, and why they may.
 OPENS = {
+    "the one writer": (
+        "common.atomic._replace", "common.atomic._set_mode", "common.atomic._stream", "common.atomic.open_file",
+        "common.destination._Walk.__init__", "common.destination._Walk._enter", "common.destination._Walk._follow",
+    ),
     "the one reader, and that of what processes of a command left": (
         "common.files.open_descriptor", "common.files._followed", "worker.left._content",
     ),
@@ -144,13 +148,13 @@ OPENS = {
         "worker.user_command.working_copy._is_record",
     ),
     "written, locked or waited for, and not read": (
-        "bench.record.Record.create", "bench.record._flush_names", "cli._drop_output", "cli._open_stderr",
-        "cli.slurm_node._into",
-        "common.machine_lock.machine_lock", "engines.turns.Waiting.get_ready", "tuning.journal.Journal.__init__",
+        "bench.record._flush_names", "cli._drop_output", "cli._open_stderr",
+
+        "common.machine_lock.machine_lock",
         "worker.evidence_hook.optimizer_steps.Steps._agree", "worker.evidence_hook.optimizer_steps.Steps._leave",
         "worker.evidence_hook.optimizer_steps.Steps._mark", "worker.evidence_hook.sitecustomize._watch.mark",
         "worker.instances._started", "worker.measure.meeting.Meeting._sign", "worker.measure.meeting.Meeting.begin",
-        "worker.measure.turn.wait", "worker.scratch._locked", "worker.scratch._open",
+        "worker.scratch._open",
         "worker.scratch._open_inner", "worker.measure.turn.own_stdin",
     ),
 }  # fmt: skip
@@ -175,3 +179,64 @@ def test_one_reader_opens_all_files_from_outside():
     listed = {name for names in OPENS.values() for name in names}
     assert found - listed == set(), "use envkit.common.files"
     assert listed - found == set(), "gone: take it off the list"
+
+
+# What writes to a file, makes a folder or gives something a name. `envkit.common.atomic` alone does, but for these.
+WRITERS = {
+    "write_text", "write_bytes", "mkdir", "makedirs", "touch", "rename", "symlink_to", "hardlink_to", "mkfifo", "mknod",
+    "mkstemp", "NamedTemporaryFile", "copyfile", "copytree", "copy2", "move", "link", "symlink",
+}  # fmt: skip
+OPENED_TO_WRITE = {"O_CREAT", "O_WRONLY", "O_RDWR"}
+WRITING_MODES = set("wax+")
+OTHER_WRITERS = {
+    "envkit.common.machine_lock": "the lock of all users, opened without following a link",
+    "envkit.common.user_key": "the key, made under a random name in a folder of the user's alone",
+    "envkit.common.schema": "notes in the user's cache",
+    "envkit.profiles.preload_links": "links in the user's cache, if it is the user's alone",
+    "envkit.engines.process": "notes in a folder of the user's alone, which is checked",
+    "envkit.cli": "/dev/null",
+    "envkit.cli.execution.on_machine": "in a folder that the process has made",
+    "envkit.bench.dataset": "downloads, in a folder that the process has made",
+    "envkit.tuning.journal": "the lock beside a journal: a link that nobody follows",
+}
+
+
+def _writes(node: ast.AST) -> str | None:
+    """Return the name of what a node writes with, if it does."""
+    if isinstance(node, ast.Attribute) and node.attr in OPENED_TO_WRITE:
+        return node.attr
+    if not isinstance(node, ast.Call):
+        return None
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if name in {"replace"} and isinstance(node.func, ast.Attribute) and len(node.args) == 1 and not node.keywords:
+        return "replace"  # a Path: a text's takes two, and a dataclass's its object and names
+    if name == "replace" and isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") == "os":
+        return "os.replace"
+    if name in {"open", "fdopen"}:
+        modes = [
+            one.value for one in [*node.args, *(key.value for key in node.keywords)] if isinstance(one, ast.Constant)
+        ]
+        writing = any(isinstance(mode, str) and len(mode) <= 3 and WRITING_MODES & {*mode} for mode in modes)
+        return name if writing else None
+    return name if name in WRITERS else None
+
+
+def _outside_of(node: ast.AST, functions: set[str]) -> Iterator[ast.AST]:
+    """Yield all nodes but those of calls of ``functions``, whose arguments are flags."""
+    if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in functions:
+        return
+    yield node
+    for inner in ast.iter_child_nodes(node):
+        yield from _outside_of(inner, functions)
+
+
+def test_nothing_else_writes_files():
+    """Workers write in folders that the process has made, and are not looked at here."""
+    ours = {"open_file", "open_descriptor"}
+    found = {
+        module: {name for node in _outside_of(tree(module), ours) if (name := _writes(node))}
+        for module in modules()
+        if package(module) != "worker" and module not in {"envkit.common.atomic", "envkit.common.destination"}
+    }
+    assert {module: names for module, names in found.items() if names and module not in OTHER_WRITERS} == {}
+    assert {module for module in OTHER_WRITERS if not found[module]} == set()

@@ -76,7 +76,7 @@ def test_a_second_run_in_the_same_folder_is_refused(folder):
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("x")
     there = tmp_path / "file/run"
-    assert refusal(Record.create, there) == ResultsUnwritable(str(there), Printed("File exists"))
+    assert refusal(Record.create, there) == ResultsUnwritable(str(there), Printed("Not a directory"))
 
 
 def test_a_record_that_is_being_written_is_not_reopened(folder):

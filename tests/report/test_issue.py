@@ -68,3 +68,13 @@ def test_nothing_tells_who_runs_it_and_where(printed):
     assert "A processor of HOST" in printed
     assert "TORCH_HOME=(set, not shown)" in printed
     assert "TORCH_TOKEN=(set, not shown)" in printed
+
+
+@pytest.mark.parametrize(
+    "value", ["https://bob:c4nary@h.example.org/x", "/data/c4nary", "~/c4nary", "a c4nary", "c4nary@h"]
+)
+def test_a_value_that_is_no_plain_setting_is_not_shown(value):
+    """Even of a variable that is known to change the speed."""
+    page = issue.markdown(INSPECTION, EVIDENCE, {"MALLOC_CONF": value, "OMP_PLACES": value}, SECRETS)
+    assert "c4nary" not in page
+    assert page.count("(set, not shown)") == 2

@@ -355,7 +355,7 @@ def write(baseline: Baseline, path: Path, replace: bool) -> None:
     # lists of numbers on one line each: short to look at, and one line of a diff
     text = re.sub(r"\[\n([-+.\de,\s]+)\n *\]", lambda found: f"[{' '.join(found[1].split())}]", text)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic.make_folder(path.parent)
     except OSError as error:
         raise InputError(FolderNotMade(str(path.parent), str(error.strerror), "--folder")) from None
     atomic.write(path, text.encode())

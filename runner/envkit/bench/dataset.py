@@ -7,12 +7,10 @@ publisher's files over HTTPS, and, if none of these answers, a synthetic set tha
 from __future__ import annotations
 
 import gzip
-import http.client
 import io
-import os
+import http.client
 import shutil
 import subprocess
-import tempfile
 import urllib.request
 import zlib
 from collections.abc import Callable, Iterable
@@ -39,7 +37,7 @@ from envkit.bench.dataset_messages import (
     ToolFailed,
     ToolTimedOut,
 )
-from envkit.common import files, user_folders
+from envkit.common import atomic, files, user_folders
 from envkit.common.errors import InputError
 from envkit.messages import Message, message_of
 from envkit.worker import scratch
@@ -153,18 +151,10 @@ def _from_folder(folder: Path, cache: Path, source: Message) -> DataSet:
 def _store(contents: Iterable[tuple[str, bytes]], cache: Path) -> None:
     """Put all files into the cache, or none: each is written under another name and renamed when complete."""
     try:
-        cache.mkdir(parents=True, exist_ok=True)
+        atomic.make_folder(cache)
         cache.chmod(0o755)  # whatever the umask
         for name, content in contents:
-            with tempfile.NamedTemporaryFile(dir=cache, delete=False) as file:
-                try:
-                    file.write(content)
-                    file.flush()
-                    os.fchmod(file.fileno(), 0o644)  # a container's ordinary user reads it too
-                    Path(file.name).replace(cache / name)
-                except BaseException:
-                    Path(file.name).unlink()
-                    raise
+            atomic.put(cache / name, content, 0o644)  # a container's ordinary user reads it too
     except OSError as error:
         raise InputError(CacheUnwritable(str(cache), str(error.strerror))) from None
 

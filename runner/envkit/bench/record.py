@@ -82,8 +82,7 @@ class Record:
         path = folder / FILE_NAME
         try:
             atomic.make_private(folder)
-            descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
-            files.require_regular(os.fstat(descriptor))
+            descriptor = atomic.open_file(path, os.O_CREAT | os.O_RDWR | os.O_APPEND)
             os.fchmod(descriptor, 0o600)  # whatever the umask, and whoever made the file
         except OSError as error:
             raise InputError(ResultsUnwritable(str(folder), files.reason(error))) from None

@@ -236,7 +236,7 @@ def _into(log: Path) -> Iterator[None]:
     sys.stdout.flush()
     kept = [os.dup(number) for number in (1, 2)]
     try:
-        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        descriptor = atomic.open_file(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         for number in (1, 2):
             os.dup2(descriptor, number)
         os.close(descriptor)

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from envkit.common.file_messages import OtherType
-from envkit.messages import MessageError
+from envkit.messages import Message, MessageError
 
 Made = TypeVar("Made")
 Check = Callable[[Any], bool]

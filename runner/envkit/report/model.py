@@ -208,7 +208,7 @@ def _place(run: Run) -> list[Row]:
         return [*rows, Row("Details", reproduce.details(run.folder), whole=True)]
     if not run.full:
         rows.append(Row("Command", reproduce.started_with(run.events), whole=True))
-        rows.append(Row("Record", context.FileDigest(reproduce.digest(Path(run.folder)))))
+        rows.append(Row("Record", context.FileDigest(reproduce.digest(Path(run.folder), run.events))))
     return rows
 
 

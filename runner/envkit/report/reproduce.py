@@ -15,9 +15,14 @@ from envkit.report.messages import context as messages
 from envkit.report.messages.lines import DetailsCommand
 from envkit.report.parts import Row
 
+# Where a redacted record's first event has the digest of the record itself.
+RECORD_DIGEST = "record_digest"
 
-def digest(folder: Path) -> str:
-    """Return the SHA-256 of the record in ``folder``, as ``sha256sum`` prints it."""
+
+def digest(folder: Path, events: Sequence[Event] = ()) -> str:
+    """Return the SHA-256 of the record in ``folder``, as ``sha256sum`` prints it; ``events`` may have it."""
+    if events and RECORD_DIGEST in events[0]:
+        return str(events[0][RECORD_DIGEST])
     return record.digest(folder)
 
 
@@ -48,7 +53,7 @@ def rows(folder: Path, events: Sequence[Event], summary: Summary) -> list[Row]:
         found += [Row(name.replace("_", " "), messages.FileDigest(value)) for name, value in first["digests"].items()]
     return [
         *found,
-        Row("record", messages.FileDigest(digest(folder), str(folder / FILE_NAME))),
+        Row("record", messages.FileDigest(digest(folder, events), str(folder / FILE_NAME))),
         Row("terminal", details(str(folder))),
     ]
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from optuna.storages.journal import BaseJournalBackend
 
-from envkit.common import documents, files
+from envkit.common import atomic, documents, files
 from envkit.common.errors import InputError
 from envkit.tuning.messages import DamagedJournal, JournalUnusable, NoLinks
 
@@ -41,7 +41,7 @@ class Journal(BaseJournalBackend):
         self._path = path
         self._lines_at = [0]  # where each line begins, of those that were read, and the next one
         try:
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+            os.close(atomic.open_file(path, os.O_CREAT | os.O_RDWR))
         except OSError as error:
             raise self._unusable(error) from None
 

@@ -88,6 +88,6 @@ def make_folder(folder: Path, private: bool = False) -> None:
         if private:
             atomic.make_private(folder)
         else:
-            folder.mkdir(parents=True, exist_ok=True)
+            atomic.make_folder(folder)
     except OSError as error:
         raise InputError(FolderNotMade(str(folder), str(error.strerror), "--profile")) from None

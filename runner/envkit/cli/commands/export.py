@@ -8,7 +8,7 @@ from pathlib import Path
 
 from envkit.analysis import recorded_runs
 from envkit.bench import record
-from envkit.cli import measuring
+from envkit.cli import measuring, redacting
 from envkit.cli.commands.messages import LeftOut
 from envkit.cli.commands.results_messages import HoldsNoRuns, NotForTerminal
 from envkit.cli.parser import Parser
@@ -18,6 +18,7 @@ from envkit.common.folders import short
 from envkit.rendering import text
 from envkit.report.exports import FORMATS, Format
 from envkit.report.exports.rows import Row
+from envkit.report.redaction import Redaction
 
 
 def add_arguments(parser: Parser) -> None:
@@ -26,6 +27,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--format", metavar="FORMAT", choices=FORMATS, required=True,
                         help="write csv, json, parquet: a row per sample; openmetrics: the results")  # fmt: skip
     parser.add_argument("--output", metavar="FILE", type=Path, help="write to FILE (default: standard output)")
+    redacting.add_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -37,13 +39,15 @@ def run(arguments: argparse.Namespace) -> int:
     places = arguments.folders or [short(measuring.results())]  # short, as it becomes a part of each row
     found = {place: recorded_runs.folders(place) for place in places}
     rows: list[Row] = []
+    redaction = Redaction() if arguments.redact else None
     for folder in dict.fromkeys(folder for inner in found.values() for folder in inner):
         try:
-            rows += _rows(chosen, folder)
+            rows += _rows(chosen, folder, redaction)
         except InputError as error:
             if folder in places:
                 raise  # asked for by name
-            print(f"envkit: {text(LeftOut(error.message))}", file=sys.stderr)
+            left_out = LeftOut(redaction.value(error.message) if redaction else error.message)
+            print(f"envkit: {text(left_out)}", file=sys.stderr)
     if not any(found.values()):
         raise InputError(HoldsNoRuns(str(places[0])))
     content = chosen.render(rows)
@@ -54,7 +58,9 @@ def run(arguments: argparse.Namespace) -> int:
     return MEASURED
 
 
-def _rows(chosen: Format, folder: Path) -> list[Row]:
+def _rows(chosen: Format, folder: Path, redaction: Redaction | None) -> list[Row]:
     events = record.read(folder)
     with record.reading(folder):
+        if redaction is not None:
+            return chosen.rows(Path(redaction.path(folder)), redaction.events(events, folder))
         return chosen.rows(folder, events)

@@ -11,7 +11,7 @@ from typing import Any
 
 from envkit.bench import record
 from envkit.bench.plan import MARGIN, REFERENCE_PROFILE
-from envkit.cli import submission
+from envkit.cli import redacting, submission
 from envkit.cli.arguments import refuse_others
 from envkit.cli.commands import results_messages as messages
 from envkit.cli.commands.help_messages import FLEET
@@ -24,12 +24,13 @@ from envkit.common import atomic, extras
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.rendering import text
 from envkit.report import terminal
+from envkit.report.redaction import Redaction
 
 # The word that stands where a profile to measure would.
 REPORT, DIFF = "report", "diff"
 # What `envkit fleet report` takes besides the folder.
-OF_REPORT = ("judged", "margin", "json", "quiet", "html", "prometheus")
-OF_DIFF = ("judged", "margin", "json", "quiet", "prometheus")
+OF_REPORT = ("judged", "margin", "json", "quiet", "html", "prometheus", "redact")
+OF_DIFF = ("judged", "margin", "json", "quiet", "prometheus", "redact")
 
 
 def add_arguments(parser: Parser) -> None:
@@ -44,6 +45,7 @@ def add_arguments(parser: Parser) -> None:
     group.add_argument("--html", metavar="FILE", type=Path, help="write one page with pictures, for a browser")
     group.add_argument("--prometheus", metavar="FILE", type=Path, advanced=True,
                        help="write metrics for the textfile collector of Prometheus")  # fmt: skip
+    redacting.add_argument(group, advanced=True)
     submission.add_arguments(parser, nodelist=FLEET["nodelist"], together=FLEET["together"])
 
 
@@ -72,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
             failed = messages.NoFleetReport(error.message)
             return end_with(failed, FAILED, arguments.json, {"submission": document})
 
-    return submission.run(arguments, show, with_resume=("judged", "html", "prometheus"))
+    return submission.run(arguments, show, with_resume=("judged", "html", "prometheus", "redact"))
 
 
 def _report(arguments: argparse.Namespace) -> int:
@@ -104,6 +106,10 @@ def _diff(arguments: argparse.Namespace) -> int:
     found = diff(before, after, arguments.margin or next(iter(margins), MARGIN))
     if found.back_in_time:
         print(f"envkit: {text(messages.BackInTime(str(then), str(now)))}", file=sys.stderr)
+    if arguments.redact:
+        changes = [one.node for kind in found.kinds for one in kind.changes]
+        names = [*changes, *found.gone, *found.new, *(one.name for one in found.left_out)]
+        found = Redaction(*names).value(found)
     if arguments.prometheus:
         atomic.write(arguments.prometheus, prometheus.render_changes(found))
         print(f"envkit: written: {arguments.prometheus}", file=sys.stderr)
@@ -138,6 +144,9 @@ def _show(
         kept.write(folder, [one.node for one in fleet.results], fleet.left_out)
     except InputError as error:  # somebody else's folder may only be read
         print(f"envkit: {text(messages.ReportNotKept(error.message))}", file=sys.stderr)
+    if arguments.redact:
+        names = [*nodelist, *(one.node.name for one in fleet.results), *(one.name for one in fleet.left_out)]
+        fleet = Redaction(*names).value(fleet)
     written = {}
     if arguments.html:
         from envkit.cluster.fleet import page  # drawing takes a second to load

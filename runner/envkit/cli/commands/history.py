@@ -15,7 +15,7 @@ from envkit.analysis import recorded_runs
 from envkit.analysis.recorded_runs import Beginning, Entry, Run, Unread
 from envkit.analysis.summary import Comparison
 from envkit.bench.plan import REFERENCE_PROFILE
-from envkit.cli import measuring
+from envkit.cli import measuring, redacting
 from envkit.cli.arguments import count, moment
 from envkit.cli.commands import results_messages as messages
 from envkit.cli.parser import Parser
@@ -25,6 +25,7 @@ from envkit.messages import Message
 from envkit.rendering import text
 from envkit.report import execution_context, terminal
 from envkit.report.messages.headings import UNDER_LOAD
+from envkit.report.redaction import Redaction
 from envkit.stats.verdict import Verdict
 
 # As they are given; the margin of an equivalence is no part of the choice.
@@ -60,6 +61,7 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("--limit", metavar="N", type=count, help="list only the latest N of these runs")
     parser.add_argument("--json", action="store_true", help="print the runs as JSON")
+    redacting.add_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -69,12 +71,22 @@ def run(arguments: argparse.Namespace) -> int:
     most = None if arguments.json or arguments.verdict else MOST_NODES
     wanted = recorded_runs.entries(chosen, unread, lambda one: _found_as_wanted(one, arguments), most)
     entries = list(itertools.islice(wanted, arguments.limit))
+    place = arguments.folder
+    if arguments.redact:
+        entries, unread, place = _redacted(entries, unread, place)
     if arguments.json:
         problems = [{"folder": str(one.folder), "problem": text(one.problem)} for one in unread]
         print(json.dumps({"runs": [one.to_json() for one in entries], "unreadable": problems}))
     else:
-        _show(entries, unread, arguments.folder, len(found), terminal.console())
+        _show(entries, unread, place, len(found), terminal.console())
     return MEASURED
+
+
+def _redacted(entries: list[Entry], unread: list[Unread], place: Path) -> tuple[list[Entry], list[Unread], Path]:
+    redaction = Redaction()
+    for one in (run for entry in entries for run in entry.runs):
+        redaction.know_summary(one.summary, one.folder)
+    return redaction.value(entries), redaction.value(unread), redaction.value(place, "folder")
 
 
 def _begun_as_wanted(one: Beginning, arguments: argparse.Namespace) -> bool:

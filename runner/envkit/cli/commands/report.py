@@ -8,14 +8,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from envkit.analysis import recorded_runs
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record
 from envkit.bench.record import Event
+from envkit.cli import redacting
 from envkit.cli.arguments import option
 from envkit.cli.commands import results_messages as messages
 from envkit.cli.parser import Parser
@@ -24,9 +25,11 @@ from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import short
 from envkit.rendering import text
 from envkit.report import model, terminal
+from envkit.report.redaction import Redaction
 
 if TYPE_CHECKING:
     from envkit.cluster.slurm.collect import NodeResult
+    from envkit.cluster.slurm.settings import Settings
 
 STANDARD_OUTPUT = Path("-")
 
@@ -35,6 +38,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("folder", metavar="DIR", type=Path, help="folder of a run, e.g. results/…-intel-omp")
     parser.add_argument("--details", action="store_true", help="add machine, settings, evidence and commands")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    redacting.add_argument(parser)
     group = parser.add_argument_group("instead of printing it")
     group.add_argument("--html", metavar="FILE", type=Path, help="write one page with pictures, for a browser")
     group.add_argument("--png", metavar="FILE", type=Path, help="write the pictures, for a paper")
@@ -54,8 +58,12 @@ def run(arguments: argparse.Namespace) -> int:
         return _of_submission(arguments)
     events = record.read(arguments.folder)
     with record.reading(arguments.folder):
+        named = str(arguments.folder)
+        if arguments.redact:
+            redaction = Redaction()
+            events, named = redaction.events(events, arguments.folder), redaction.path(arguments.folder)
         summary = summarise(events)
-        contents = _contents(arguments, events, summary)
+        contents = _contents(arguments, Path(named), events, summary)
     for path, content in contents.items():
         if path == STANDARD_OUTPUT:
             sys.stdout.write(content.decode())
@@ -64,9 +72,9 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"envkit: written: {path}", file=sys.stderr)
     with record.reading(arguments.folder):
         if arguments.json:
-            print(json.dumps(model.to_json(summary, str(arguments.folder))))
+            print(json.dumps(model.to_json(summary, named)))
         elif arguments.details or not contents:
-            terminal.show(summary, str(arguments.folder), terminal.console(), full=arguments.details)
+            terminal.show(summary, named, terminal.console(), full=arguments.details)
     return MEASURED
 
 
@@ -87,18 +95,34 @@ def _of_submission(arguments: argparse.Namespace) -> int:
     if len(runs) == 1:
         arguments.folder = folder / runs[0]
         status = run(arguments)
-        _tell(collect.collect(folder, settings, None))
+        results = collect.collect(folder, settings, None)
+        _tell(_hiding(folder, settings, results)(results) if arguments.redact else results)
         return status
     for name in ("details", "html", "png", "markdown"):
         if getattr(arguments, name):
             raise InputError(messages.OfOneRun(option(name), str(folder), len(runs), str(folder / runs[0])))
     results = collect.collect(folder, settings, None)
+    hiding = _hiding(folder, settings, results) if arguments.redact else _unchanged
     if arguments.json:
-        print(json.dumps(collect.document(folder, settings, None, results)))
+        print(json.dumps(hiding(collect.document(folder, settings, None, results))))
     else:
-        table.show(results, collect.verdict(folder, settings, results), folder, terminal.console())
-    _tell(results)
+        verdict = hiding(collect.verdict(folder, settings, results))
+        table.show(hiding(results), verdict, hiding(folder, "folder"), terminal.console())
+    _tell(hiding(results))
     return MEASURED
+
+
+def _hiding(folder: Path, settings: Settings, results: Sequence[NodeResult]) -> Callable[..., Any]:
+    """Return what replaces the names of a submission."""
+    redaction = Redaction(*settings.nodelist, *(one.name for one in results))
+    for one in results:
+        if one.summary is not None:
+            redaction.know_summary(one.summary, folder)
+    return redaction.value
+
+
+def _unchanged(value: Any, key: str = "") -> Any:
+    return value
 
 
 def _tell(results: Sequence[NodeResult]) -> None:
@@ -109,13 +133,13 @@ def _tell(results: Sequence[NodeResult]) -> None:
         print(f"envkit: {text(one)}", file=sys.stderr)
 
 
-def _contents(arguments: argparse.Namespace, events: list[Event], summary: Summary) -> dict[Path, bytes]:
+def _contents(arguments: argparse.Namespace, folder: Path, events: list[Event], summary: Summary) -> dict[Path, bytes]:
     """Return what to write to which file. The modules are imported only when needed: drawing takes a second to load."""
     found = {}
     if arguments.html:
         from envkit.report import html
 
-        found[arguments.html] = html.page(arguments.folder, events, summary).encode()
+        found[arguments.html] = html.page(folder, events, summary).encode()
     if arguments.png:
         from envkit.report import pictures
 
@@ -125,5 +149,5 @@ def _contents(arguments: argparse.Namespace, events: list[Event], summary: Summa
     if arguments.markdown:
         from envkit.report import markdown
 
-        found[arguments.markdown] = markdown.document(arguments.folder, events, summary).encode()
+        found[arguments.markdown] = markdown.document(folder, events, summary).encode()
     return found

@@ -10,6 +10,7 @@ from typing import Any
 
 from envkit.bench import record
 from envkit.bench.measure import ENDED, NOT_IN_EFFECT
+from envkit.bench.problems import restored
 from envkit.common import atomic, documents, files, typed
 from envkit.messages import Message
 
