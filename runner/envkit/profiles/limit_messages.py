@@ -48,10 +48,11 @@ class RunsCode(Message):
     code = "profiles.runs-code"
     template = (
         "a profile can't set '{variable}', which has other programs run code that a file chooses; remove it, "
-        "or set it in your shell"
+        "or set it in your shell[ and add {option}]"
     )
 
     variable: str
+    option: str | None = None
 
 
 class PluginByPath(Message):
@@ -68,8 +69,7 @@ class NotALauncher(Message):
 
     code = "profiles.not-a-launcher"
     template = (
-        "a prefix can't start '{program}'; it starts with {known:list}, by name; remove it, "
-        "or start envkit's command behind it: {program:word} envkit …"
+        "a prefix can't start '{program}'; it starts with {known:list}, by name; remove it, or start envkit behind it"
     )
 
     program: str
