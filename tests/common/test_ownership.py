@@ -160,8 +160,10 @@ def test_an_ordinary_user_takes_what_root_wrote_and_not_what_a_third_one_did(mon
             os._exit(0)
         os.waitpid(child, 0)
         os.close(writing)
-        with open(reading, encoding="utf-8") as told:
-            return told.read()
+        try:
+            return os.read(reading, 100).decode()
+        finally:
+            os.close(reading)
 
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o755)
