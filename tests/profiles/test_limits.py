@@ -9,7 +9,13 @@ import pytest
 from envkit.common.messages import NumberTooLong
 from envkit.profiles import catalogue, profile, values
 from envkit.profiles.expressions import DEEPEST, LARGEST, LONGEST, LONGEST_EXPRESSION, ExpressionError, expand
-from envkit.profiles.limit_messages import ExpressionTooDeep, ExpressionTooLong, NumberTooLarge, TextTooLong
+from envkit.profiles.limit_messages import (
+    ExpressionTooDeep,
+    ExpressionTooLong,
+    NumberTooLarge,
+    TextTooLong,
+    TooManyVariables,
+)
 from envkit.profiles.values import SettingsError
 
 from tests.refusals import refusal
@@ -58,6 +64,13 @@ def test_a_value_that_takes_long_is_refused_with_its_line(write_profile, value, 
     found = refusal(profile.load, str(path))
     assert found.file == str(path)
     assert isinstance(found.problem, wrong)
+
+
+def test_a_profile_sets_no_thousands_of_variables(write_profile):
+    lines = [f"  V{number}: x\n" for number in range(profile.MOST_VARIABLES + 1)]
+    found = refusal(profile.load, str(write_profile("mine", "env:\n" + "".join(lines))))
+    assert found.problem == TooManyVariables(501, 500)
+    assert len(profile.load(str(write_profile("mine", "env:\n" + "".join(lines[1:])))).env) == 500
 
 
 @pytest.mark.parametrize("text", ["-" * 198 + "1", "(" * 198, "min(" * 49, "1,\0"])

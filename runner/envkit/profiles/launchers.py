@@ -95,9 +95,9 @@ def _end(name: str, words: Sequence[str], at: int) -> int | tuple[int, Message]:
                 return at, wrong
             operands, taken = operands + 1, 1
         if at + taken > len(words):
-            return at, LacksValue(name, f"the value of {word}")
+            return at, LacksValue(name, word)
         at += taken
-    return at if operands >= launcher.least else (at - 1, LacksValue(name, "a value"))
+    return at if operands >= launcher.least else (at - 1, LacksValue(name))
 
 
 def _option(launcher: Launcher, word: str) -> int:

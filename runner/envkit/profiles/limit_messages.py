@@ -15,6 +15,16 @@ class TextTooLong(Message):
     most: int
 
 
+class TooManyVariables(Message):
+    """A profile sets more variables than all libraries together read."""
+
+    code = "profiles.too-many-variables"
+    template = "'env' sets {number:count variable}, and the most is {most}; remove some"
+
+    number: int
+    most: int
+
+
 class ExpressionTooLong(Message):
     """An expression is longer than any that people write."""
 
@@ -91,7 +101,7 @@ class LacksValue(Message):
     """A prefix ends before the value of its last option, or lacks what its launcher must be told."""
 
     code = "profiles.launcher-lacks-value"
-    template = "the prefix of {launcher} lacks {what}, and would take the training's first word for it; add it"
+    template = "the prefix of {launcher} lacks a value[ after {option}], and would take the training's first word for it; add it"
 
     launcher: str
-    what: str
+    option: str | None = None

@@ -17,6 +17,7 @@ from envkit.common.yamlfile import Path_, YamlFile
 from envkit.messages import Message
 from envkit.profiles import code_variables, launchers
 from envkit.profiles.expressions import FACTS, REFERENCE, ExpressionError, expand
+from envkit.profiles.limit_messages import TooManyVariables
 from envkit.profiles.messages import (
     DividesByZero,
     ExtendsCircle,
@@ -33,6 +34,7 @@ from envkit.profiles.places import PROFILE_FOLDER, Kind, Place, local_folder, pa
 TUNED, BASELINE = "tuned", "baseline"
 SCHEMA = Path(__file__).resolve().parent / "schemas/profile.schema.json"
 WITH_EXPRESSIONS = ("needs", "env", "prefix", "expect")
+MOST_VARIABLES = 500  # each that is unknown is compared with all that the kit knows
 Numerics = Literal["same", "may-differ"]
 VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # Any facts do to check an expression; 1 can't be divided to zero by min and max.
@@ -257,6 +259,8 @@ def _check(file: YamlFile) -> None:
     """Raise InputError for what the schema can't say: the file's name, and which expressions there are."""
     if file.data["name"] != file.path.stem:
         raise file.error(("name",), NameIsNotFile(file.data["name"], file.path.stem))
+    if (number := len(file.data.get("env") or ())) > MOST_VARIABLES:
+        raise file.error(("env",), TooManyVariables(number, MOST_VARIABLES))
     texts: dict[Path_, str] = {}
     for at, text in file.texts.items():
         if at[0] in WITH_EXPRESSIONS:
