@@ -163,7 +163,7 @@ def test_what_a_file_starts_is_shown_first(cli, job, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("bench", "interleave"), ("tune",), ("plan", "interleave"), ("ablate", "interleave")]
+    "arguments", [("bench", "interleave"), ("tune",), ("plan", "interleave"), ("matrix", "interleave")]
 )
 def test_a_file_that_others_can_write_starts_nothing(cli, job, tmp_path, arguments):
     job.chmod(0o666)

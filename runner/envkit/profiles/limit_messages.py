@@ -101,7 +101,10 @@ class LacksValue(Message):
     """A prefix ends before the value of its last option, or lacks what its launcher must be told."""
 
     code = "profiles.launcher-lacks-value"
-    template = "the prefix of {launcher} lacks a value[ after {option}], and would take the training's first word for it; add it"
+    template = (
+        "the prefix of {launcher} lacks a value[ after {option}], and would take the training's first word for it; "
+        "add it"
+    )
 
     launcher: str
     option: str | None = None
