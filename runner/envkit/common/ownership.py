@@ -1,7 +1,7 @@
 """Whether nobody but this user and root can have written a file, as ssh asks of its own (``StrictModes``).
 
-A file that names a program is as good as a program. So it must belong to this user or root, and others must not be able
-to write it, or to put another one in its place. Three things that only look dangerous are none:
+A file that names a program is as good as a program. So it must belong to this user or root. Others must be able neither
+to write it, nor to put another one in its place. The check allows what only looks dangerous:
 
 - write permission of a group that has this user alone, as distributions make one for each user (umask 002);
 - a folder like ``/tmp``, which others can write to, but where only its owner can remove or rename a file (sticky);

@@ -1,4 +1,4 @@
-"""What a profile's ``prefix`` can be: a known launcher, by name, and options of it.
+"""Check a profile's ``prefix``: a known launcher, by name, and options of it.
 
 A launcher starts the first word that is no option. So all words are checked by the launcher's own rules (its manual
 page): no word of a file is ever taken for a program. Which file the name stands for is for the PATH of the caller, or
