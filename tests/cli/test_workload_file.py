@@ -9,6 +9,9 @@ from envkit.bench.user_command import UserCommand
 from envkit.cli import workload_file
 from envkit.cli.workload_file import CommandError, load, words
 from envkit.cli.workload_messages import ForAShell, ReplacedByAShell
+from envkit.common.errors import InputError
+from envkit.common.ownership_messages import WritableFile
+from envkit.rendering import text_of
 from envkit.worker.user_command.units import CHOICES
 
 from tests.refusals import assert_refused
@@ -144,3 +147,35 @@ def test_a_shell_s_syntax_is_refused(command, what, problem):
 )
 def test_quoted_it_is_a_word_s(command, argv):
     assert words(command) == argv
+
+
+@pytest.fixture
+def job(tmp_path):
+    path = tmp_path / "job.yaml"
+    path.write_text("command: [touch, STARTED]\nwhole_command: true\n")
+    return path
+
+
+def test_what_a_file_starts_is_shown_first(cli, job, tmp_path):
+    result = cli("bench", "interleave", "--workload", job, "--dry-run")
+    assert result.returncode == 0
+    assert result.stderr.splitlines()[0] == f"envkit: {job} starts, in {tmp_path}: touch STARTED"
+    json.loads(result.stdout)  # beside what the command prints
+
+
+@pytest.mark.parametrize(
+    "arguments", [("bench", "interleave"), ("tune",), ("plan", "interleave"), ("matrix", "interleave")]
+)
+def test_a_file_that_others_can_write_starts_nothing(cli, job, tmp_path, arguments):
+    job.chmod(0o666)
+    result = cli(*arguments, "--workload", job)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == f"envkit: {text_of(InputError(WritableFile(str(job), ('chmod', 'go-w', str(job)))))}\n"
+    assert not (tmp_path / "STARTED").exists()
+
+
+def test_a_file_that_others_can_replace_starts_nothing(cli, job, tmp_path):
+    tmp_path.chmod(0o777)
+    result = cli("bench", "interleave", "--workload", job)
+    assert result.returncode == 2
+    assert f"because they can write to {tmp_path}; move it to a folder of your own" in result.stderr

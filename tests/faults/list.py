@@ -121,7 +121,7 @@ PRELOADS = (
     Fault(
         "preload-disappears", "The library is removed after it was found, before training starts",
         ("preload-disappears is NOT IN EFFECT", f"{NOT_MAPPED}: cannot open shared object file"), 1,
-        "preload: [jemalloc]\nprefix: [FOLDER/upgrade]\n", plant=planting.jemalloc_is(planting.removed_at_start),
+        "preload: [jemalloc]\nprefix: [nice]\n", plant=planting.jemalloc_is(planting.removed_at_start),
     ),
     Fault(
         "preload-kept-is-missing", "The caller's LD_PRELOAD, kept with --keep-env, names a file that is not there",

@@ -126,7 +126,8 @@ def jemalloc_is(damage: Callable[[Path], None]) -> Plant:
         copy = prefix / "lib" / FILE_NAMES["jemalloc"][0]
         shutil.copy(library, copy)
         damage(copy)
-        yield Planted(options=("--python", str(prefix / "bin/python")))
+        path = os.pathsep.join((str(prefix / "commands"), os.environ["PATH"]))
+        yield Planted(options=("--python", str(prefix / "bin/python")), variables={"PATH": path})
 
     return plant
 
@@ -151,7 +152,8 @@ def no_library(path: Path) -> None:
 
 def removed_at_start(path: Path) -> None:
     """It is there when the profile is resolved, and a command of the profile's prefix takes it away."""
-    script = path.parents[2] / "upgrade"
+    script = path.parents[1] / "commands/nice"
+    script.parent.mkdir()
     script.write_text(f'#!/bin/sh\nrm -f {path}\nexec "$@"\n')
     script.chmod(0o755)
 

@@ -59,9 +59,8 @@ def nothing(folder: Path) -> Iterator[Planted]:
 class Fault:
     """One fault, and what the kit must make of it.
 
-    ``profile`` is the YAML of the profile without what every profile must have; FOLDER in there stands for a folder of
-    the fault's own. ``says`` are words that the kit must print, whatever line breaks it puts between them, and
-    ``status`` its exit status.
+    ``profile`` is the YAML of the profile without what every profile must have. ``says`` are words that the kit must
+    print, whatever line breaks it puts between them, and ``status`` its exit status.
     """
 
     name: str
@@ -105,7 +104,7 @@ def try_out(fault: Fault, plainly: bool = True) -> Finding:
         path = folder / f"{fault.name}.yaml"
         path.write_text(
             f"name: {fault.name}\ntitle: A fault\nwhy:\n  reason: To be found.\n  source: tests/faults/list.py\n"
-            + fault.profile.replace("FOLDER", str(folder))
+            + fault.profile
         )
         project = PROJECT if fault.engine == "local" else copy_of_project(folder)
         in_image = ("--image", image()) if fault.engine == "docker" else ()

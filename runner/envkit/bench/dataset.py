@@ -7,8 +7,8 @@ publisher's files over HTTPS, and, if none of these answers, a synthetic set tha
 from __future__ import annotations
 
 import gzip
-import io
 import http.client
+import io
 import shutil
 import subprocess
 import urllib.request

@@ -40,6 +40,7 @@ from envkit.cli.node_messages import (
     OtherNodesHere,
     ToldToEnd,
 )
+from envkit.cli.workload_messages import StartsCommand
 from envkit.cluster.slurm import node_preflight, node_status
 from envkit.cluster.slurm.node_status import LOG, Outcome
 from envkit.cluster.slurm.settings import FILE_NAME, TOGETHER, Settings
@@ -154,6 +155,8 @@ def _measure(
     except OSError as error:
         return _refused(NoFolderHere(start, os.strerror(error.errno or 0)))
     sys.argv = settings.command(str(folder), place.name)  # which the record keeps
+    if command := settings.specification.user_command:
+        print(f"envkit: {text(StartsCommand(str(folder / FILE_NAME), command.folder, command.argv))}", flush=True)
     try:
         return _run(settings, folder, place, node, stage), None
     except record.RecordFull as error:

@@ -22,6 +22,7 @@ from envkit.cli.workload_messages import (
     NotWithOptimizerSteps,
     NotWithoutCommand,
     NotWithWholeCommand,
+    StartsCommand,
     TwoTrainings,
     UnknownWorkload,
     WarmupOfCommand,
@@ -29,6 +30,7 @@ from envkit.cli.workload_messages import (
 from envkit.common.errors import InputError
 from envkit.common.messages import UnknownWord
 from envkit.common.suggestion import nearest
+from envkit.profiles import profile
 from envkit.worker.user_command.units import CHOICES
 from envkit.worker.workloads import WORKLOADS, find
 
@@ -41,6 +43,7 @@ NOT_WITH_IT = (
     "scale", "weak",
 )  # fmt: skip
 LONGEST_NAME = 60
+_SHOWN: set[tuple[str, UserCommand]] = set()
 
 
 def add_options(parser: Parser) -> None:
@@ -98,6 +101,7 @@ def from_args(arguments: argparse.Namespace) -> tuple[str, UserCommand] | None:
             return None
         refuse(arguments, OPTIONS, KeyOfFile(arguments.workload))
         found = load(Path(arguments.workload))
+        _show(arguments.workload, found[1])
     else:
         if arguments.workload is not None:
             raise InputError(TwoTrainings(arguments.workload))
@@ -105,6 +109,13 @@ def from_args(arguments: argparse.Namespace) -> tuple[str, UserCommand] | None:
     for name in NOT_WITH_IT:
         refuse(arguments, [name], WarmupOfCommand() if name == "warmup_steps" else NotOfCommand())
     return found
+
+
+def _show(file: str, command: UserCommand) -> None:
+    """Show, once, what a file has started, before it is: the command line does not say it."""
+    if (file, command) not in _SHOWN:
+        _SHOWN.add((file, command))
+        profile.announce(StartsCommand(file, command.folder, command.argv))
 
 
 def is_given(arguments: argparse.Namespace) -> bool:

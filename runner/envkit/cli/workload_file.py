@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -24,7 +25,7 @@ from envkit.cli.workload_messages import (
     SeveralLines,
     UnitOfClock,
 )
-from envkit.common import schema, yamlfile
+from envkit.common import ownership, schema, yamlfile
 from envkit.common.messages import About
 from envkit.common.yamlfile import YamlFile
 from envkit.messages import Message, MessageError, message_of
@@ -47,8 +48,10 @@ WARMUP_STEPS = 3
 def load(path: Path) -> tuple[str, UserCommand]:
     """Return the command in a workload file, and its name.
 
-    Raise InputError, which names the file, the line and the key.
+    Raise InputError, which names the file, the line and the key; also for a file that another user can have written.
     """
+    with contextlib.suppress(OSError):  # reading it says why it can't be read
+        ownership.require_own(path)
     file = yamlfile.read(path, FILE)
     schema.validate(file, SCHEMA)
     given = file.data

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message
+from envkit.messages import Message, Severity
 
 # What a workload file is called in messages about YAML.
 FILE = "a workload file"
@@ -59,6 +59,18 @@ class NotWithOptimizerSteps(Message):
     template = "{option} has no effect with --optimizer-steps, which needs no pattern; leave one out"
 
     option: str
+
+
+class StartsCommand(Message):
+    """A file, and not the command line, names the command that is about to be started."""
+
+    code = "cli.starts-command"
+    severity = Severity.NOTE
+    template = "{file} starts, in {folder}: {argv:command}"
+
+    file: str
+    folder: str
+    argv: tuple[str, ...]
 
 
 class KeyOfFile(Message):

@@ -104,6 +104,17 @@ class InvalidYaml(Message):
     reason: str | None
 
 
+class NumberTooLong(Message):
+    """A number in a YAML file has more digits than any that is meant."""
+
+    code = "common.number-too-long"
+    template = "'{key}' is a number of {length:count character}, and the most is {most}; shorten it"
+
+    key: str
+    length: int
+    most: int
+
+
 class InvalidScalar(Message):
     """A value only looks like a date or a number."""
 

@@ -22,12 +22,15 @@ from envkit.common.messages import (
     NotAMapping,
     NotUtf8,
     NulCharacter,
+    NumberTooLong,
     TooLarge,
     Unreadable,
 )
 from envkit.messages import Message
 
 Path_ = tuple[str | int, ...]
+NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+LONGEST_NUMBER = 100
 UNFIT = re.compile("[\0\ud800-\udfff]")  # YAML's escapes can write them
 
 
@@ -110,6 +113,9 @@ def _convert(loader: Any, node: yaml.Node, at: Path_, file: YamlFile) -> Any:
         key = ".".join(map(str, at))
         raise file.error(at, NulCharacter(key) if found[0] == "\0" else HalfCharacter(key, ord(found[0])))
     file.texts[at] = node.value
+    # Python neither reads nor prints an integer of more than 4,300 digits, and YAML has other ways to write one
+    if node.tag in NUMBERS and len(node.value) > LONGEST_NUMBER:
+        raise file.error(at, NumberTooLong(".".join(map(str, at)), len(node.value), LONGEST_NUMBER))
     try:
         return loader.construct_object(node)
     except ValueError as error:  # a date that does not exist, for example

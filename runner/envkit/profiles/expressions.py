@@ -6,8 +6,10 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from envkit.messages import MessageError
+from envkit.profiles.limit_messages import ExpressionTooDeep, ExpressionTooLong, NumberTooLarge, TextTooLong
 from envkit.profiles.messages import (
     DividesByZero,
     Fraction,
@@ -17,13 +19,12 @@ from envkit.profiles.messages import (
     UnclosedReference,
     UnknownFact,
 )
-from envkit.profiles.setting_messages import LongExpression, ManyExpressions
 
 REFERENCE = re.compile(r"\$\{([^}]*)\}")
-# The longest expression of the shipped profiles has 46 characters. What is longer could take long, or have a result
-# with thousands of digits.
-LONGEST, MOST, SHOWN = 200, 100, 40
 FACTS = ("physical_cores", "usable_cpus", "numa_nodes", "gpus")
+# The longest text and expression, in characters, how deep operations may be nested, and the largest number: the longest
+# ones of the kit have 300, 26, 2 and five digits. Python can take minutes for long ones, and fails at deep ones.
+LONGEST, LONGEST_EXPRESSION, DEEPEST, LARGEST = 4096, 200, 32, 2**63 - 1
 # Beside these, where they are a part of a machine's: how many NUMA nodes all of it has. No profile can refer to it.
 MACHINE_NODES = "machine_numa_nodes"
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
@@ -46,39 +47,58 @@ def expand(text: str, facts: Mapping[str, int]) -> str:
     An expression has the names in ``facts``, whole numbers, ``+ - * // %``, parentheses, ``min`` and ``max``.
     Raises ExpressionError.
     """
-    if text.count("${") > MOST:
-        raise ExpressionError(ManyExpressions(MOST))
+    if len(text) > LONGEST:
+        raise ExpressionError(TextTooLong(len(text), LONGEST))
     if "${" in REFERENCE.sub("", text):
         raise ExpressionError(UnclosedReference(text))
-    return REFERENCE.sub(lambda match: str(_evaluate(match.group(1), facts)), text)
+    return REFERENCE.sub(lambda match: str(_evaluate(match.group(1).strip(), facts)), text)
 
 
 def _evaluate(expression: str, facts: Mapping[str, int]) -> int:
-    if len(expression) > LONGEST:
-        raise ExpressionError(LongExpression(f"{expression[:SHOWN]}…", LONGEST))
+    if len(expression) > LONGEST_EXPRESSION:
+        raise ExpressionError(ExpressionTooLong(expression[:20], len(expression), LONGEST_EXPRESSION))
     try:
-        tree = ast.parse(expression.strip(), mode="eval")
-    except (SyntaxError, ValueError):  # ValueError: a NUL
+        tree = ast.parse(expression, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ExpressionError(NotAnExpression(expression)) from None
     try:
-        return _value(tree.body, facts)
+        return _Evaluation(expression, facts).value(tree.body)
     except ZeroDivisionError:
         raise ExpressionError(DividesByZero(expression)) from None
 
 
-def _value(node: ast.expr, facts: Mapping[str, int]) -> int:
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return node.value
-    if isinstance(node, ast.Name):
-        if node.id not in facts:
-            raise ExpressionError(UnknownFact(node.id, tuple(sorted(facts))))
-        return facts[node.id]
-    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        return _OPERATORS[type(node.op)](_value(node.left, facts), _value(node.right, facts))
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        raise ExpressionError(Fraction())
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS:
-        if len(node.args) < 2 or node.keywords:
-            raise ExpressionError(TooFewArguments(ast.unparse(node), node.func.id))
-        return int(_FUNCTIONS[node.func.id](*[_value(argument, facts) for argument in node.args]))
-    raise ExpressionError(NotAllowed(ast.unparse(node)))
+@dataclass(frozen=True)
+class _Evaluation:
+    """The value of each part of an expression, ``source``."""
+
+    source: str
+    facts: Mapping[str, int]
+
+    def value(self, node: ast.expr, depth: int = 0) -> int:
+        if depth > DEEPEST:
+            raise ExpressionError(ExpressionTooDeep(DEEPEST))
+        found = self._value(node, depth + 1)
+        if abs(found) > LARGEST:
+            raise ExpressionError(NumberTooLarge())
+        return found
+
+    def _value(self, node: ast.expr, depth: int) -> int:
+        if isinstance(node, ast.Constant) and type(node.value) is int:
+            return node.value
+        if isinstance(node, ast.Name):
+            if node.id not in self.facts:
+                raise ExpressionError(UnknownFact(node.id, tuple(sorted(self.facts))))
+            return self.facts[node.id]
+        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+            return _OPERATORS[type(node.op)](self.value(node.left, depth), self.value(node.right, depth))
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            raise ExpressionError(Fraction())
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS:
+            if len(node.args) < 2 or node.keywords:
+                raise ExpressionError(TooFewArguments(self._text(node), node.func.id))
+            return int(_FUNCTIONS[node.func.id](*[self.value(argument, depth) for argument in node.args]))
+        raise ExpressionError(NotAllowed(self._text(node)))
+
+    def _text(self, node: ast.expr) -> str:
+        """Return how the part is written: ``ast.unparse`` fails at deep ones."""
+        return ast.get_source_segment(self.source, node) or self.source

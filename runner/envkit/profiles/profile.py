@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -13,9 +13,11 @@ from typing import Any, Literal, cast
 from envkit.common import schema, yamlfile
 from envkit.common.errors import InputError
 from envkit.common.suggestion import nearest
-from envkit.common.yamlfile import YamlFile
+from envkit.common.yamlfile import Path_, YamlFile
 from envkit.messages import Message
-from envkit.profiles.expressions import FACTS, ExpressionError, expand
+from envkit.profiles import code_variables, launchers
+from envkit.profiles.expressions import FACTS, REFERENCE, ExpressionError, expand
+from envkit.profiles.limit_messages import TooManyVariables
 from envkit.profiles.messages import (
     DividesByZero,
     ExtendsCircle,
@@ -32,6 +34,7 @@ from envkit.profiles.places import PROFILE_FOLDER, Kind, Place, local_folder, pa
 TUNED, BASELINE = "tuned", "baseline"
 SCHEMA = Path(__file__).resolve().parent / "schemas/profile.schema.json"
 WITH_EXPRESSIONS = ("needs", "env", "prefix", "expect")
+MOST_VARIABLES = 500  # each that is unknown is compared with all that the kit knows
 Numerics = Literal["same", "may-differ"]
 VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # Any facts do to check an expression; 1 can't be divided to zero by min and max.
@@ -211,7 +214,8 @@ def _load(path: Path, where: Sequence[Place], chain: tuple[Path, ...]) -> Profil
     data = file.data
     parent: Profile | None = None
     if data.get("extends") is not None:
-        there = _parents(path, data["extends"], where)
+        # a name: a path would lead past what is asked of each place
+        there = [] if "/" in data["extends"] else _parents(path, data["extends"], where)
         if not there:
             near = nearest(data["extends"], where[-1].names())
             raise file.error(("extends",), ExtendsUnknown(data["extends"], near))
@@ -255,10 +259,29 @@ def _check(file: YamlFile) -> None:
     """Raise InputError for what the schema can't say: the file's name, and which expressions there are."""
     if file.data["name"] != file.path.stem:
         raise file.error(("name",), NameIsNotFile(file.data["name"], file.path.stem))
+    if (number := len(file.data.get("env") or ())) > MOST_VARIABLES:
+        raise file.error(("env",), TooManyVariables(number, MOST_VARIABLES))
+    texts: dict[Path_, str] = {}
     for at, text in file.texts.items():
         if at[0] in WITH_EXPRESSIONS:
             try:
-                expand(text, _SAMPLE_FACTS)
+                texts[at] = expand(text, _SAMPLE_FACTS)
             except ExpressionError as error:
                 if not isinstance(error.message, DividesByZero):
                     raise file.error(at, error.message) from None
+                texts[at] = REFERENCE.sub("1", text)
+    require_no_code(file, (), file.data, texts)
+
+
+def require_no_code(file: YamlFile, at: Path_, data: Mapping[str, Any], texts: Mapping[Path_, str]) -> None:
+    """Raise InputError if the keys ``env`` and ``prefix`` at ``at`` let the file choose what is run.
+
+    ``texts`` are those of the file with values in the places of expressions.
+    """
+    for name, value in (data.get("env") or {}).items():
+        where = (*at, "env", name)
+        if value is not None and (wrong := code_variables.problem(name, texts[where])):
+            raise file.error(where, wrong)
+    words = [(*at, "prefix", index) for index in range(len(data.get("prefix") or ()))]
+    if found := launchers.problem([texts[where] for where in words]):
+        raise file.error(words[found[0]], found[1])

@@ -189,22 +189,3 @@ class RemoveOrUpdate(Message):
     template = "remove it; it needs {wanted:list}"
 
     wanted: tuple[str, ...]  # as "mimalloc >=2.1"
-
-
-class LongExpression(Message):
-    """An expression is longer than any that a profile needs."""
-
-    code = "profiles.long-expression"
-    template = "'${{{expression}' has more than {most} characters; shorten the expression"
-
-    expression: str  # its beginning
-    most: int
-
-
-class ManyExpressions(Message):
-    """A value has more expressions than any needs."""
-
-    code = "profiles.many-expressions"
-    template = "a value has more than {most} expressions; remove some"
-
-    most: int

@@ -56,6 +56,9 @@ from envkit.profiles.value_messages import (
     WrongProclist,
 )
 
+# Numbers of more characters fit into no type of a library, and Python takes quadratic time for long ones.
+MOST_DIGITS = 64
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -150,6 +153,24 @@ def _range(kind: Kind) -> Message:
     return AtLeast(least) if kind.max is None else FromTo(least, kind.max)
 
 
+def _whole(text: str) -> int | None:
+    """Return a whole number, also one that begins with 0x; None for one of more digits than any library reads."""
+    hexadecimal = text[:2].lower() == "0x"
+    return int(text, 16 if hexadecimal else 10) if len(text) <= MOST_DIGITS else None
+
+
+def _outside_brackets(text: str, separator: str) -> list[str]:
+    """Split at each ``separator`` (a character) that is not between ``[`` and ``]``, in time linear in the length."""
+    parts, end, inside = [], len(text), False
+    for at in range(len(text) - 1, -1, -1):
+        if text[at] in "[]":
+            inside = text[at] == "]"
+        elif text[at] == separator and not inside:
+            parts.append(text[at + 1 : end])
+            end = at
+    return [text[:end], *reversed(parts)]
+
+
 def _in_range(kind: Kind, number: float) -> bool:
     return (
         (kind.min is None or number >= kind.min)
@@ -163,15 +184,11 @@ def _integer(kind: Kind, value: str) -> Message | None:
     if kind.is_word(value):
         return None
     text = value.strip()
-    if len(text) > SHORT:
+    forms = r"[-+]?\d+|0[xX][0-9a-fA-F]+" if kind.hex else r"[-+]?\d+"
+    if not re.fullmatch(forms, text, re.ASCII):
         return NotAWholeNumber()
-    if kind.hex and re.fullmatch(r"0[xX][0-9a-fA-F]+", text):
-        number = int(text, 16)
-    elif re.fullmatch(r"[-+]?\d+", text, re.ASCII):
-        number = int(text)
-    else:
-        return NotAWholeNumber()
-    return None if _in_range(kind, number) else OutOfRange()
+    number = _whole(text)
+    return None if number is not None and _in_range(kind, number) else OutOfRange()
 
 
 def _integers(kind: Kind, value: str) -> Message | None:
@@ -179,13 +196,16 @@ def _integers(kind: Kind, value: str) -> Message | None:
 
 
 def _number(kind: Kind, value: str) -> Message | None:
-    if not re.fullmatch(r"\s*-?(\d+\.?\d*|\.\d+)\s*", value):
+    text = value.strip()
+    if not re.fullmatch(r"-?(\d+(\.\d*)?|\.\d+)", text):
         return NotANumber()
+    if len(text) > MOST_DIGITS:
+        return OutOfRange()
     return None if _in_range(kind, float(value)) else OutOfRange()
 
 
 def _size(kind: Kind, value: str) -> Message | None:
-    if kind.is_word(value) or re.fullmatch(rf"(?i)\s*\d+\s*[{kind.units}]?\s*", value):
+    if kind.is_word(value) or re.fullmatch(rf"(?i)\d+\s*[{kind.units}]?", value.strip()):
         return None
     return NotASize()
 
@@ -206,13 +226,13 @@ def _text(kind: Kind, value: str) -> Message | None:
 
 def _cpu_list(kind: Kind, value: str) -> Message | None:
     for part in re.split(r"[,\s]+", value.strip()):
-        match = re.fullmatch(r"(\d+)(?:-(\d+)(?::([1-9]\d*))?)?", part)
-        if match is None or len(part) > SHORT or (match.group(2) and int(match.group(2)) < int(match.group(1))):
+        match = re.fullmatch(r"(\d+)(?:-(\d+)(?::([1-9]\d*))?)?", part) if len(part) <= MOST_DIGITS else None
+        if match is None or (match.group(2) and int(match.group(2)) < int(match.group(1))):
             return NotACpu(part)
     return None
 
 
-_WORKSPACE = re.compile(r":([0-9]+):([0-9]+)")
+_WORKSPACE = re.compile(r":([0-9]{1,18}):([0-9]{1,18})")  # of more digits cuBLAS would make another number
 
 
 def _workspaces(kind: Kind, value: str) -> Message | None:
@@ -247,7 +267,7 @@ _GRANULARITIES = ("fine", "thread", "core", "tile", "module", "die", "node", "nu
 
 def _kmp_affinity(kind: Kind, value: str) -> Message | None:
     """``[modifier,...]type[,permute][,offset]``: what libiomp5 says of each part where it is wrong."""
-    parts = [part.strip().lower() for part in re.split(r",(?![^\[]*\])", value)]
+    parts = [part.strip().lower() for part in _outside_brackets(value, ",")]
     wrong = next((found for part in parts if (found := _affinity_part(part))), None)
     types = [part for part in parts if part in _AFFINITY_TYPES] or ["none"]
     integers = sum(part.isdigit() for part in parts)
@@ -276,7 +296,7 @@ def _affinity_part(part: str) -> Message | None:
 
 def _settings(kind: Kind, value: str, version: str | None) -> None:
     """Check each ``key:value`` pair; raises SettingsError."""
-    for entry in re.split(rf"{kind.separator}(?![^\[]*\])", value):
+    for entry in _outside_brackets(value, kind.separator):
         text = entry if kind.tight else entry.strip()
         if not text and not kind.tight and kind.separator == ":":
             continue  # glibc steps over empty tunables
@@ -304,7 +324,7 @@ def number_or_boolean(kind: Kind, value: str) -> int | float | bool | None:
     if len(text) > SHORT:
         return None
     if kind.type in ("integer", "integers") and re.fullmatch(r"[-+]?\d+|0[xX][0-9a-fA-F]+", text, re.ASCII):
-        return int(text, 16 if text[:2].lower() == "0x" else 10)
+        return _whole(text)
     if kind.type == "number" and _number(kind, text) is None:
         number = float(text)
         return int(number) if number.is_integer() else number

@@ -13,7 +13,7 @@ from envkit.common.errors import InputError
 from envkit.common.suggestion import nearest
 from envkit.common.yamlfile import Path_, YamlFile
 from envkit.messages import Message
-from envkit.profiles import catalogue, profile
+from envkit.profiles import catalogue, code_variables, profile
 from envkit.profiles.expressions import FACTS, ExpressionError, expand
 from envkit.profiles.setting_messages import BadValue, InVain, Write
 from envkit.profiles.values import Kind, SettingsError, refusal
@@ -109,6 +109,8 @@ def _values(file: YamlFile, at: Path_, entry: dict[str, Any]) -> dict[str, Fragm
         if text == UNSET:
             levels[text] = Fragment()
             continue
+        if key is None and (wrong := code_variables.problem(variable, text)):
+            raise file.error(where, wrong)
         _check_value(file, where, variable if key is None else f"{variable}'s {key}", kind, text)
         if key is None:
             levels[text] = Fragment(env={variable: text}, numerics=numerics)
@@ -164,6 +166,8 @@ def _about(space: Space, named: Mapping[str, Any]) -> Space:
 def _fragment(file: YamlFile, at: Path_, sets: Any) -> Fragment:
     if not isinstance(sets, dict):  # nothing, or `unset`
         return Fragment()
+    texts = {where: _expanded(file, where, text) for where, text in file.texts.items() if where[: len(at)] == at}
+    profile.require_no_code(file, at, sets, texts)
     env = {name: file.text(*at, "env", name) for name in sets.get("env", {})}
     for name, text in env.items():
         where: Path_ = (*at, "env", name)

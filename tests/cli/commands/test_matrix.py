@@ -89,7 +89,7 @@ def test_profiles_that_are_the_same_here_are_measured_once(matrix, one, write_pr
     ("text", "behaviour", "reason"),
     [
         ("needs: {numa_nodes: 2}\n", {}, "needs numa_nodes to be 2 or more, and here it is 1"),
-        ("prefix: [no-such-command]\n", {}, "starts workers with 'no-such-command', which is not installed; install"),
+        ("prefix: [chrt, '0']\n", {}, "starts workers with 'chrt', which is not installed; install"),
         ("expect: {openmp.runtime: intel}\n", {}, "it is not in effect: openmp.runtime: expected intel, seen gnu"),
         ("", {"does": "exit", "status": 3, "stderr": "no such thing"},
          "its worker ended with exit status 3: no such thing"),
@@ -97,6 +97,7 @@ def test_profiles_that_are_the_same_here_are_measured_once(matrix, one, write_pr
 )  # fmt: skip
 def test_what_does_not_apply_is_left_out(matrix, one, simulation, cli, run_folder, text, behaviour, reason):
     bad = one("bad", text=text)
+    simulation.inspection(commands={})
     if behaviour:
         simulation.worker("bad warming", **behaviour)
     result = matrix(bad, one("mine", 0.5))

@@ -129,7 +129,10 @@ def test_links_out_of_the_folder_are_named_before_anything_is_measured(own, tmp_
     (project / "out").symlink_to(tmp_path / "elsewhere")
     name = "project/job.yaml"
     said = text(SharedByCopies(("out", "runs")))
-    assert own("--workload", name, "--output", tmp_path / "1").stderr.splitlines()[0] == said
+    assert own("--workload", name, "--output", tmp_path / "1").stderr.splitlines()[:2] == [
+        f"envkit: {name} starts, in {tmp_path / 'project'}: python train.py",
+        said,
+    ]
     assert said not in own("--workload", name, "--output", tmp_path / "2", "--quiet").stderr
     (project / "job.yaml").write_text("command: python train.py\nlink: [out, runs]\n")
     assert said not in own("--workload", name, "--output", tmp_path / "3").stderr

@@ -13,6 +13,7 @@ from envkit.bench import record
 from envkit.bench.blocks import samples
 from envkit.bench.user_command import UserCommand
 from envkit.cli import slurm_node
+from envkit.cli.workload_messages import StartsCommand
 from envkit.cluster.slurm import node_status
 from envkit.cluster.slurm.collect import collect
 from envkit.cluster.slurm.messages import ClockApart
@@ -216,6 +217,14 @@ def test_a_command_of_ones_own_runs_in_its_folder(submitted, node, tmp_path):
     status, said = node()
     assert status == 2
     assert text(said.problem) == f"{start}: No such file or directory here; start from a folder that all nodes share"
+
+
+def test_a_command_of_ones_own_is_shown_before_it_starts(submitted, start_node, folder, tmp_path):
+    submitted(user_command=UserCommand(("python", "x.py", "--lr 1"), str(tmp_path)))
+    ended(start_node(), folder)
+    said = text(StartsCommand(str(folder / "submit.json"), str(tmp_path), ("python", "x.py", "--lr 1")))
+    assert log(folder).splitlines()[0] == f"envkit: {said}"
+    assert said.endswith(f"submit.json starts, in {tmp_path}: python x.py '--lr 1'")
 
 
 def test_the_record_has_what_the_node_ran(submitted, node, folder):
