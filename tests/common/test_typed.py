@@ -51,4 +51,5 @@ def test_the_first_misfit_is_named():
     assert typed.checked(Part("a")) == Part("a")
     assert refusal(typed.checked, Part("a", 7), error=typed.Misfit) == OtherType("sizes")
     typed.require({"number": 1, "unknown": object()}, Inner)
+    typed.require({"number": 1.5}, Inner)  # as a mean over several processes
     assert refusal(typed.require, {"number": "1"}, Inner, error=typed.Misfit) == OtherType("number")

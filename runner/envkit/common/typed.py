@@ -49,33 +49,36 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 @cache
-def _check(hint: Any) -> Check:
-    """Return what tells whether a value is of the type: made once, as records have thousands of values."""
-    plain = _plain(hint)
+def _check(hint: Any, loose: bool = False) -> Check:
+    """Return what tells whether a value is of the type: made once, as records have thousands of values.
+
+    If it is ``loose``, a fraction may stand for a whole number, as in means over several processes.
+    """
+    plain = _plain(hint, loose)
     if plain is not None:
         return lambda value: type(value) in plain
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
         return lambda value: True
     if origin in (typing.Union, types.UnionType):
-        several = [_check(one) for one in inner]
+        several = [_check(one, loose) for one in inner]
         return lambda value: any(holds(value) for holds in several)
     if origin is dict:
-        keys, values = map(_each, inner)
+        keys, values = (_each(one, loose) for one in inner)
         return lambda value: type(value) is dict and keys(value) and values(value.values())
-    return _of_list(origin, inner) if origin is not None else _of_class(hint)
+    return _of_list(origin, inner, loose) if origin is not None else _of_class(hint)
 
 
-def _of_list(origin: Any, inner: tuple[Any, ...]) -> Check:
+def _of_list(origin: Any, inner: tuple[Any, ...], loose: bool) -> Check:
     kinds = (list, tuple) if origin is tuple else (list,)
     if origin is tuple and inner[-1] is not Ellipsis:
-        checks = [_check(one) for one in inner]
+        checks = [_check(one, loose) for one in inner]
         return lambda value: (
             type(value) in kinds
             and len(value) == len(checks)
             and all(holds(one) for holds, one in zip(checks, value, strict=True))
         )
-    each = _each(inner[0])
+    each = _each(inner[0], loose)
     return lambda value: type(value) in kinds and each(value)
 
 
@@ -90,27 +93,28 @@ def _of_class(hint: Any) -> Check:
     return lambda value: isinstance(value, hint) and all(holds(getattr(value, name)) for name, holds in checks.items())
 
 
-def _each(hint: Any) -> Check:
+def _each(hint: Any, loose: bool) -> Check:
     """Return what tells whether all of several values are of the type; of plain types at once, as there may be many."""
-    plain, check = _plain(hint), _check(hint)
+    plain, check = _plain(hint, loose), _check(hint, loose)
     if plain is not None:
         return lambda values: plain.issuperset(map(type, values))
     return lambda values: all(map(check, values))
 
 
-def _plain(hint: Any) -> frozenset[Any] | None:
+def _plain(hint: Any, loose: bool) -> frozenset[Any] | None:
     """Return the types of a value that has no parts, or of one of several such; None for others."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        several = [_plain(one) for one in typing.get_args(hint)]
+        several = [_plain(one, loose) for one in typing.get_args(hint)]
         found = [one for one in several if one is not None]
         return frozenset().union(*found) if len(found) == len(several) else None
-    if hint in (int, str, bool, type(None)):
-        return frozenset({hint})
-    return frozenset({int, float}) if hint is float else None
+    if hint is float or (hint is int and loose):
+        return frozenset({int, float})
+    return frozenset({hint}) if hint in (int, str, bool, type(None)) else None
 
 
 @cache
 def _checks(kind: Any) -> dict[str, Check]:
     """Return the checks of the fields of a dataclass, or the keys of a typed dictionary."""
-    assert dataclasses.is_dataclass(kind) or typing.is_typeddict(kind), kind
-    return {name: _check(hint) for name, hint in typing.get_type_hints(kind).items()}
+    is_loose = typing.is_typeddict(kind)
+    assert is_loose or dataclasses.is_dataclass(kind), kind
+    return {name: _check(hint, is_loose) for name, hint in typing.get_type_hints(kind).items()}
