@@ -43,10 +43,13 @@ make_venv() {
 }
 
 # pip ARGUMENT...: run pip, show only what it fetches, and keep all it said in the log and, for the last call, in the log's .last.
+# An index that others on the way can change is refused (images/addresses.py), before pip asks it for anything.
 # By itself it waits a minute and a half for an index that never answers. What is configured, as for a slow mirror, counts.
 pip() {
-    local patience=() ended
-    [[ $("$venv/bin/python" -m pip config list 2>/dev/null) =~ (timeout|retries)= ]] || patience=(--timeout 15 --retries 2)
+    local patience=() ended configured refused
+    configured=$("$venv/bin/python" -m pip config list 2>/dev/null) || true
+    refused=$("$venv/bin/python" images/addresses.py <<<"$configured") || die "pip config list: $refused"
+    [[ $configured =~ (timeout|retries)= ]] || patience=(--timeout 15 --retries 2)
     echo "\$ pip $*" 2>/dev/null >>"$log"
     PYTHONUNBUFFERED=1 "$venv/bin/python" -m pip --disable-pip-version-check --no-input "${patience[@]}" "$@" --progress-bar off 2>&1 |
         tee "$log.last" 2>/dev/null | tee -a "$log" 2>/dev/null |
