@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 # What pip and uv call the options, and the variables, that name where packages come from.
 NAMES = re.compile(
-    r"(?:index|index[-_]url|extra[-_]index[-_]url|find[-_]links|default[-_]index|extra[-_]index|pypi)$", re.IGNORECASE
+    r"(?:index|index[-_]url|extra[-_]index[-_]url|find[-_]links|default[-_]index|extra[-_]index)$", re.IGNORECASE
 )
 TAKEN = "use https, a file:// or an address of this machine (http://127.0.0.1)"
 
