@@ -106,7 +106,7 @@ def _page(lines: Sequence[Line], settings: Line, starts: int) -> list[str]:
             rows.append([*row, f"{statistics.median(added):.1f}", shown, within])
     header = ("command", "started", "median, ms", "added, ms", "95% interval", f"below {LIMIT_MS:g} ms")
     return [
-        page.heading("What `envkit exec` adds to the start of a command", QUESTION, lines, settings["machine"]),
+        page.heading("How much time `envkit exec` adds to a command", QUESTION, lines, settings["machine"]),
         HOW.format(starts=starts, warm_up=WARM_UP),
         page.table(header, rows, numbers_from=2),
         WHY,
@@ -119,14 +119,14 @@ def _of(lines: Sequence[Line], command: str, way: str) -> list[float]:
     return [line["ms"] for line in sorted(chosen, key=lambda line: line["round"])]
 
 
-QUESTION = """A command that is run under a profile starts later than it would alone: the runner has to start, find the
-profile's environment, put the evidence hook beside the command and look at what it left. How much later does it end?"""
-HOW = """Each of {starts} rounds starts everything once, in random order, after {warm_up} rounds to warm up; a time is
-from before a process is started to after it has ended. The difference is taken within each round; its median has an
-interval from the order statistics."""
-WHY = """envkit starts a Python of its own, reads and checks the profile, and starts the command's Python once to look
-for libraries. Nothing is kept from one start to the next. A process that has imported torch leaves its evidence when it
-ends, unless `--no-check` says that none is wanted. The last rows show this: it delays the end, and not the start."""
+QUESTION = """A command under a profile ends later than it would alone. envkit starts, resolves the profile, puts its
+evidence hook into the command's environment, and reads the evidence at the end. How much later does the command end?"""
+HOW = """Each of {starts} rounds starts every command once, in random order, after {warm_up} warm-up rounds. A time runs
+from before a process starts until after it has ended. Differences are taken within rounds. The interval of their median
+comes from order statistics."""
+WHY = """envkit starts a Python of its own, reads and checks the profile, and starts the command's Python once to find
+libraries. It caches nothing between starts. A process that imported torch writes its evidence when it ends, unless
+`--no-check` is given. In the last rows, this delays the end and not the start."""
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.common import yamlfile
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.yamlfile import YamlFile
+from envkit.messages import Printed
 from envkit.profiles import catalogue, profile
 from envkit.rendering import text_of
 from envkit.stats.interval import Speedup
@@ -69,20 +70,20 @@ def read(path: Path = PLAN) -> tuple[list[Experiment], list[LeftOut]]:
 
 def _part(file: YamlFile, key: str, kind: type) -> Any:
     if not isinstance(file.data.get(key), kind):
-        raise file.error((), f"'{key}' is missing or not a {kind.__name__}")
+        raise file.error((), Printed(f"'{key}' is missing or not a {kind.__name__}"))
     return file.data[key]
 
 
 def _experiment(file: YamlFile, name: str) -> Experiment:
     at, entry = ("experiments", name), file.data["experiments"][name]
     if not isinstance(entry, dict) or sorted(entry) != sorted(KEYS):
-        raise file.error(at, f"{name} needs the keys {', '.join(KEYS)}")
+        raise file.error(at, Printed(f"{name} needs the keys {', '.join(KEYS)}"))
     expected = entry["expect"]
     numbers = (
         isinstance(expected, list) and len(expected) == 2 and all(isinstance(one, (int, float)) for one in expected)
     )
     if not numbers or not 0 < expected[0] <= expected[1]:
-        raise file.error((*at, "expect"), f"{name}: 'expect' is a range of ratios, for example [0.99, 1.02]")
+        raise file.error((*at, "expect"), Printed(f"{name}: 'expect' is a range of ratios, for example [0.99, 1.02]"))
     return Experiment(name, str(entry["against"]), str(entry["prediction"]), (float(expected[0]), float(expected[1])))
 
 

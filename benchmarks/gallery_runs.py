@@ -16,6 +16,7 @@ from envkit.bench.record import Event
 from envkit.bench.user_command import UserCommand
 from envkit.common import yamlfile
 from envkit.engines.base import PROJECT
+from envkit.messages import Printed
 from envkit.rendering import text
 from envkit.report import verdict
 from envkit.report.judgement import losses_differ
@@ -64,7 +65,7 @@ def models(path: Path = LIST) -> dict[str, Model]:
         for key, (kind, what) in WANTED.items():
             value = given.get(key)
             if not isinstance(value, kind) or not value or (kind is int and value < 1):
-                raise file.error((name,), f"'{name}' needs '{key}', {what}; add it, as the others have it")
+                raise file.error((name,), Printed(f"'{name}' needs '{key}', {what}; add it, as the others have it"))
         found[name] = Model(name, *(given[key] for key in WANTED))
     return found
 

@@ -64,7 +64,7 @@ class Entry:
     without: tuple[str, ...] = ()  # variables of the caller's that it must not have
     engine: LocalEngine | None = None  # with an interpreter of its own, where it is not the one of all
     options: Options = USUAL  # how it trains
-    instances: int = 1  # how many train at once, each on its part of the CPUs
+    instances: int = 1  # how many train at once, each on its share of the CPUs
 
 
 def add_options(parser: argparse.ArgumentParser, blocks: int, steps: int = STEPS) -> None:

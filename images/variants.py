@@ -23,6 +23,7 @@ sys.path.insert(0, str(PROJECT / "runner"))
 from envkit.common import yamlfile  # noqa: E402
 from envkit.common.errors import InputError  # noqa: E402
 from envkit.common.yamlfile import YamlFile  # noqa: E402
+from envkit.messages import Printed  # noqa: E402
 from envkit.rendering import text_of  # noqa: E402
 from wheels import read_lock  # noqa: E402
 
@@ -74,33 +75,41 @@ def load() -> dict[str, Variant]:
     """All variants by name. Raises InputError, with the file's line and key, for the first thing that is wrong."""
     file = yamlfile.read(FILE, "the list of the image's variants")
     if not file.data:
-        raise file.error((), "names no variant; restore the file")
+        raise file.error((), Printed("names no variant; restore the file"))
     return {name: _variant(file, name) for name in file.data}
 
 
 def _variant(file: YamlFile, name: str) -> Variant:
     entry = file.data[name]
     if not NAME.fullmatch(name):
-        raise file.error((name,), f"'{name}' can't be a variant's name: use a-z and 0-9, with '-' or '.' between them")
+        raise file.error(
+            (name,), Printed(f"'{name}' can't be a variant's name: use a-z and 0-9, with '-' or '.' between them")
+        )
     if not isinstance(entry, dict):
-        raise file.error((name,), f"{name}: must have the keys {', '.join(REQUIRED)}")
+        raise file.error((name,), Printed(f"{name}: must have the keys {', '.join(REQUIRED)}"))
     _require_keys(file, name, entry)
     _require_name(file, name, entry["torch"])
     libraries = entry["libraries"]
     if libraries not in LIBRARIES:
-        raise file.error((name, "libraries"), f"{name}.libraries: '{libraries}' is neither {' nor '.join(LIBRARIES)}")
+        raise file.error(
+            (name, "libraries"), Printed(f"{name}.libraries: '{libraries}' is neither {' nor '.join(LIBRARIES)}")
+        )
     compiler = entry.get("compiler")
     if compiler not in (None, *COMPILERS):
         known = " or ".join(COMPILERS)
-        raise file.error((name, "compiler"), f"{name}.compiler: '{compiler}' is not {known}; without one leave it out")
+        raise file.error(
+            (name, "compiler"), Printed(f"{name}.compiler: '{compiler}' is not {known}; without one leave it out")
+        )
     pins = {key: entry[key] for key in PINS if key in entry}
     if pins and libraries != "conda":
         key = next(iter(pins))
-        raise file.error((name, key), f"{name}.{key}: can be chosen of conda's libraries only; remove it")
+        raise file.error((name, key), Printed(f"{name}.{key}: can be chosen of conda's libraries only; remove it"))
     wanted = ("packages", "torch", *(("conda",) if libraries == "conda" else ()))
     locks = entry["locks"] if isinstance(entry["locks"], dict) else {}
     if locks.keys() != set(wanted) or not all(isinstance(path, str) for path in locks.values()):
-        raise file.error((name, "locks"), f"{name}.locks: must name a file in images/ for each of: {', '.join(wanted)}")
+        raise file.error(
+            (name, "locks"), Printed(f"{name}.locks: must name a file in images/ for each of: {', '.join(wanted)}")
+        )
     paths = {what: FILE.parent / locks[what] for what in wanted}
     return Variant(name, entry["title"], {key: entry[key] for key in LOCKED_IN}, libraries, paths, pins, compiler)
 
@@ -110,22 +119,24 @@ def _require_keys(file: YamlFile, name: str, entry: dict[str, Any]) -> None:
     known = (*REQUIRED, "compiler", *PINS)
     for key in entry:
         if key not in known:
-            raise file.error((name, key), f"{name}.{key}: no such key; there are: {', '.join(known)}")
+            raise file.error((name, key), Printed(f"{name}.{key}: no such key; there are: {', '.join(known)}"))
     for key in REQUIRED:
         if key not in entry:
-            raise file.error((name,), f"{name}.{key}: is missing; add it")
+            raise file.error((name,), Printed(f"{name}.{key}: is missing; add it"))
     for key, value in entry.items():
         if key != "locks" and not (isinstance(value, str) and value.strip()):
-            raise file.error((name, key), f"{name}.{key}: must be a text; put it in quotes")
+            raise file.error((name, key), Printed(f"{name}.{key}: must be a text; put it in quotes"))
         if key in (*LOCKED_IN, *PINS) and not VERSION.fullmatch(value):
-            raise file.error((name, key), f"{name}.{key}: '{value}' is no version, such as 5.3.0 or 2.13.0+cpu")
+            raise file.error(
+                (name, key), Printed(f"{name}.{key}: '{value}' is no version, such as 5.3.0 or 2.13.0+cpu")
+            )
 
 
 def _require_name(file: YamlFile, name: str, torch: str) -> None:
     """Raise InputError for the name of a variant for GPUs, by which its image is called, where it is not for any."""
     if name.startswith(FOR_GPUS) and torch.endswith(FOR_CPUS):
         fix = f"give the variant a name that does not begin with {FOR_GPUS}"
-        raise file.error((name, "torch"), f"{name}.torch: {torch} is for CPUs alone; {fix}")
+        raise file.error((name, "torch"), Printed(f"{name}.torch: {torch} is for CPUs alone; {fix}"))
 
 
 def require(variant: Variant) -> None:
@@ -136,23 +147,27 @@ def require(variant: Variant) -> None:
     for what in ("packages", "torch"):
         path = variant.locks[what]
         if not path.is_file():
-            raise InputError(f"{FILE}: {variant.name}.locks.{what}: there is no {path}: {variant.made_by(what)}")
+            raise InputError(
+                Printed(f"{FILE}: {variant.name}.locks.{what}: there is no {path}: {variant.made_by(what)}")
+            )
     for key, what in LOCKED_IN.items():
         path, said = variant.locks[what], variant.versions[key]
         try:
             has = next((one.version for one in read_lock(path) if one.name == key), "none of it")
         except ValueError as error:  # of a line that is no requirement
             said_of_it = str(error).splitlines()[0]
-            raise InputError(f"{path}: is no lock of Python packages ({said_of_it}): {variant.made_by(what)}") from None
+            raise InputError(
+                Printed(f"{path}: is no lock of Python packages ({said_of_it}): {variant.made_by(what)}")
+            ) from None
         if has != said:
             fix = f"correct it, or renew the lock ({variant.made_by(what)})"
-            raise InputError(f"{FILE}: {variant.name}.{key}: is {said}, and {path} has {has}: {fix}")
+            raise InputError(Printed(f"{FILE}: {variant.name}.{key}: is {said}, and {path} has {has}: {fix}"))
 
 
 def chosen(variants: dict[str, Variant], name: str) -> Variant:
     """The variant ``name``, or the first where that is empty. Raises InputError if there is none of that name."""
     if name and name not in variants:
-        raise InputError(f"{FILE}: there is no variant '{name}'; there are: {', '.join(variants)}")
+        raise InputError(Printed(f"{FILE}: there is no variant '{name}'; there are: {', '.join(variants)}"))
     variant = variants[name] if name else next(iter(variants.values()))
     require(variant)
     return variant

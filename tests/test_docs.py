@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from envkit import __version__
-from envkit.cli import COMMANDS
+from envkit.cli import COMMANDS, parser_of
 from envkit.profiles import needs, profile
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -22,7 +23,9 @@ LINK = re.compile(r"\]\(([^)\s]+)\)|\bsrc(?:set)?=\"([^\"]+)\"")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"^(?: {4}|\t).*$", re.MULTILINE)
 INLINE = re.compile(r"`((?:[^`\n]|\n(?!\n))+)`")
-COMMAND = re.compile(r"(?<![\w./-])(?<!from )(?:envkit|runner) ([a-z][a-z-]*)")
+COMMAND = re.compile(r"(?<![\w./-])(?<!from )(?:envkit|(runner)) ([a-z][a-z-]*)")
+WITH_OPTIONS = re.compile(r"(?<![\w./-])(?<!from )envkit ([a-z][a-z-]*)((?: (?!--? )[^\s|;>]+)*)")
+OPTION = re.compile(r"--[a-z][a-z-]*")
 MAKE = re.compile(r"(?<![\w./-])make ([a-z-]+(?: [a-z-]+)*)")
 TARGET = re.compile(r"^([a-z-]+):.*## ", re.MULTILINE)
 PATH = re.compile(r"(?:runner|tests|benchmarks|images|docs|\.ci)/[\w./*-]*")
@@ -59,8 +62,51 @@ def test_links_lead_to_files(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_commands_are_there(page):
-    named = {word for code in _code(page.read_text()) for word in COMMAND.findall(code)}
+    named = {" ".join(words).strip() for code in _code(page.read_text()) for words in COMMAND.findall(code)}
     assert named - {*COMMANDS, "help"} == set()
+
+
+def _options(parser: argparse.ArgumentParser) -> set[str]:
+    """The options of a command and of its subcommands."""
+    groups = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    below = (option for group in groups for one in group.values() for option in _options(one))
+    return {*(option for action in parser._actions for option in action.option_strings), *below}
+
+
+def options_that_are_missing(text: str) -> set[str]:
+    """``COMMAND --option`` for each option that a page gives to a command that lacks it.
+
+    What follows ``--`` is a user's own command; so is what follows a pipe.
+    """
+    shown = {
+        (name, option)
+        for code in _code(re.sub(r"\\\n\s*", "", text))
+        for name, rest in WITH_OPTIONS.findall(code)
+        for option in OPTION.findall(rest)
+    }
+    known = {name: _options(parser_of(name)[0]) for name in {name for name, _ in shown} & COMMANDS.keys()}
+    return {f"{name} {option}" for name, option in shown if option not in known.get(name, ())}
+
+
+# A changelog names options that are gone.
+@pytest.mark.parametrize("page", [page for page in PAGES if page != CHANGELOG], ids=_name)
+def test_options_are_there(page):
+    assert options_that_are_missing(page.read_text()) == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("    envkit bench intel-omp --budget 60s -- python train.py --epochs 3\n", set()),
+        ("    envkit bench intel-omp --budjet 60s\n", {"bench --budjet"}),
+        ("Run `envkit fleet report --hosts a,b`.\n", {"fleet --hosts"}),
+        ("    envkit bench intel-omp \\\n      --hosts a,b\n", {"bench --hosts"}),
+        ("Run `envkit bonch --budget 60s`.\n", {"bonch --budget"}),
+        ("    envkit show x --json | jq --raw-output .name\n", set()),
+    ],
+)
+def test_an_option_that_no_command_has_is_named(text, missing):
+    assert options_that_are_missing(text) == missing
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
@@ -78,7 +124,7 @@ def test_files_of_the_project_are_there(page):
 
 def test_every_command_has_an_example():
     text = (PROJECT / "docs/commands.md").read_text()
-    shown = {word for line in INDENTED.findall(text) for word in COMMAND.findall(line)}
+    shown = {word for line in INDENTED.findall(text) for _, word in COMMAND.findall(line)}
     assert {name for name in COMMANDS if f"**`{name}`**" not in text} == set()
     assert COMMANDS.keys() - shown == set()
 

@@ -6,8 +6,8 @@ __version__ = "0.1.0"
 def check(profile: str) -> bool:
     """Print whether a profile is in effect in this process, and return that: for a cell of a notebook.
 
-    ``profile`` is a profile's name, or a YAML file. Imports torch if nothing has done so yet. Of other packages it
-    needs only PyYAML, so that it works in any Python that finds this one.
+    ``profile`` is a profile's name, or a YAML file. Imports torch if nothing has done so yet. It needs no other package
+    than PyYAML, so that it works in any Python that finds this one.
     """
     # by name, and not before it is called: the worker imports this package in Pythons that have nothing else of the kit
     import importlib

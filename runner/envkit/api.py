@@ -14,8 +14,8 @@ from envkit import cli, rendering
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record
 from envkit.cli import measuring
+from envkit.cli.messages import NotInPython
 from envkit.common.errors import INTERRUPTED, InputError
-from envkit.messages import Message
 from envkit.report import model, terminal
 
 
@@ -28,7 +28,7 @@ class ReadableInputError(InputError):
 
 @dataclass(frozen=True)
 class Result:
-    """What a measurement found. ``str()`` of it is the report that the command line prints.
+    """The result of a measurement. ``str()`` of it is the report that the command line prints.
 
     ``speedup`` is the baseline's time per step over the profile's, and ``low`` to ``high`` its confidence interval.
     They are None if the run has no verdict. ``verdict`` is that of the interval alone. ``headline`` is the first line
@@ -83,15 +83,6 @@ def bench(
     if status == INTERRUPTED:
         raise KeyboardInterrupt
     return _result(arguments.output)
-
-
-class NotInPython(Message):
-    """An option of the command that gives no result."""
-
-    code = "api.no-such-option"
-    template = "envkit.bench takes no option '{option}'; use the command line: envkit bench"
-
-    option: str
 
 
 def _result(folder: Path) -> Result:

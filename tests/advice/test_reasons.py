@@ -46,7 +46,7 @@ def test_why_a_profile_can_not_help():
     said = why_not("glibc-retain-mkl", seen)
     kernel, matrix = said.seen
     assert (kernel.share, matrix) == (pytest.approx(0.01), NativeMatrixCode())
-    assert text(why_not("intel-omp", seen)) == "threads that could run waited for a CPU in 1% of their time"
+    assert text(why_not("intel-omp", seen)) == "runnable threads waited for a CPU in 1% of their time"
 
 
 def test_the_kernel_has_other_work_than_page_faults():

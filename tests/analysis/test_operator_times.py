@@ -161,7 +161,7 @@ def test_times_that_overlap_have_no_difference_to_explain():
 @pytest.mark.parametrize(("noise", "words"), [((1.0,), "1 process each"), ((1.0, 1.01, 1.0), "3 processes each")])
 def test_few_processes_prove_nothing(noise, words):
     (said,) = reasons(side("baseline", noise=noise), side(noise=noise, ms=1.0))
-    assert text(said) == f"nothing can be concluded from {words}: take 4 (--processes)"
+    assert text(said) == f"nothing can be concluded from {words}: use 4 (--processes)"
 
 
 def test_operators_of_the_forward_pass_add_up_to_that():

@@ -248,8 +248,8 @@ def test_unmatched_lines_are_counted_over_all_samples():
     for event in events[1:4]:
         event["unmatched_lines"] = [2, "time nan"]  # as JSON has it
     (finding, other) = summarise(events).findings
-    assert text(finding.seen) == "baseline: the metric passed over 4 lines like 'time nan' that it does not match"
-    assert text(other.seen).startswith("mine: the metric passed over 2 lines")
+    assert text(finding.seen) == "baseline: the metric does not match 4 lines like 'time nan'"
+    assert text(other.seen).startswith("mine: the metric does not match 2 lines")
 
 
 @pytest.mark.parametrize(
@@ -260,8 +260,8 @@ def test_unmatched_lines_are_counted_over_all_samples():
         ("readings_cover", {"sum_s": 0.06, "elapsed_s": 2.0, "fits": ""}, ("readings-too-short", "note",
          "baseline: the readings cover 3.0% of the time in which the command printed them")),
         ("readings_cover", {"sum_s": 0.06, "elapsed_s": 2.0, "fits": "s"}, ("readings-too-short", "note",
-         "baseline: the readings cover 3.0% of the time in which the command printed them; in s they would be as long "
-         "as it")),
+         "baseline: the readings cover 3.0% of the time in which the command printed them; read in s, they would cover "
+         "it")),
         ("readings_rounding", 0.5, ("readings-rounded", "warn",
          "baseline: the last digits of the readings stand for 50% of their times")),
     ],

@@ -36,7 +36,7 @@ def test_it_ends_with_a_line_and_without_a_speedup(bench, simulation, instant, e
     assert result.returncode == 1
     text = words(result.stdout)
     why = f"the profile{mode} changes the numerics; measure without it"
-    said = f"the worker diverged: the loss of step {step} is nan, so that its speed says nothing; {why}"
+    said = f"the worker diverged: the loss of step {step} is nan, so its speed is meaningless; {why}"
     assert f"Failed block 1, mine: {said}" in text
     assert "FASTER" not in text
     assert {event["arm"] for event in events("sample")} <= {"baseline"}

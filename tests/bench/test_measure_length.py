@@ -51,7 +51,9 @@ def without_budget(bench_arguments, *options):
 # --- a budget without room for a verdict ---
 
 
-GOING_ON = "envkit: one block takes 2.0 s: a verdict needs 6 blocks, about {} in all; going on until then, Ctrl-C ends"
+GOING_ON = (
+    "envkit: one block takes 2.0 s: a verdict needs 6 blocks, about {} in all; continuing until then; Ctrl-C stops"
+)
 
 
 def test_a_run_that_takes_somewhat_longer_than_its_budget_says_so_at_once_and_goes_on(bench, instant, events):
@@ -59,7 +61,7 @@ def test_a_run_that_takes_somewhat_longer_than_its_budget_says_so_at_once_and_go
     result = bench("mine", "--budget", "10s")
     said = result.stderr.splitlines()
     (told,) = [line for line in said if line.startswith("envkit: ")]
-    assert told == GOING_ON.format("15 s") + " with what was measured"
+    assert told == GOING_ON.format("15 s") + " and reports what was measured"
     assert result.returncode == 0
     assert "no interference detected in 6 blocks" in result.stdout
     assert events("longer")[0]["budget_s"] == 10.0
@@ -83,7 +85,7 @@ def test_a_budget_that_is_far_too_short_ends_after_the_first_block_with_what_was
     assert result.returncode == 2
     (said,) = [line for line in result.stderr.splitlines() if line.startswith("envkit: ")]
     assert said.startswith("envkit: --budget 4.5s is too short: a verdict needs 6 blocks, about 15 s on this ")
-    assert f"; give --budget 15s, or go on with: envkit bench --resume {run_folder}" in said
+    assert f"; give --budget 15s, or continue with: envkit bench --resume {run_folder}" in said
     assert samples() == [(0, "mine"), (0, "baseline")]
     assert events()[-1]["reason"] == "the budget is too short"
     shown = " ".join(result.stdout.split())
@@ -175,7 +177,7 @@ def test_without_a_budget_the_run_goes_on_until_there_is_an_interval(cli, bench_
     instant.takes_s = 60.0
     result = cli(*without_budget(bench_arguments))
     assert "envkit: one block takes 1 min 59 s: a verdict needs 6 blocks, about 14 minutes in all" in result.stderr
-    assert "going on until then" in result.stderr
+    assert "continuing until then" in result.stderr
     assert "no interference detected in 6 blocks" in result.stdout
     assert spent(events()) > BUDGET_S
 

@@ -184,7 +184,7 @@ def test_a_trial_of_a_search_that_stands_there_twice_counts_once(tmp_path):
 def test_two_samples_in_one_place_are_refused(refused, tmp_path):
     other = json.dumps({**run_events()[5], "worker_seconds": 9.0}) + "\n"
     path = rewritten(tmp_path / "run", lambda lines: lines.insert(7, other))
-    said = "another sample of 'baseline' in block 3 than that on line 6; remove one of them"
+    said = "a second sample of 'baseline' in block 3, after that on line 6; remove one of them"
     assert refused("report", path.parent) == f"envkit: {path}:8: {said}"
 
 
@@ -202,8 +202,8 @@ def blocks_backwards(lines):
 )
 def test_measurements_in_another_order_are_refused(refused, tmp_path, change, number, after):
     path = rewritten(tmp_path / "run", change)
-    said = "lines are not in the order in which they were written; sort them by their times"
-    assert refused("report", path.parent) == f"envkit: {path}:{number}: a sample stands after {after}: {said}"
+    said = "lines are out of order; sort them by time"
+    assert refused("report", path.parent) == f"envkit: {path}:{number}: a sample follows {after}: {said}"
 
 
 def test_a_run_that_goes_on_may_complete_an_earlier_block(tmp_path):

@@ -101,7 +101,7 @@ def test_an_interrupted_run_is_gone_on_with(table, folder, simulation, page_file
     simulation.worker("baseline", does="interrupt", **{"from": 2})
     first = table()
     assert first.returncode == 130
-    assert "go on with: envkit bench --resume" in first.stderr
+    assert "continue with: envkit bench --resume" in first.stderr
     simulation.worker("baseline", seconds=[1.0])
     assert table().returncode == 0
     kinds = [event["event"] for event in events(folder)]

@@ -52,7 +52,7 @@ def test_a_run_that_was_cut_short_makes_no_page(folder, benchmark_script, page_f
     path = folder / "record.jsonl"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
     said = refusal(benchmark_script(matrix, folder, "--page", page_file))
-    assert f"did not come to its end; go on with: envkit bench --resume {folder}" in said
+    assert f"did not come to its end; continue with: envkit bench --resume {folder}" in said
     assert not page_file.exists()
 
 

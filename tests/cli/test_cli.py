@@ -131,7 +131,7 @@ def test_help_has_no_word_of_what_is_always_refused(cli, command):
     ("command", "words"),
     [
         ("ablate", "(default: 90s for each of: the baseline, the profile, each setting alone, and the profile without"),
-        ("doctor", "exit status: 0 no reason to stop was found, 1 such a reason, 2 bad input"),
+        ("doctor", "exit status: 0 found no problem that must be fixed first, 1 found one, 2 bad input"),
         ("submit", "(default: 3m; 120s per arm with --nproc)"),
     ],
 )

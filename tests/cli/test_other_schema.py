@@ -43,7 +43,7 @@ def test_the_message_names_the_file_its_schema_and_what_to_do():
         "a/record.jsonl: this record has schema 2, and this version of envkit reads schema 1; measure again"
     )
     assert text(OtherSchema("f", "fleet report", 2, 1, ("envkit", "fleet", "report", "a b"))).endswith(
-        "measure again, or write it anew: envkit fleet report 'a b'"
+        "measure again, or write it again: envkit fleet report 'a b'"
     )
 
 

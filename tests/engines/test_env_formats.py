@@ -349,7 +349,7 @@ def test_a_kernel_that_was_started_with_a_profile_checks_it(printed, kernel):
     wrong = execute("assert not check('gnu-omp')").splitlines()
     assert wrong[0] == "gnu-omp is NOT in effect in this process"
     assert "  openmp.runtime: expected gnu, seen intel" in wrong
-    assert wrong[-1].startswith("set besides, and can change the outcome too: KMP_AFFINITY=")
+    assert wrong[-1].startswith("also set, and can change the outcome: KMP_AFFINITY=")
 
 
 def test_a_cell_sets_what_it_can_before_torch(hostile, shown, printed, kernel):

@@ -132,7 +132,7 @@ def test_a_complaint_about_what_no_profile_sets_is_a_note(complaining, write_pro
     text = " ".join(result.stdout.split())
     assert " verified in every process" in text
     details = " ".join(cli("report", tmp_path / "run", "--details").stdout.split())
-    said = 'a library printed "{}", and 1 more it is about no setting of a profile'
+    said = 'a library printed "{}", and 1 more it concerns no setting of a profile'
     assert any(said.format(first) in details for first in (line, shown))  # two streams, in either order
     for sample in (event for event in events if event["event"] == "sample"):
         assert {line, shown} <= {*sample["stderr"].splitlines()}

@@ -23,13 +23,13 @@ from tests.faults.list import FAULTS
 from tests.faults.trial import SHORT, SILENCE, CantPlant, Finding, try_out
 
 DOCS = PROJECT / "docs/results/faults.md"
-COLUMNS = ("fault", "plain launch shows", "we say", "caught")
-INTRO = """# Faults that the kit must catch
+COLUMNS = ("fault", "plain launch shows", "envkit prints", "caught")
+INTRO = """# Faults that envkit must catch
 
-`make faults` wrote this page. It plants each of these faults on the machine that it runs on, starts training as
-somebody without the kit would (the same worker, with what the profile sets exported), starts the same through the kit,
-and compares what the two print and how they end. "Caught" means that the kit printed these words and ended with this
-exit status. The list is `tests/faults/list.py`, and `make test` runs it too.
+`make faults` wrote this page. It plants each fault on the machine that it runs on and trains twice. The plain launch
+runs the same worker with the profile's variables exported, without envkit. The other launch goes through envkit.
+"Caught" means that envkit printed these words and ended with this exit status. `tests/faults/list.py` lists the faults,
+and `make test` plants them too.
 """
 
 

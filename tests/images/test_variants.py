@@ -139,7 +139,7 @@ def test_condas_packages_have_a_lock_and_may_have_versions(tree: Path) -> None:
         ("libraries: debian", "libraries: conda", "6: one.locks: must name a file in images/ for each of: "),
         (", torch: cpu/torch.lock", "", "6: one.locks: must name a file in images/ for each of: packages, torch"),
         ("  title:", "  jemalloc: 5.3.0\n  title:", "2: one.jemalloc: can be chosen of conda's libraries only"),
-        ("  title: A test", "  title: A test\n  title: B", "3: the key 'title' stands twice"),
+        ("  title: A test", "  title: A test\n  title: B", "3: the key 'title' appears twice"),
         (VARIANT, "one: 3\n", "1: one: must have the keys title, "),
         (VARIANT, "{}\n", "1: names no variant"),
         (VARIANT, "- one\n", "1: the list of the image's variants is a mapping"),

@@ -20,15 +20,20 @@ from tests.reliability.list import FAULTS
 from tests.reliability.trial import CantPlant, Fault, Finding
 
 DOCS = PROJECT / "docs/results/reliability.md"
-COLUMNS = ("fault", "what was done", "what the runner said", "what was kept", "held")
-INTRO = """# What a run and its record survive
+COLUMNS = ("fault", "what was done", "what envkit printed", "what was kept", "held")
+INTRO = """# Faults that a run and its record survive
 
 `make reliability` wrote this page on {date}, on {machine}.
 
-It makes each fault for real, through the command line and with workers that are simulated (they answer at once, so that
-many runs fit into a minute). "Held" means: no whole line of a record was lost or changed, no sample was counted twice,
-every block of the finished run has one sample of each arm, no process was left behind, and where the runner refused it
-said so in one line. The list is `tests/reliability/list.py`, and `make test` runs it too.
+Each fault is made for real, through the command line. Simulated workers answer at once, so that many runs fit into a
+minute. A fault has "held" if all of this is true:
+
+- no whole line of the record was lost or changed, and no sample was counted twice;
+- every block of the finished run has one sample of each arm;
+- no process was left behind;
+- a refusal is one line.
+
+`tests/reliability/list.py` lists the faults, and `make test` runs them too.
 """
 Result = tuple[Fault, Finding]
 

@@ -37,7 +37,8 @@ def kills(folder: Path) -> Finding:
         done=f"SIGKILL at {outcome.kills} random moments of {outcome.runs} runs, {outcome.before_first_line} of them "
         f"before the first line was written, {outcome.in_a_line} within a line; after each the run was resumed",
         said="resumed, and each run came to its end",
-        kept=f"every line that was whole after a kill; {outcome.samples} samples in the end, each once; no process",
+        kept=f"every line that was whole after a kill; {outcome.samples} samples in the end, each once; "
+        "no process was left",
         wrong=outcome.wrong,
     )
 
@@ -115,7 +116,7 @@ def full_disk(folder: Path) -> Finding:
     expect.that(place.whole_lines().startswith(before), "what was recorded before is gone")
     expect.wrong += place.incomplete()
     return Finding(
-        "the run's folder is a file system of 32 KiB, which fills up; then it was made larger and the run resumed",
+        "the run's folder is a file system of 32 KiB, which fills up; then it was enlarged and the run resumed",
         said, f"the {before.count(b'sample')} samples that had room; {len(place.samples())} in the end, each once",
         expect.wrong,
     )  # fmt: skip
@@ -141,9 +142,9 @@ def full_disk_while_exporting(folder: Path) -> Finding:
     found = {file.name: file.read_text() for file in (folder / "after").iterdir()}
     expect.equal("what is in the folder", found, {"out.csv": "as it was\n"})
     return Finding(
-        "export --output onto a file, on a disk without room",
+        "export --output overwrites a file on a full disk",
         said,
-        "the file as it was; no other",
+        "the file as it was, and no other file",
         expect.wrong,
     )
 
@@ -163,7 +164,7 @@ def clock_goes_back(folder: Path) -> Finding:
     expect.wrong += [*_read_by_all(place), *place.incomplete()]
     return Finding(
         f"the clock goes back an hour at each event, {back} times, before and after a resume",
-        f"ended: {place.events()[-1]['reason']}; report, history and export as ever",
+        f"ended: {place.events()[-1]['reason']}; report, history and export as usual",
         f"{len(place.samples())} samples in the order in which they were measured", expect.wrong,
     )  # fmt: skip
 
@@ -182,13 +183,15 @@ def two_runners(folder: Path) -> Finding:
         done = place.answer(first)
     for answer in (second, third):
         _refused(
-            expect, answer, "run/record.jsonl: another runner is writing to it; wait for it, or give another folder"
+            expect,
+            answer,
+            "run/record.jsonl: another envkit process is writing to it; wait for it, or give another folder",
         )
     _refused(expect, elsewhere, "another measurement runs on this machine (process ")
     expect.equal("the status of the first", done.status, 0)
     expect.wrong += place.incomplete()
     return Finding(
-        "while a run was measured: bench and --resume on its folder, and bench on another folder",
+        "during a run: bench and --resume with its folder, and bench with another folder",
         f"{second.last}; on the other folder: {elsewhere.last}",
         f"the first run came to its end: {len(place.samples())} samples, each once", expect.wrong,
     )  # fmt: skip
@@ -205,7 +208,7 @@ def several_at_the_same_moment(folder: Path) -> Finding:
         _refused(expect, answer, "run/record.jsonl: ")
     expect.wrong += place.incomplete()
     return Finding(
-        f"{AT_ONCE} runners started at the same moment on the same new folder",
+        f"{AT_ONCE} commands started at the same moment with the same new folder",
         " / ".join(sorted({answer.last for answer in refused})),
         f"one of them measured: {len(place.samples())} samples, each once", expect.wrong,
     )  # fmt: skip
@@ -226,8 +229,8 @@ def other_schema(folder: Path) -> Finding:
     expect.says("history", listed.output, "not read: run: record.jsonl: this record has schema 99, and")
     expect.equal("the record", place.record.read_bytes() == other, True)
     return Finding(
-        "the record's first line says schema 99; report, --resume, export and history were tried on it",
-        answers[0].last, "the record, to the byte", expect.wrong,
+        "the record's first line says schema 99; report, --resume, export and history read it",
+        answers[0].last, "the record, byte for byte", expect.wrong,
     )  # fmt: skip
 
 
@@ -245,7 +248,7 @@ def unknown_event(folder: Path) -> Finding:
     expect.that(unknown in place.whole_lines(), "the unknown event is gone")
     expect.wrong += place.incomplete()
     return Finding(
-        "an event of a kind that this version does not know stands in the record",
+        "an event of an unknown kind is in the record",
         "the same report as without it; resumed and came to its end",
         f"the unknown event too; {len(place.samples())} samples, each once", expect.wrong,
     )  # fmt: skip
@@ -267,8 +270,9 @@ def garbage_in_the_middle(folder: Path) -> Finding:
     expect.equal("the status of --resume", place.ask(*place.resume()).status, 0)
     expect.wrong += place.incomplete()
     return Finding(
-        "a line of bytes that are no text stands in the record; then it was removed, as it says, and the run resumed",
-        answers[0].last, f"the record, to the byte, until then; {len(place.samples())} samples in the end, each once",
+        "a line of bytes that are not text is in the record; then it was removed, as the message says, and the run "
+        "resumed",
+        answers[0].last, f"the record, byte for byte, until then; {len(place.samples())} samples in the end, each once",
         expect.wrong,
     )  # fmt: skip
 
@@ -285,12 +289,12 @@ def keys_missing(folder: Path) -> Finding:
     for answer in answers:
         _refused(expect, answer, words)
     # nobody goes on with a record that was edited, whatever it lacks
-    _refused(expect, place.ask(*place.resume()), "--resume run: the record carries no seal of yours")
+    _refused(expect, place.ask(*place.resume()), "--resume run: the record lacks your seal")
     expect.says("history", place.ask("history", folder).output, "not read: run: record.jsonl: an event lacks 'plan'")
     expect.equal("the record", place.record.read_bytes() == lacking, True)
     return Finding(
-        "the record's first line has no plan; report, --resume, export and history were tried on it",
-        answers[0].last, "the record, to the byte", expect.wrong,
+        "the record's first line has no plan; report, --resume, export and history read it",
+        answers[0].last, "the record, byte for byte", expect.wrong,
     )  # fmt: skip
 
 
@@ -308,7 +312,7 @@ def zeros_at_the_end(folder: Path) -> Finding:
     expect.wrong += place.incomplete()
     return Finding(
         "4,096 zero bytes at the end of the record, as a power cut can leave them",
-        "read as if they were not there; resumed and came to its end",
+        "read as if they were absent; resumed and came to its end",
         f"all lines before; {len(place.samples())} samples in the end, each once", expect.wrong,
     )  # fmt: skip
 
@@ -358,10 +362,10 @@ FAULTS = (
     Fault("full-disk", "full disk", full_disk),
     Fault("full-disk-while-exporting", "full disk while exporting", full_disk_while_exporting),
     Fault("clock-goes-back", "clock jumps back", clock_goes_back),
-    Fault("two-runners", "two runners on one folder", two_runners),
-    Fault("several-at-the-same-moment", "several runners at the same moment", several_at_the_same_moment),
+    Fault("two-runners", "two measurements in one folder", two_runners),
+    Fault("several-at-the-same-moment", "several measurements started at once", several_at_the_same_moment),
     Fault("other-schema", "record of another version", other_schema),
     Fault("unknown-event", "event of a newer version", unknown_event),
-    Fault("keys-missing", "record without what it needs", keys_missing),
-    Fault("garbage-in-the-middle", "bytes that are no text", garbage_in_the_middle),
+    Fault("keys-missing", "record without a required field", keys_missing),
+    Fault("garbage-in-the-middle", "bytes that are not text", garbage_in_the_middle),
 )

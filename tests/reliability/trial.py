@@ -13,7 +13,7 @@ class CantPlant(Exception):
 
 @dataclass(frozen=True)
 class Finding:
-    """In words for a table: what was done, what the runner said of it, what was kept, and what was ``wrong``."""
+    """Describe, for a table, what was done, what envkit printed, what was kept, and what was ``wrong``."""
 
     done: str
     said: str

@@ -95,7 +95,7 @@ def test_the_result_without_disturbed_blocks_is_beneath():
 
 
 def test_the_noise_floor_is_shown_where_it_is_known():
-    assert "noise floor: equal profiles differ so (±0.8%)" in words(drawn(FOREST, events_of(calibration=CALIBRATION)))
+    assert "noise floor of identical profiles (±0.8%)" in words(drawn(FOREST, events_of(calibration=CALIBRATION)))
 
 
 def test_step_times_have_every_arm_every_sample_and_the_slowest_step():
@@ -225,7 +225,9 @@ def test_steps_of_several_at_once_are_told_of():
     events = events_of()
     events[0]["plan"]["arms"][1]["instances"] = 2
     for picture in (FOREST, DISTRIBUTIONS, TIME_COURSE):
-        assert "several at once: a step is one of each, and a speedup is per item" in words(drawn(picture, events))
+        assert "several trainings at once: a step is one step of each, and speedups are per item" in words(
+            drawn(picture, events)
+        )
 
 
 def test_an_svg_takes_its_colours_from_the_page():

@@ -134,7 +134,7 @@ def test_every_part_measures_and_reports(gpu_python, simulation, tmp_path):
         assert record.read(out / part)[-1]["reason"] in ENDED
         markdown, details = ((out / part / name).read_text() for name in ("report.md", "details.txt"))
         assert "1980 MHz" in details
-        assert "nothing ran on it for 25.0% of a step" in details
+        assert "without work for 25.0% of a step" in details
         assert "Simulated CPU" in markdown
     assert "bus bandwidth" in (out / "all-reduce/report.md").read_text()
     assert "NCCL 2.28.3, 2 ranks" in (out / "ddp/details.txt").read_text()

@@ -235,7 +235,7 @@ def test_what_is_written_is_a_profile_that_sets_all_that_was_measured(tmp_path):
         numerics="may-differ", path=tmp_path, needs={"numa_nodes": 2},
     )  # fmt: skip
     path = tmp_path / "deep/er/here-tuned.yaml"
-    profile_file.write(made, "It won: 1.3 times as fast.", "the record", path)
+    profile_file.write(replace(made, reason="It won: 1.3 times as fast.", source="the record"), path)
     loaded = profile.load(str(path))
     assert (loaded.name, loaded.reason, loaded.source) == ("here-tuned", "It won: 1.3 times as fast.", "the record")
     for field in ("title", "preload", "env", "prefix", "expect", "numerics", "needs"):

@@ -134,7 +134,7 @@ BAD = [
     (only("variable: OMP_DYNAMIC, values: []"), 4, "'parameters.a.values' is empty", "[unset, 1]"),
     (only("variable: OMP_DYNAMIC, values: true"), 4, "'parameters.a.values'", "as [unset, 1]"),
     (only("variable: OMP_DYNAMIC, values: [~]"), 4, "'parameters.a.values.0'", "give a text or a number"),
-    (only("variable: OMP_DYNAMIC, values: [true, true]"), 4, "'true' stands twice", "remove one"),
+    (only("variable: OMP_DYNAMIC, values: [true, true]"), 4, "'true' appears twice", "remove one"),
     (only("variable: OMP_DYNAMIC, values: [true], numerics: no"), 4, "'parameters.a.numerics'",
      "same, may-differ"),
     # variables, their keys and values
@@ -166,7 +166,7 @@ BAD = [
     (level("settings: {MALLOC_CONF: {thp: x}}"), 4, "MALLOC_CONF's thp", "always, never"),
     (level("settings: {OMP_DYNAMIC: {x: 1}}"), 4, "OMP_DYNAMIC takes one value", "no keys"),
     (level("env: {MALLOC_CONF: 'thp:always'},\n    settings: {MALLOC_CONF: {thp: never}}"), 5,
-     "'MALLOC_CONF' stands under 'env' too", "write its keys here alone"),
+     "'MALLOC_CONF' is under 'env' too", "write its keys here alone"),
     (level("prefix: nice"), 4, "choices.x.prefix'", "write for example [numactl, "),
     (level("prefix: [[nice]]"), 4, "choices.x.prefix.0'", "give a text or a number"),
     (level("prefix: ['${cores}']"), 4, "'cores'", "the facts are: gpus, "),
@@ -186,7 +186,7 @@ BAD = [
     (after_spin("when: {spinn: [0]}"), 5, "counts when 'spinn', which is no parameter", "(did you mean 'spin'?)"),
     (after_spin("when: {spin: [7]}"), 5, "counts when spin is '7', which it never is", "it is: unset, 0"),
     ("parameters:\n  b: {when: {spin: [0]}, variable: OMP_DYNAMIC, values: [true]}\n" + SPIN, 4,
-     "parameter 'b' counts when 'spin', which stands further down", "move 'spin' before it"),
+     "parameter 'b' counts when 'spin', which appears later", "move 'spin' before it"),
     # constraints
     ("parameters:\n" + SPIN + "constraints: {}\n", 5, "'constraints'", "list what is never tried"),
     (never("spin"), 6, "'constraints.0'", "give it 'never' and 'because'"),

@@ -1,1 +1,1 @@
-"""What a training that runs shows of itself, why that costs time, and which profiles are worth trying first."""
+"""Observe a running training, explain what costs it time, and rank the profiles worth trying."""

@@ -1,4 +1,4 @@
-"""What a profile is expected to gain, by what is seen of a training: fitted to a gallery of trainings.
+"""Predict the gain of a profile from a training's symptoms: fitted to a gallery of trainings.
 
 The coefficients, and what they were fitted to, are in ``expected.json``, which ``benchmarks/advice.py`` writes. A fit
 is linear: the logarithm of the speedup is an intercept and a coefficient for each feature (``symptoms.FEATURES``).
@@ -63,7 +63,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Fitted:
-    """All fits, and what they come from. Those of a profile are in an order: the first that can be used is the best."""
+    """All fits, and what they come from. A profile's rules are in an order: the first that can be used is the best."""
 
     machine: str
     measured: str
@@ -78,7 +78,7 @@ class Fitted:
 
 @functools.cache
 def fitted() -> Fitted:
-    """What the kit has."""
+    """Return what the kit has."""
     return Fitted.from_json(json.loads(FILE.read_text()))
 
 

@@ -27,7 +27,7 @@ class NativeMatrixCode(Message):
 
     code = "advice.native-matrix-code"
     severity = Severity.NOTE
-    template = "MKL takes code that is made for this processor already"
+    template = "MKL already uses code made for this processor"
 
 
 class GenericMatrixCode(Message):
@@ -35,7 +35,7 @@ class GenericMatrixCode(Message):
 
     code = "advice.generic-matrix-code"
     severity = Severity.NOTE
-    template = "{share:.0%} of a step is matrix products, for which MKL takes code that is made for any processor"
+    template = "{share:.0%} of a step is matrix products, for which MKL uses code made for any processor"
 
     share: float
 
@@ -45,7 +45,7 @@ class WaitingThreads(Message):
 
     code = "advice.waiting-threads"
     severity = Severity.NOTE
-    template = "threads that could run waited for a CPU in {share:.0%} of their time"
+    template = "runnable threads waited for a CPU in {share:.0%} of their time"
 
     share: float
 
@@ -66,16 +66,16 @@ class SeenOfAll(Message):
 class MemoryGivenBack(Message):
     code = "advice.memory-given-back"
     severity = Severity.NOTE
-    template = "the allocator gives memory back to the kernel, which fills its pages with zeros anew for each step"
+    template = "the allocator returns memory to the kernel, which zeroes its pages again for each step"
 
 
 class FasterMatrixCode(Message):
     code = "advice.faster-matrix-code"
     severity = Severity.NOTE
-    template = "MKL has faster code for this processor, and takes it where it believes the processor to be Intel's"
+    template = "MKL has faster code for this processor, but uses it only if it takes the processor for Intel's"
 
 
 class CpusKept(Message):
     code = "advice.cpus-kept"
     severity = Severity.NOTE
-    template = "other programs, or threads that spin while they wait for others, keep CPUs from those that have work"
+    template = "other programs, or threads that spin while they wait, take CPUs from threads that have work"

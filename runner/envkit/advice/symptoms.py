@@ -1,4 +1,4 @@
-"""What can be seen of a training while it takes its steps, as plain numbers."""
+"""Symptoms: plain numbers that a training shows while it takes its steps."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ class Feature:
 
 
 def of_sample(sample: Mapping[str, Any]) -> Symptoms:
-    """Those of a worker's sample: of a watched command (``observed``), or of the timed steps of a workload.
+    """Return those of a worker's sample: of a watched command (``observed``), or of the timed steps of a workload.
 
-    Of a command that was timed by what it prints, ``usage`` is that of the whole command, its start and end too.
+    If a command was timed by its output, ``usage`` is that of the whole command, its start and end too.
     """
     observed = sample.get("observed") or {}
     steps = sample["step_s"]
@@ -106,7 +106,7 @@ def _cpus(usage: Mapping[str, float] | None) -> float:
 
 
 def of_process(watched: Mapping[str, Any]) -> Symptoms:
-    """Those of processes that were watched from outside for some seconds."""
+    """Return those of processes that were watched from outside for some seconds."""
     return _of_usage(watched["usage"], watched["seconds"], watched["waited_s"])
 
 
@@ -123,7 +123,7 @@ def _of_usage(usage: Mapping[str, float], seconds: float, waited_s: float | None
 
 
 def kind(operator: str) -> str:
-    """What an operator does, by its name."""
+    """Return what an operator does, by its name."""
     return next((name for name, pattern in KINDS.items() if pattern.search(operator)), OTHER)
 
 

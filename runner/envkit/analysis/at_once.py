@@ -31,7 +31,7 @@ class AtOnce:
 
 
 def at_once(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_early: bool) -> AtOnce:
-    """What the samples of ``arm`` say; ratios only of a run that has ``ended``."""
+    """Return what the samples of ``arm`` say; ratios only of a run that has ``ended``."""
     beside = (plan.reference_of(arm), plan.alone(arm)) if ended else (None, None)
     ratios = (speedup_over(events, plan, arm, one, stopped_early) for one in beside)
     return AtOnce(arm.name, arm.instances or 1, *ratios)

@@ -1,10 +1,9 @@
 """Two sessions side by side: what can't be compared, how speed changed, and what else is different.
 
-Speed is compared per step. What slows the whole machine (neighbours on its hypervisor, heat, another clock) slows the
-reference kernel too, which ran in each block outside of any profile; the normalised speed of a block is therefore the
-kernel's time over its time per step, and the shift of its logarithm from session to session is estimated. This takes
-training to be slowed as much as the kernel is. The ratio of a profile to the reference was measured within each session
-and needs no such kernel.
+Speed is compared per step. Neighbours on the hypervisor, heat or another clock slow the reference kernel too. It ran in
+each block outside of any profile. The normalised speed of a block is therefore the kernel's time over its time per
+step, and the shift of its logarithm from session to session is estimated. This takes training to be slowed as much as
+the kernel is. The ratio of a profile to the reference was measured within each session and needs no such kernel.
 """
 
 from __future__ import annotations
@@ -215,7 +214,7 @@ def _verdict(factor: Factor | None, threshold: float) -> BaselineVerdict:
 
 
 def differences(old: Baseline, new: Baseline) -> list[Difference]:
-    """What is not the same in the environments of the two, and in what was trained."""
+    """Return what is not the same in the environments of the two, and in what was trained."""
     then, now = _facts(old), _facts(new)
     return [
         Difference(what, then.get(what), now.get(what))

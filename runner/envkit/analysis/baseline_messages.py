@@ -11,7 +11,7 @@ class DamagedBaseline(Message):
     """A baseline breaks its schema. ``problem`` says at which key."""
 
     code = "analysis.damaged-baseline"
-    template = "{file}: {problem}; restore the file, or save it anew: envkit baseline save NAME --from DIR --replace"
+    template = "{file}: {problem}; restore the file, or save it again: envkit baseline save NAME --from DIR --replace"
 
     file: str
     problem: Message
@@ -26,7 +26,7 @@ class InvalidJson(Message):
 
 class EditedBaseline(Message):
     code = "analysis.edited-baseline"
-    template = "was edited: its digest is that of another content"
+    template = "was edited: its digest does not match its content"
 
 
 class DanglingReference(Message):
@@ -74,7 +74,7 @@ class NoSuchFile(Message):
 class BaselinesThere(Message):
     code = "analysis.baselines-there"
     severity = Severity.NOTE
-    template = "there are: {known:list}"
+    template = "choose one of: {known:list}"
 
     known: tuple[str, ...]
 
@@ -102,7 +102,7 @@ class UnknownBaseline(Message):
 
 class BaselineExists(Message):
     code = "analysis.baseline-exists"
-    template = "{file}: is there already; give another name, or replace it with --replace"
+    template = "{file}: already exists; give another name, or replace it with --replace"
 
     file: str
 
@@ -112,10 +112,7 @@ class BaselineExists(Message):
 
 class NoRun(Message):
     code = "analysis.no-run"
-    template = (
-        "there is no run in {folder}; name one with --from DIR, which says what it lacks, or measure: "
-        "envkit bench PROFILE"
-    )
+    template = "there is no run in {folder}; name one with --from DIR, or measure: envkit bench PROFILE"
 
     folder: str
 
@@ -125,8 +122,8 @@ class NoFitRun(Message):
 
     code = "analysis.no-fit-run"
     template = (
-        "none of the {runs} runs in {folder} can become a baseline; name one with --from DIR, which says what it "
-        "lacks, or measure: envkit bench PROFILE"
+        "none of the {runs} runs in {folder} can become a baseline; name one with --from DIR, or measure: "
+        "envkit bench PROFILE"
     )
 
     runs: int
@@ -183,7 +180,7 @@ class SeveralRanks(Unfit):
 
 class SeveralInstances(Unfit):
     code = "analysis.several-instances"
-    template = "{folder}: had several train at once (--instances); measure one process alone"
+    template = "{folder}: trained several at once (--instances); measure one process alone"
 
 
 class NoKernel(Unfit):
@@ -193,7 +190,7 @@ class NoKernel(Unfit):
 
 class OtherKernel(Unfit):
     code = "analysis.other-kernel"
-    template = "{folder}: was resumed with another reference kernel (Python or this kit changed); measure again"
+    template = "{folder}: was resumed with another reference kernel (Python or envkit changed); measure again"
 
 
 class FewBlocks(Unfit):
@@ -214,7 +211,7 @@ class MoreBlocks(Message):
 class Resume(Message):
     code = "analysis.resume"
     severity = Severity.ADVICE
-    template = "go on with: {command:command}"
+    template = "continue with: {command:command}"
 
     command: tuple[str, ...]
 

@@ -1,4 +1,4 @@
-"""Baselines: one session's measurement as a small JSON file, to be committed and held against later sessions.
+"""Baselines: one session's measurement as a small JSON file, to be committed and compared with later sessions.
 
 ``schemas/baseline.schema.json`` says what a file has. Keys that it does not name are allowed and ignored.
 """
@@ -131,7 +131,7 @@ class Baseline:
         return [arm["name"] for arm in self.document["plan"]["arms"]]
 
     def engine(self, arm: str) -> dict[str, Any]:
-        """What was seen of the engine (``engine``) and the image (``inspection``) that ``arm`` ran in."""
+        """Return what was seen of the engine (``engine``) and the image (``inspection``) that ``arm`` ran in."""
         name = next(one["engine"] for one in self.document["plan"]["arms"] if one["name"] == arm)
         return dict(self.document["engines"][name])
 
@@ -149,7 +149,7 @@ def from_record(folder: Path, name: str) -> Baseline:
 def latest(results: Path, name: str) -> Baseline:
     """The baseline that the latest run in the folder ``results`` makes, of those that can make one.
 
-    Raises InputError if there is none.
+    Raises InputError if it is missing.
     """
     begun = []
     for path in results.glob(f"*/{FILE_NAME}"):
@@ -253,7 +253,7 @@ def _complete_blocks(
 
 
 def _planned(plan: Plan) -> dict[str, Any]:
-    """What was measured, as the file has it."""
+    """Return what was measured, as the file has it."""
     return {
         "arms": [{"name": arm.name, "profile": arm.profile, "engine": arm.engine} for arm in plan.arms],
         "engine_options": plan.engine_options,

@@ -1,4 +1,4 @@
-"""What is recorded of an engine and of what was seen inside its image, as facts with names that reports use."""
+"""Recorded facts of an engine and its image, with the names that reports use."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def machine_kind(inspection: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def gpu_names(inspection: Mapping[str, Any]) -> str:
-    """The names of the GPUs that were seen, each with how many there are of it; empty where there are none."""
+    """The names of the GPUs that were seen, each with how many there are of it; empty if absent."""
     devices = (inspection.get("accelerator") or {}).get("devices", [])
     counted = Counter(str(one["name"]) for one in devices)
     return " and ".join(name if count == 1 else f"{count} {name}" for name, count in counted.items())

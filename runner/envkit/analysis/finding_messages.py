@@ -9,18 +9,18 @@ NOTE, WARNING = Severity.NOTE, Severity.WARNING
 
 # Why a finding matters, by its code.
 WHY = {
-    "unmatched-lines": "the kit leaves out the times of all steps that end in such a line",
+    "unmatched-lines": "envkit leaves out the times of all steps that end in such a line",
     "readings-too-long": "several ranks may print each step, or the times are not of this run",
     "readings-too-short": "the rest is not compared: the command logs every hundredth step, or --unit is wrong",
-    "readings-rounded": "rounding may hide a smaller difference, or make one",
-    "unrelated-complaint": "it is about no setting of a profile, so the result stands",
+    "readings-rounded": "rounding may hide a smaller difference, or create one",
+    "unrelated-complaint": "it concerns no setting of a profile, so the result stands",
 }
 # What to do, by the code.
 FIX = {
     "unmatched-lines": "if they are steps, match them too; if not, match more of the others",
     "readings-too-long": "match the lines of one rank, or the times that this run takes",
     "readings-rounded": "let the command print more digits, or time its lines with a metric that has no group",
-    "unrelated-complaint": "correct what it names, if another command needs that",
+    "unrelated-complaint": "fix what it names if another command needs it",
 }
 
 
@@ -39,7 +39,7 @@ class UnmatchedLines(Message):
 
     code = "analysis.unmatched-lines"
     severity = WARNING
-    template = "the metric passed over {count:count line} like '{line}' that it does not match"
+    template = "the metric does not match {count:count line} like '{line}'"
 
     count: int
     line: str
@@ -60,8 +60,8 @@ class ReadingsTooShort(Message):
     code = "analysis.readings-too-short"
     severity = NOTE
     template = (
-        "the readings cover {share:.1%} of the time in which the command printed them"
-        "[; in {unit} they would be as long as it]"
+        "the readings cover {share:.1%} of the time in which the command printed them[; read in {unit}, they "
+        "would cover it]"
     )
 
     share: float

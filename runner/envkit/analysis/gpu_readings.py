@@ -1,4 +1,4 @@
-"""What the samples of a run say of the GPUs that they were trained on, and of what NCCL chose there."""
+"""Readings of a run's GPUs from its samples, and NCCL's choices there."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class GpuReadings:
 
 
 def readings(arm: str, own: Sequence[SampleEvent]) -> GpuReadings | None:
-    """What the arm's samples say; None where none of them saw a GPU."""
+    """Return what the arm's samples say; None where none of them saw a GPU."""
     told = [event["gpu"] for event in own if event.get("gpu")]
     nccl = next(filter(None, map(nccl_of, own)), None)
     if not told and nccl is None:
@@ -57,7 +57,7 @@ def readings(arm: str, own: Sequence[SampleEvent]) -> GpuReadings | None:
 
 
 def nccl_of(event: SampleEvent) -> dict[str, Any] | None:
-    """What NCCL's log says in the first process of a sample that has one."""
+    """Return what NCCL's log says in the first process of a sample that has one."""
     processes = (event, *event.get("other_processes", ()))
     found = (one["evidence"].get("nccl") or {} for one in processes)
     return next((one for one in found if one.get("log") == "written"), None)
@@ -76,7 +76,7 @@ def _median(name: str, told: Sequence[Mapping[str, Any]]) -> float | None:
 def trained_on(inspection: Mapping[str, Any]) -> str:
     """``, NVIDIA H100 80GB HBM3 (driver 580.95.05)`` for a sentence on the machine; empty where no GPU was looked for.
 
-    Of GPUs that differ all are named.
+    Different GPUs are all named.
     """
     found = inspection.get("accelerator") or {}
     names = dict.fromkeys(str(device["name"]) for device in found.get("devices", ()))

@@ -1,6 +1,6 @@
-"""What differs between images that a run compares: as they were inspected, and as the workers in them saw it.
+"""Differences between the images of a run, as inspected and as observed by their workers.
 
-Of the workers' evidence only what follows from the image is compared, and not what a profile sets.
+The workers' evidence is compared only as far as it follows from the image, not from a profile.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Difference:
 def of_run(events: Sequence[Event], plan: Plan) -> dict[str, list[Difference]]:
     """For each arm that is compared, in what its image differs from its reference's; empty where they have one image.
 
-    What a timing depends on most comes first, and the packages of the system last.
+    The facts that matter most for timing come first, and system packages last.
     """
     if not plan.compares_images:
         return {}
@@ -52,7 +52,7 @@ def of_run(events: Sequence[Event], plan: Plan) -> dict[str, list[Difference]]:
 
 
 def between(there: Mapping[str, str | None], here: Mapping[str, str | None]) -> list[Difference]:
-    """What is not the same among the facts of two images, of which the reference's are ``there``."""
+    """Return what is not the same among the facts of two images, of which the reference's are ``there``."""
     names = dict.fromkeys([*there, *here])
     last = sorted(names, key=lambda name: name.startswith(FROM["system"]))
     return [Difference(name, there.get(name), here.get(name)) for name in last if there.get(name) != here.get(name)]
@@ -70,7 +70,7 @@ def _inspected(events: Sequence[Event], arm: Arm) -> dict[str, str | None]:
 
 
 def _observed(sample: SampleEvent) -> dict[str, str | None]:
-    """What a worker saw of that, and the weights that it began with."""
+    """Return what a worker saw of that, and the weights that it began with."""
     found: dict[str, str | None] = {}
     for probe, names in OBSERVED.items():
         evidence = sample["evidence"].get(probe, {})

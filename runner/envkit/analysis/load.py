@@ -1,6 +1,6 @@
 """The load beside which a result holds: nearly all blocks were disturbed, and too few others are left.
 
-Such a result says more about the load than about a profile, so that nothing is recommended from it.
+A result under load says more about the load than about a profile, so nothing is recommended from it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Did two arms learn the same? Their losses on the same batches, beside by how much rounding may move these.
+"""Compare the losses of two arms. Their losses on the same batches, beside by how much rounding may move these.
 
 A user command may draw other batches each time. Its losses are compared as ``envkit.stats.curves``
 says.
@@ -29,7 +29,7 @@ OWN_LOSS_TOLERANCE = GROWN
 class Losses:
     """How far an arm's losses are from its reference's on the same batches (shares of the reference's loss).
 
-    Those of a user's command are means over samples, and differences are shares of the reference's mean loss.
+    Losses of a user's command are means over samples, and differences are shares of the reference's mean loss.
     """
 
     steps: int

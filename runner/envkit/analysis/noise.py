@@ -46,8 +46,8 @@ def reference_kernel_range(
     """The reference kernel's shortest and longest time in seconds, where others slow this machine and no counter tells.
 
     It is the same work in each block (None where it was not, by its digest), and each time the median of its passes.
-    Only blocks without interference are looked at, and never how long training took. Of ten blocks the longest and the
-    shortest are left out, of twenty two each, and so on: nothing counts what disturbs the reference kernel alone.
+    Only blocks without interference are looked at, and never how long training took. Ten blocks lose the longest and
+    the shortest, twenty lose two each, and so on: nothing counts what disturbs the reference kernel alone.
     """
     found = [one for one in events if one["event"] == "reference-kernel" and one["block"] not in interference]
     times = sorted(one["seconds"] for one in found)
@@ -61,7 +61,7 @@ def reference_kernel_range(
 def disturbed_blocks(events: Sequence[Event], both: Sequence[Arm]) -> dict[int, set[str]]:
     """Return the blocks in which a sample of one of these arms was disturbed, with the kinds of interference.
 
-    Of many arms nearly every block has one that was, so a comparison asks for its own two arms.
+    With many arms nearly every block has a disturbed one, so a comparison asks for its own two arms.
     """
     names = {arm.name for arm in both}
     found: dict[int, set[str]] = {}

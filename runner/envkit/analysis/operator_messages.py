@@ -13,7 +13,7 @@ OTHERS, OUTSIDE = "other operators", "outside of operators"
 class FewProcesses(Message):
     code = "analysis.few-processes"
     severity = WARNING
-    template = "nothing can be concluded from {processes:count process|processes} each: take {enough} (--processes)"
+    template = "nothing can be concluded from {processes:count process|processes} each: use {enough} (--processes)"
 
     processes: int
     enough: int
@@ -58,8 +58,8 @@ class SameCpuTime(Message):
     code = "analysis.same-cpu-time"
     severity = NOTE
     template = (
-        "its threads use about the same CPU time ({reference_ms:.1f} and {own_ms:.1f} ms per step, all together): "
-        "they share the work, or wait for each other, in another way"
+        "its threads use about the same CPU time ({reference_ms:.1f} and {own_ms:.1f} ms per step, all "
+        "together): they share the work or wait for each other differently"
     )
 
     reference_ms: float

@@ -1,4 +1,4 @@
-"""What the profiled processes of one profile, or of two, say: time per operator, and where a difference comes from.
+"""Time per operator in the profiled processes of one or two profiles, and the sources of a difference.
 
 Documents are those of ``envkit.worker.measure.operators``. A number per step is the median over a profile's processes.
 """
@@ -79,12 +79,12 @@ class Profiled:
 
     @property
     def overhead(self) -> float:
-        """By which share the profiler makes a step longer."""
+        """Return by which share the profiler makes a step longer."""
         return self.profiled_ms.median / self.step_ms.median - 1
 
     @property
     def whole_ms(self) -> Figure:
-        """What the operators are parts of."""
+        """Return what the operators are parts of."""
         return self.forward_ms or self.profiled_ms
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the processes of one profile, or of two, say of the phases of a step, and how much time each of them saves.
+"""Time per phase of a step in the processes of one or two profiles, and the time that each phase saves.
 
 Documents are those of ``envkit.worker.measure.phases``. A number per step is the median over a profile's processes.
 """

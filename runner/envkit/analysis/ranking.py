@@ -34,7 +34,7 @@ def ratio_of(comparison: Comparison) -> float | None:
 def ranked(summary: Summary) -> list[Comparison]:
     """The comparisons: of many the fastest first, and those without a speedup last; else as they were named.
 
-    Those on several workloads stay as they were named too, workload by workload, and so do the parts of a profile.
+    Comparisons on several workloads keep their order too, workload by workload, and so do the parts of a profile.
     """
     if not by_speed(summary):
         return summary.comparisons

@@ -57,8 +57,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Entry:
-    """A run, or those of the nodes of one submission; ``folder`` is then the submission's. Of ``nodes`` that many were
-    read as ``runs`` has."""
+    """A run, or those of the nodes of one submission; ``folder`` is then the submission's. Of all ``nodes``, only those
+    in ``runs`` were read.
+    """
 
     folder: Path
     runs: list[Run]
@@ -136,7 +137,7 @@ def runs(begun: list[Beginning], unread: list[Unread], wanted: Callable[[Run], b
 def entries(
     begun: list[Beginning], unread: list[Unread], wanted: Callable[[Run], bool], most: int | None = None
 ) -> Iterator[Entry]:
-    """The same with the runs of one submission together, in the place of the latest; ``most`` of each are read."""
+    """The same with the runs of one submission together, instead of the latest; ``most`` of each are read."""
     together: dict[Path, list[Beginning]] = {}
     submitted: dict[Path, bool] = {}
     for one in begun:
@@ -151,7 +152,7 @@ def entries(
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """What sorts node2 before node10."""
+    """Return what sorts node2 before node10."""
     return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 

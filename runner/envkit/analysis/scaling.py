@@ -63,7 +63,7 @@ class Scaled:
 
 
 def scaled(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_early: bool) -> Scaled:
-    """What the samples of ``arm``, of which there are some, say; ratios only of a run that has ``ended``."""
+    """Return what the samples of ``arm``, of which there are some, say; ratios only of a run that has ``ended``."""
     ranks = plan.ranks_of(arm)
     single = plan.one_process
     parts = (part for part in plan.single_processes if part.cpu_shares == plan.ranks)

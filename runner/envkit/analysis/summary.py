@@ -1,4 +1,4 @@
-"""What a record says, as plain data: per arm, compared, proven or not. Reports only print this."""
+"""Summarise a record as plain data: per arm, compared, proven or not. Reports only print this."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Measured:
 
     @property
     def unverified(self) -> list[Check]:
-        """What is expected and could not be told: it is neither in effect nor not."""
+        """Return what is expected and could not be told: it is neither in effect nor not."""
         return [checked for checked in self.checks if not checked.verified]
 
 
@@ -168,15 +168,15 @@ class Summary:
 
     @property
     def not_reached(self) -> list[LearningCurve]:
-        """Of the arms that were to reach a target, those of which a training never did."""
+        """Return the arms in which a training did not reach its target."""
         return [one for one in self.learning if one.to_target and one.to_target.seconds is None]
 
     def inspection(self, arm: Arm) -> dict[str, Any]:
-        """What was seen inside the image that ``arm`` ran in, before it ran."""
+        """Return what was seen inside the image that ``arm`` ran in, before it ran."""
         return dict(self.engines[arm.target]["inspection"])
 
     def to_json(self) -> dict[str, Any]:
-        """What a script needs."""
+        """Return what a script needs."""
         return {
             "reference": self.plan.reference.name,
             "references": {arm.name: self.plan.reference_of(arm).name for arm in self.plan.compared},
@@ -280,7 +280,7 @@ def summarise(events: Sequence[Event]) -> Summary:
 
 
 def _scaling(events: Sequence[Event], plan: Plan, measured: dict[str, Measured], ended: str | None) -> list[Scaled]:
-    """Of each arm with several ranks that is in effect, beside one process that is."""
+    """Scaling of each arm with several ranks that is in effect, compared with one process in effect."""
     if not all(measured[arm.name].in_effect for arm in plan.single_processes if arm.name in measured):
         return []
     in_effect = [arm for arm in plan.distributed if arm.name in measured and measured[arm.name].in_effect]
@@ -288,7 +288,7 @@ def _scaling(events: Sequence[Event], plan: Plan, measured: dict[str, Measured],
 
 
 def _at_once(events: Sequence[Event], plan: Plan, measured: dict[str, Measured], ended: str | None) -> list[AtOnce]:
-    """Of each arm of several at once, where that and what it is held against are in effect."""
+    """Of each arm of several at once, where that and what it is compared with are in effect."""
     sound = {name for name, one in measured.items() if one.in_effect}
     beside = {arm: {arm, plan.reference_of(arm), plan.alone(arm) or arm} for arm in plan.at_once}
     shown = [arm for arm, needed in beside.items() if {one.name for one in needed} <= sound]

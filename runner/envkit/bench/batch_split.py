@@ -96,7 +96,7 @@ def not_tried(trained: str | None, how: Options, numerics: str, together: int, g
 
 
 def _items(name: str) -> str:
-    """What its batches have."""
+    """Return what its batches have."""
     return "images" if get(name).images else "sentences"
 
 

@@ -31,7 +31,7 @@ def first_event(events: Sequence[Event], kind: str) -> Event | None:
 def same_training(events: Sequence[Event], plan: Plan, arm: Arm) -> bool:
     """Whether ``arm`` trains what its reference does, from the same weights: only then do losses compare.
 
-    Of a user's command nobody knows.
+    A user's command has no known value.
     """
     reference = plan.reference_of(arm)
     first = (samples(events, one)[:1] for one in (reference, arm))
@@ -40,7 +40,7 @@ def same_training(events: Sequence[Event], plan: Plan, arm: Arm) -> bool:
 
 
 def recorded_plan(events: Sequence[Event]) -> Plan:
-    """What the run measures, with the lengths of its samples where these were fixed by the machine's pace."""
+    """Return what the run measures, with the lengths of its samples where these were fixed by the machine's pace."""
     return sized(Plan.from_json(events[0]["plan"]), recorded_lengths(events))
 
 

@@ -58,7 +58,7 @@ def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str
 
 
 def same_gpus(inspection: dict[str, Any]) -> dict[str, Any]:
-    """What must stay the same of GPUs that are trained on.
+    """Return what must stay the same of GPUs that are trained on.
 
     Network interfaces come and go with containers.
     """

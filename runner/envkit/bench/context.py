@@ -119,7 +119,7 @@ def require_same_machine(folder: Path, first: Event, seen: Mapping[str, Any]) ->
 
 
 def _where_to_run(own: bool) -> Iterable[str]:
-    """What a user's command inherits to know where to run, which may be elsewhere when it is resumed."""
+    """Return what a user's command inherits to know where to run, which may be elsewhere when it is resumed."""
     return WHERE if own else ()
 
 
@@ -151,7 +151,7 @@ def _look(
     gpus: bool | None,
     contents: bool = False,
 ) -> dict[str, dict[str, Any]]:
-    """What each engine says of itself, and what is seen inside its image; the rest is as for ``inspect``."""
+    """Return what each engine says of itself, and what is seen inside its image; the rest is as for ``inspect``."""
     return {
         name: {"engine": engine.describe(), "inspection": inspect(engine, inherited, commands, contents, gpus)}
         for name, engine in used.items()

@@ -1,4 +1,4 @@
-"""What blocks and readings of the reference kernel took in a run so far (seconds), and will take."""
+"""Seconds that blocks and reference kernel readings of a run took so far, and will take."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def reading_s(events: Sequence[Event]) -> float:
 
 
 def readings_s(events: Sequence[Event], plan: Plan, blocks: int) -> float:
-    """What the readings of the reference kernel will take that are still to come after ``blocks`` blocks."""
+    """Return what the readings of the reference kernel will take that are still to come after ``blocks`` blocks."""
     if plan.epochs or any(event["event"] == "reference-kernel-failure" for event in events):
         return 0.0
     read = sum(one["event"] == "reference-kernel" for one in events)

@@ -21,7 +21,7 @@ class SyntheticInstead(Message):
 
     code = "bench.synthetic-instead"
     severity = Severity.WARNING
-    template = "data: no source has Fashion-MNIST: a SYNTHETIC set of the same shapes is used"
+    template = "data: Fashion-MNIST is not available: using SYNTHETIC data of the same shapes"
 
 
 class NotInFolder(Message):
@@ -76,7 +76,7 @@ class FileDiffers(Message):
 class CacheEmpty(Message):
     code = "bench.cache-empty"
     severity = Severity.NOTE
-    template = "{folder}: nothing there yet"
+    template = "{folder}: still empty"
 
     folder: str
 
@@ -92,7 +92,7 @@ class FolderMissing(Message):
 class ToolTimedOut(Message):
     code = "bench.tool-timed-out"
     severity = Severity.NOTE
-    template = "{tool} did not end in {seconds:g} s"
+    template = "{tool} did not finish within {seconds:g} s"
 
     tool: str
     seconds: float
@@ -182,6 +182,6 @@ class PartlyFromSeed(Message):
 
     code = "bench.partly-from-seed"
     severity = Severity.NOTE
-    template = "{source}; the others' is generated from a seed"
+    template = "{source}; the other workloads' data is generated from a seed"
 
     source: Message

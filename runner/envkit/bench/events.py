@@ -1,4 +1,4 @@
-"""What the events of a record hold: those that most readers look into, typed.
+"""Typed events of a record, for most of its readers.
 
 ``envkit.bench.record`` appends and reads events as plain dictionaries. A key may be missing where its comment names a
 condition.

@@ -12,7 +12,7 @@ class NothingToCompile(Message):
     """An image lacks what torch.compile needs: ``missing`` are commands, ``headers`` is Python's."""
 
     code = "bench.nothing-to-compile"
-    template = "--compile: torch.compile needs {missing}, and {image} (engine {engine}) has none; {fix}"
+    template = "--compile: torch.compile needs {missing}, which {image} (engine {engine}) lacks; {fix}"
 
     missing: tuple[str, ...]
     image: str
@@ -27,7 +27,7 @@ class InstallThere(Message):
 
 class TakeVariantCompile(Message):
     code = "bench.take-variant-compile"
-    template = "take the variant compile of the image, or leave --compile out"
+    template = "use the image variant compile, or leave --compile out"
 
 
 class NoPinnedMemory(Message):
@@ -55,7 +55,7 @@ class NoGpuInImage(Message):
 class SameImage(Message):
     code = "bench.same-image"
     template = (
-        "{image} and {other} are the same image ({identity}); name two that differ, "
+        "{image} and {other} are the same image ({identity}); name two different images, "
         "or measure one against itself: envkit plan"
     )
 
@@ -67,8 +67,8 @@ class SameImage(Message):
 class EmulatedImage(Message):
     code = "bench.emulated-image"
     template = (
-        "{image} is for {architecture} and {other} for {others}: one of them is emulated here, and its times mean "
-        "nothing; name two images for the same architecture"
+        "{image} is for {architecture} and {other} for {others}: one of them is emulated here, and its times "
+        "are meaningless; name two images for the same architecture"
     )
 
     image: str

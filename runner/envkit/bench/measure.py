@@ -74,7 +74,7 @@ class _Run:
 
     @property
     def spent_s(self) -> float:
-        """What counts towards the budget: all workers so far, those of an interrupted run too."""
+        """Return what counts towards the budget: all workers so far, those of an interrupted run too."""
         return float(sum(event.get("worker_seconds", 0) for event in self.events))
 
     @property
@@ -113,8 +113,7 @@ class _Run:
     def first(self, arm: Arm) -> bool:
         """Start ``arm`` once, unmeasured, and record its pace; all its files are in the page cache from then on.
 
-        Returns whether the profile was in effect: a run without a chance of a speedup goes no further, and what the
-        worker showed is recorded as a sample.
+        Returns whether the profile was in effect. If not, the run ends here, and the worker's document is its sample.
         """
         self._progress.start("warming up", arm.name, self.left_s())
         how_long = (pace.first_steps(self.plan, arm), pace.first_s(self.plan, arm))
@@ -143,7 +142,7 @@ class _Run:
         return check_sample(self.job.environments[arm.name], document, self.job.kept)
 
     def reference_kernel(self, block: int) -> None:
-        """Time the fixed piece of work that other days' runs are held against, outside of any profile."""
+        """Time the fixed piece of work that other days' runs are compared with, outside of any profile."""
         arm = self.plan.reference
         task = Task(("reference-kernel",), inherited=self.job.inherited, timeout_s=KERNEL_TIMEOUT_S)
         self._progress.start(f"block {block + 1}", "reference kernel", self.goes_on_s(block))

@@ -30,8 +30,8 @@ class BudgetTooShort(Message):
 
     code = "bench.budget-too-short"
     template = (
-        "{option} {budget_s:g}s is too short: a verdict needs {blocks:count block}, about {takes} on this machine; "
-        "give {option} {give}[, in a {job} job that is as long][, or go on with: {again}]"
+        "{option} {budget_s:g}s is too short: a verdict needs {blocks:count block}, about {takes} on this "
+        "machine; give {option} {give}[, in a {job} job that is as long][, or continue with: {again}]"
     )
 
     option: str
@@ -69,7 +69,7 @@ class VariableNotSet(Message):
 
 class HoldsRun(Message):
     code = "bench.holds-run"
-    template = "{file}: holds a run already; continue it with --resume {folder}, or give another folder"
+    template = "{file}: already holds a run; continue it with --resume {folder}, or give another folder"
 
     file: str
     folder: str  # as a shell reads it
@@ -77,7 +77,7 @@ class HoldsRun(Message):
 
 class FolderNotWritable(Message):
     code = "bench.folder-not-writable"
-    template = "{folder}: can't be made, as {there} is no folder that you can write to; give another with --output"
+    template = "{folder}: can't be created, because {there} is not a writable folder; give another with --output"
 
     folder: str
     there: str
@@ -85,7 +85,7 @@ class FolderNotWritable(Message):
 
 class Interrupted(Message):
     code = "bench.interrupted"
-    template = "interrupted; go on with: {command}"
+    template = "interrupted; continue with: {command}"
 
     command: str
 
@@ -119,8 +119,9 @@ class FolderTooLarge(Message):
 
     code = "bench.folder-too-large"
     template = (
-        "{folder}: each start gets a copy of it, and it has {files:count file} and {bytes:size}, most of it in "
-        "{names}; give --link NAME for what the training only reads, or --in-place to start it in the folder itself"
+        "{folder}: too large to copy for each start: {files:count file} and {bytes:size}, mostly in {names}; "
+        "give --link NAME for data that the training only reads, or --in-place to start it in the folder "
+        "itself"
     )
 
     folder: str
@@ -140,7 +141,7 @@ class FolderUnreadable(Message):
 
 class NoSuchLink(Message):
     code = "bench.no-such-link"
-    template = "--link {name}: there is no such file or folder in {folder}; name one as seen from there"
+    template = "--link {name}: there is no such file or folder in {folder}; give a path relative to that folder"
 
     name: str
     folder: str
@@ -225,7 +226,7 @@ class GoingOn(Message):
     severity = Severity.NOTE
     template = (
         "one block takes {block_s:duration}: a verdict needs {blocks:count block}, about {takes} in all; "
-        "going on until then, Ctrl-C ends with what was measured"
+        "continuing until then; Ctrl-C stops and reports what was measured"
     )
 
     block_s: float
@@ -250,7 +251,7 @@ class WritesIntoCopy(Message):
 
     code = "bench.writes-into-copy"
     severity = Severity.NOTE
-    template = "each start writes {written}, into a copy of the folder, which is removed"
+    template = "each start writes {written} into its copy of the folder, which is removed afterwards"
 
     written: Message
 
@@ -260,7 +261,9 @@ class WritesIntoFolder(Message):
 
     code = "bench.writes-into-folder"
     severity = Severity.WARNING
-    template = "each start writes {written}, into {folder}; a later start may go on from them, which is other work"
+    template = (
+        "each start writes {written}, into {folder}; a later start may continue from them, and then does other work"
+    )
 
     written: Message
     folder: str
@@ -284,8 +287,8 @@ class BesidePrograms(Message):
     code = "bench.beside-programs"
     severity = Severity.WARNING
     template = (
-        "other programs use {cpus:.2g} of {of:g} CPUs beside this run[: {programs:list}]; "
-        "stop them, or the result holds only beside them"
+        "other programs use {cpus:.2g} of {of:g} CPUs during this run[: {programs:list}]; stop them, or the "
+        "result holds only under that load"
     )
 
     cpus: float

@@ -1,7 +1,7 @@
 """Notice early that a run is measured beside other programs, and name these, so that the user can stop them.
 
-Programs are looked for between blocks, while no worker is timed. What is noticed decides nothing: blocks count as they
-would without it.
+Programs are looked for between blocks, while no worker is timed. The observations decide nothing: blocks count as they
+would without them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How long samples are: what follows from the pace of each arm's first worker, before anything is compared.
 
-What differs between two processes of one profile does not average out within a process: how memory happens to be laid
-out when it starts decides how many pages each of its steps faults in (docs/statistics.md). So many short processes
-tell more than few long ones, and a sample is as short as the start of its worker makes worthwhile.
+Differences between two processes of one profile do not average out within a process. The memory layout at its start
+decides how many pages each of its steps faults in (docs/statistics.md). So many short processes tell more than few long
+ones, and a sample is as short as the start of its worker makes worthwhile.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def first_steps(plan: Plan, arm: Arm) -> int:
 def first_s(plan: Plan, arm: Arm) -> float:
     """Return for how many seconds the first worker of ``arm`` trains at least.
 
-    That is 0 where the user gave the length of samples, and on several ranks, which count.
+    It is 0 where the user gave the length of samples, and on several ranks, which count.
     """
     if plan.user_command is not None:
         return PACE_S if plan.user_command.is_paced else 0.0
@@ -91,10 +91,10 @@ def _leading(curve: Sequence[float]) -> tuple[int, bool]:
 
 
 def lengths(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: float) -> dict[str, Any]:
-    """What is recorded of the lengths of samples: steps by workload, and how many workers are started at once.
+    """Return what is recorded of the lengths of samples: steps by workload, and how many workers are started at once.
 
-    ``first`` has what was seen, by the arm's name. Lengths that the user gave stay as they are. Of a user's command
-    that is not paced only the readings to leave out can be chosen: ``skipped_steps``.
+    ``first`` has what was seen, by the arm's name. Lengths that the user gave stay as they are. For a user's command
+    that is not paced, only the readings to leave out can be chosen: ``skipped_steps``.
     """
     first = {name: _known(plan, name, one) for name, one in first.items()}
     if plan.user_command is not None and plan.user_command.is_paced:
@@ -153,7 +153,7 @@ def _of_command(plan: Plan, first: Mapping[str, Seen]) -> dict[str, Any]:
 
 
 def _known(plan: Plan, arm: str, one: Seen) -> Seen:
-    """What was seen, or is known already: where epochs end, some steps are slow in each, and the first warms up."""
+    """The readings, or what is known already: where epochs end, some steps are slow in each, and the first warms up."""
     epoch = 0 if plan.user_command is not None else get(plan.workload_of(plan.arm(arm))).epoch_steps
     return replace(one, warm_up=epoch, reached=True) if epoch else one
 

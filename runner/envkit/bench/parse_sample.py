@@ -51,7 +51,7 @@ CODE = "code"
 def held_against(event: SampleEvent, plan: Plan, arm: Arm) -> SampleEvent:
     """A sample, for one of ``arm``: another engine or image may have another PyTorch.
 
-    That of another image may make other weights to begin with; and the digest of the code tells sizes of batches apart.
+    Another image may make other initial weights; and the digest of the code tells sizes of batches apart.
     """
     measured = plan.arm(event["arm"])
     if plan.options_of(measured) != plan.options_of(arm):
@@ -71,8 +71,8 @@ def _without(event: SampleEvent, digest: str) -> SampleEvent:
 def worker_problem(outcome: Outcome) -> Message | None:
     """Return why a worker failed, or None if it did not.
 
-    The worker's own report, in the document that it printed, takes the place of an exit status. What an engine knows
-    beyond that status, such as a memory limit that was reached, stands beside the report.
+    The worker's own report, in the document that it printed, takes the place of an exit status. The engine's knowledge
+    beyond that status, such as a memory limit that was reached, is beside the report.
     """
     failure = outcome.failure
     if failure is None:
@@ -141,7 +141,7 @@ def other_loader(document: Mapping[str, Any], workload: str) -> Message | None:
 
 
 def diverged(document: Mapping[str, Any], options: Options) -> Message | None:
-    """Return which loss is no finite number; None if all are, or there are none.
+    """Return the index of the first loss that is not finite; None if all are finite.
 
     Steps go on without learning anything then, so that their speed says nothing.
     """

@@ -1,4 +1,4 @@
-"""What one run measures: the settings that are fixed when it starts and kept when it is resumed."""
+"""The plan of a run: settings that are fixed when it starts and kept when it is resumed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ STRONG, WEAK = "strong scaling", "weak scaling"
 
 @dataclass(frozen=True)
 class Arm:
-    """One side of a comparison: a profile under an engine. What is None is as the specification and the plan say."""
+    """One side of a comparison: a profile under an engine. None stands for the value of the specification and the
+    plan.
+    """
 
     name: str  # what records and reports call it
     profile: str
@@ -41,12 +43,12 @@ class Arm:
 
     @property
     def target(self) -> str:
-        """What its workers run in, as records call it: the engine, with the arm's own image where it has one."""
+        """Return what its workers run in, as records call it: the engine, with the arm's own image where it has one."""
         return f"{self.engine} {self.image}" if self.image else self.engine
 
 
 def own_ranks(ranks: int) -> int | None:
-    """What an arm has as ``ranks`` whose profile, or environment, trains on so many: one is as the plan says."""
+    """Return what an arm has as ``ranks`` whose profile, or environment, trains on so many: one is as the plan says."""
     return ranks if ranks > 1 else None
 
 
@@ -61,7 +63,7 @@ class Ablated:
     without: str | None  # the arm that has all but it, with which the whole profile is compared
 
     def pairs(self, whole: str) -> list[tuple[str, str]]:
-        """What is compared with what to tell it; ``whole`` is the arm with all settings."""
+        """Return what is compared with what to tell it; ``whole`` is the arm with all settings."""
         alone = [(self.alone, self.beside)] if self.alone is not None else []
         return [*alone, (whole, self.without)] if self.without is not None else alone
 
@@ -89,7 +91,7 @@ class StoppingRule:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run measures. The first arm is the reference that the others are compared with."""
+    """The plan of a run. The first arm is the reference that the others are compared with."""
 
     arms: tuple[Arm, ...]
     workload: str  # of the arms that have none of their own; the name of a user's command
@@ -120,7 +122,7 @@ class Plan:
         return (self.arms[0], *(arm for arm in self.arms[1:] if arm.name in self.more_references))
 
     def reference_of(self, arm: Arm) -> Arm:
-        """What ``arm`` is compared with."""
+        """Return what ``arm`` is compared with."""
         if self.ablated:
             return self._beside(arm)
         same = (one for one in self.references if self.workload_of(one) == self.workload_of(arm))
@@ -128,7 +130,7 @@ class Plan:
 
     @property
     def whole(self) -> Arm:
-        """Of a profile that is taken apart the arm with all of it."""
+        """Return the arm with all settings of a profile that is taken apart."""
         return self.arms[1]
 
     def _beside(self, arm: Arm) -> Arm:
@@ -168,12 +170,12 @@ class Plan:
 
     @property
     def single_processes(self) -> tuple[Arm, ...]:
-        """The arms of one process that those are held against: on all CPUs, and on as many as a rank has."""
+        """The arms of one process that those are compared with: on all CPUs, and on as many as a rank has."""
         return tuple(arm for arm in self.arms if arm.cpu_shares is not None)
 
     @property
     def one_process(self) -> Arm | None:
-        """The one that all ranks are held against: it has all CPUs, or in weak scaling as many as a rank; or None."""
+        """The one that all ranks are compared with: it has all CPUs, or in weak scaling as many as a rank; or None."""
         wanted = self.ranks if self.weak else 1
         return next((arm for arm in self.single_processes if arm.cpu_shares == wanted), None)
 
@@ -225,14 +227,14 @@ class Plan:
 
     @property
     def step_name(self) -> str:
-        """What reports call a step: the whole command is one where no metric tells its steps."""
+        """Return what reports call a step: the whole command is one where no metric tells its steps."""
         return "run" if self.user_command is not None and self.user_command.is_one_step else "step"
 
     def order(self, block: int) -> list[Arm]:
         """The arms in the order in which block ``block`` (from 0) runs them: random, and the same for one seed.
 
-        What is compared with each other runs one after the other where there are several references: a block is long
-        then, and a machine may change in the course of it.
+        Arms that are compared with each other run one after the other where there are several references: a block is
+        long then, and a machine may change in the course of it.
         """
         shuffled = list(self.arms)
         chance = random.Random(f"{self.seed}:{block}")
@@ -259,7 +261,7 @@ class Plan:
         return ", ".join(filter(None, (self.options.text(), ranks, WEAK if self.weak else "")))
 
     def arm(self, name: str) -> Arm:
-        """The arm of that name. Raises KeyError if there is none."""
+        """The arm of that name. Raises KeyError if it is missing."""
         return {arm.name: arm for arm in self.arms}[name]
 
     def workload_of(self, arm: Arm) -> str:
@@ -301,7 +303,7 @@ class Plan:
         return replace(self, workloads=sized)
 
     def worker_arguments(self, arm: Arm, block: int | None = None) -> tuple[str, ...]:
-        """What follows ``python -m envkit.worker`` in a sample of ``arm``.
+        """Return what follows ``python -m envkit.worker`` in a sample of ``arm``.
 
         In one block of the references what was learnt is tested too, if it is something: it is the same in all others,
         where losses are.

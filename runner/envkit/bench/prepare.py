@@ -75,7 +75,7 @@ def prepare(asked: Specification, made: Mapping[str, Profile] | None = None) -> 
 
 @contextlib.contextmanager
 def _naming_image(arm: Arm) -> Iterator[None]:
-    """What is refused in here names the image that it is about, if ``arm`` has one of its own."""
+    """Refusals in here name the image that it is about, if ``arm`` has one of its own."""
     try:
         yield
     except InputError as error:

@@ -36,14 +36,14 @@ class OtherDocument(Message):
     """A worker printed JSON that lacks keys of a sample."""
 
     code = "bench.other-document"
-    template = "printed another document than was asked for"
+    template = "printed a different document than requested"
 
 
 class OtherMode(Message):
     """A worker trained in another mode than the run's."""
 
     code = "bench.other-mode"
-    template = "was to train with {mode}: {wanted}, and saw that it was: {seen}"
+    template = "should have trained with {mode}: {wanted}, but observed {seen}"
 
     mode: str
     wanted: Any
@@ -54,7 +54,7 @@ class OtherInstances(Message):
     """Fewer or more trainings than ``wanted`` ran at once."""
 
     code = "bench.other-instances"
-    template = "was to train {wanted} at once, and has the evidence of {found}"
+    template = "should have trained {wanted} at once, but has evidence of {found}"
 
     wanted: int
     found: int
@@ -64,7 +64,7 @@ class OtherRanks(Message):
     """Fewer or more ranks than ``wanted`` trained together."""
 
     code = "bench.other-ranks"
-    template = "was to train on {wanted} ranks, and has the evidence of {found}"
+    template = "should have trained on {wanted} ranks, but has evidence of {found}"
 
     wanted: int
     found: int
@@ -74,7 +74,7 @@ class OtherBackend(Message):
     """Ranks exchanged by another backend than the run's."""
 
     code = "bench.other-backend"
-    template = "was to exchange by {wanted}, and did so by {found}"
+    template = "should have exchanged gradients by {wanted}, but used {found}"
 
     wanted: str
     found: str
@@ -84,7 +84,7 @@ class OtherStart(Message):
     """DataLoader's workers were started in another way than the workload's name says."""
 
     code = "bench.other-start"
-    template = "was to load by workers that {wanted} starts, and they were started by {found}"
+    template = "should have started DataLoader workers by {wanted}, but used {found}"
 
     wanted: str
     found: str
@@ -94,7 +94,7 @@ class UnknownStart(Message):
     """A worker did not say how DataLoader's workers were started."""
 
     code = "bench.unknown-start"
-    template = "was to load by workers that {wanted} starts, and how they were started is not known"
+    template = "should have started DataLoader workers by {wanted}, but how they were started is unknown"
 
     wanted: str
 
@@ -103,21 +103,21 @@ class NoEpochEnd(Message):
     """No epoch ended among the steps of a sample."""
 
     code = "bench.no-epoch-end"
-    template = "saw no end of an epoch, and so not whether DataLoader's workers stay; give more --steps"
+    template = "saw no end of an epoch, so it is unknown whether DataLoader's workers persist; give more --steps"
 
 
 class WorkersReplaced(Message):
     """DataLoader's workers ended with the epoch, although they were to stay."""
 
     code = "bench.workers-replaced"
-    template = "was to load by workers that stay when an epoch ends, and they were others in the next"
+    template = "should have kept its DataLoader workers between epochs, but the next epoch had new ones"
 
 
 class WorkersStayed(Message):
     """DataLoader's workers stayed, although they were to end with the epoch."""
 
     code = "bench.workers-stayed"
-    template = "was to load by workers that end when an epoch ends, and they stayed in the next"
+    template = "should have started new DataLoader workers for each epoch, but kept them"
 
 
 class Diverged(Message):
@@ -125,8 +125,8 @@ class Diverged(Message):
 
     code = "bench.diverged"
     template = (
-        "diverged: the loss of step {step:d} is {loss}, so that its speed says nothing; "
-        "the profile[ or the mode ({mode})] changes the numerics; measure without it"
+        "diverged: the loss of step {step:d} is {loss}, so its speed is meaningless; the profile[ or the "
+        "mode ({mode})] changes the numerics; measure without it"
     )
 
     step: int
@@ -160,8 +160,8 @@ class CommandDiverged(Message):
 
     code = "bench.command-diverged"
     template = (
-        "diverged: {which} is {loss}, so that its speed says nothing; "
-        "lower its learning rate or, where it happens under one profile alone, leave this out"
+        "diverged: {which} is {loss}, so its speed is meaningless; lower its learning rate or, where it "
+        "happens under one profile alone, leave this out"
     )
 
     which: LossOfStep | LossAmong
@@ -173,8 +173,8 @@ class OtherNumberOfLosses(Message):
 
     code = "bench.other-number-of-losses"
     template = (
-        "saw {found:count loss|losses}, and earlier samples had {earlier}; let each run print equally many, "
-        "in a line for each step and not in a bar that is drawn now and then"
+        "saw {found:count loss|losses}, and earlier samples had {earlier}; print equally many in each run, "
+        "on one line per step and not in a progress bar"
     )
 
     found: int
@@ -205,10 +205,7 @@ class UnlikeCpus(Message):
     """A rank, and the one process that is to have a rank's part of the CPUs, have unlike many."""
 
     code = "bench.unlike-cpus"
-    template = (
-        "had {found} CPUs where one of {other} had {wanted}; efficiency is worked out from processes that have "
-        "equally many"
-    )
+    template = "had {found} CPUs where one of {other} had {wanted}; efficiency needs processes with equally many"
 
     found: int
     other: str  # an arm

@@ -40,7 +40,7 @@ def require_target(until: str, workloads: Iterable[str]) -> None:
 
 
 def worked_out(document: dict[str, Any]) -> dict[str, Any]:
-    """A worker's sample, with BLEU in the place of the translations that it is worked out from, in its curve too."""
+    """A worker's sample, with BLEU instead of the translations that it is worked out from, in its curve too."""
     found = document.get("quality")
     if not found or TRANSLATIONS not in found:
         return document

@@ -52,7 +52,7 @@ Event = dict[str, Any]
 
 
 class RecordFull(MessageError):
-    """An event could not be written to the record in ``folder``. What was written before is safe."""
+    """An event could not be written to the record in ``folder``. Everything written before is safe."""
 
     def __init__(self, folder: Path, reason: str | None) -> None:
         super().__init__(Unwritable(str(folder / FILE_NAME), str(reason)))

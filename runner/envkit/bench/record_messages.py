@@ -50,7 +50,7 @@ class OtherRunner(Message):
     """Another process measures into the folder."""
 
     code = "bench.other-runner"
-    template = "{file}: another runner is writing to it; wait for it, or give another folder"
+    template = "{file}: another envkit process is writing to it; wait for it, or give another folder"
 
     file: str
 
@@ -59,7 +59,7 @@ class NotLockable(Message):
     """A file system has no locks, as some network file systems."""
 
     code = "bench.not-lockable"
-    template = "{file}: can't be locked against a second runner: {reason}; give a folder on another file system"
+    template = "{file}: can't be locked against a second envkit process: {reason}; give a folder on another file system"
 
     file: str
     reason: str
@@ -108,20 +108,14 @@ class OtherKind(Message):
 
 class AfterEnd(Message):
     code = "bench.after-end"
-    template = (
-        "a {event} stands after the end of the run: lines are not in the order in which they were written; "
-        "sort them by their times"
-    )
+    template = "a {event} follows the end of the run: lines are out of order; sort them by time"
 
     event: str  # sample or trial
 
 
 class AfterBlock(Message):
     code = "bench.after-block"
-    template = (
-        "a {event} stands after those of block {block:d}: lines are not in the order in which they were written; "
-        "sort them by their times"
-    )
+    template = "a {event} follows those of block {block:d}: lines are out of order; sort them by time"
 
     event: str  # sample or trial
     block: int  # from 1
@@ -129,7 +123,7 @@ class AfterBlock(Message):
 
 class SampleTwice(Message):
     code = "bench.sample-twice"
-    template = "another sample of '{arm}' in block {block:d} than that on line {line:d}; remove one of them"
+    template = "a second sample of '{arm}' in block {block:d}, after that on line {line:d}; remove one of them"
 
     arm: str
     block: int  # from 1
@@ -175,12 +169,12 @@ class NoWholeNumber(Message):
 
 class SealMissing(Message):
     code = "bench.seal-missing"
-    template = "carries no seal of yours (it was begun where you can have no key, or was edited)"
+    template = "lacks your seal (it began where you could have no key, or was edited)"
 
 
 class SealOfAnother(Message):
     code = "bench.seal-of-another"
-    template = "carries no seal of yours (another user or machine made it, or it was edited)"
+    template = "lacks your seal (another user or machine made it, or it was edited)"
 
 
 class CommandNeeded(Message):
@@ -237,8 +231,8 @@ class VariableGone(Message):
 class VariableChanged(Message):
     code = "bench.variable-changed"
     template = (
-        "--resume {folder}: {name} has another value in your environment than when the run began: samples of both "
-        "can't be compared; set it as it was, or start a new run"
+        "--resume {folder}: {name} has another value in your environment than when the run began: the "
+        "samples can't be compared; set it as it was, or start a new run"
     )
 
     folder: str
@@ -259,8 +253,8 @@ class ProgramMoved(Message):
 
     code = "bench.program-moved"
     template = (
-        "--resume {folder}: {word} was {was} and is {now} on this PATH: samples of both can't be compared; "
-        "resume where it is what it was, or start a new run"
+        "--resume {folder}: {word} was {was} and is {now} on this PATH: the samples can't be compared; "
+        "resume with the original program, or start a new run"
     )
 
     folder: str
@@ -273,7 +267,7 @@ class MachineChanged(Message):
     """A fact about the machine, its image or its libraries differs from that of the record."""
 
     code = "bench.machine-changed"
-    template = "--resume {folder}: {difference}: samples of both can't be compared; start a new run"
+    template = "--resume {folder}: {difference}: the samples can't be compared; start a new run"
 
     folder: str
     difference: Difference

@@ -27,7 +27,7 @@ class NotSharable(Message):
 
 class StagesOfRanks(Message):
     code = "bench.stages-of-ranks"
-    template = "{workload} has {stages} stages, each in ranks of its own"
+    template = "{workload} has {stages} stages, each in its own ranks"
 
     workload: str
     stages: int
@@ -54,7 +54,7 @@ class LargerThanData(Message):
     """Ranks take more images or sentences at once than a workload has."""
 
     code = "bench.larger-than-data"
-    template = "{ranks:d} ranks with {batch} {items} each have more at once than the {most} of {workload}"
+    template = "{ranks:d} ranks with {batch} {items} each need more than the {most} of {workload}"
 
     ranks: int
     batch: int
@@ -86,7 +86,7 @@ class GiveRanks(Message):
 
 class GiveNodes(Message):
     code = "bench.give-nodes"
-    template = "take another number of nodes, or another --scale"
+    template = "use another number of nodes, or another --scale"
 
 
 class FewerRanks(Message):
@@ -120,8 +120,7 @@ class TooFewCores(Message):
 
     code = "bench.too-few-cores"
     template = (
-        "{option} {number:d}: only {cores:count core is|cores are} usable ({where}), and {who} takes one of its own; "
-        "{fix}"
+        "{option} {number:d}: only {cores:count core is|cores are} usable ({where}), and {who} needs its own; {fix}"
     )
 
     option: str
@@ -144,7 +143,7 @@ class HasRanks(Message):
 
 class StartsRanksItself(Message):
     code = "bench.starts-ranks-itself"
-    template = "a command of your own starts its ranks itself"
+    template = "your own command starts its ranks itself"
 
 
 class TooFewGpus(Message):
@@ -163,7 +162,7 @@ class OneProcess(Message):
 
 class RanksLearnOtherwise(Message):
     code = "bench.ranks-learn-otherwise"
-    template = "several ranks learn something else; --numerics any tries them too"
+    template = "several ranks give different losses; --numerics any tries them too"
 
 
 class WeakOnOneRank(Message):
@@ -173,7 +172,7 @@ class WeakOnOneRank(Message):
 
 class WeakWithoutOneProcess(Message):
     code = "bench.weak-without-one-process"
-    template = "--weak: no arm is one process with the CPUs of one rank, to compare ranks with; leave it out"
+    template = "--weak: no arm runs one process on the CPUs of one rank for comparison; leave it out"
 
 
 class RanksOnOneNode(Message):
@@ -186,10 +185,7 @@ class RanksOnOneNode(Message):
 
 class RanksOfCommand(Message):
     code = "bench.ranks-of-command"
-    template = (
-        "profile '{profile}' has {ranks} ranks, which a command of your own has to start by itself; "
-        "leave one of them out"
-    )
+    template = "profile '{profile}' has {ranks} ranks, which your own command must start itself; leave one of them out"
 
     profile: str
     ranks: int
@@ -208,12 +204,12 @@ class RanksOfProfile(Message):
 
 class NcclWithoutGpus(Message):
     code = "bench.nccl-without-gpus"
-    template = "--backend nccl: NCCL exchanges between GPUs alone; add --device cuda, or leave it out"
+    template = "--backend nccl: NCCL works only between GPUs; add --device cuda, or leave it out"
 
 
 class NobodyToExchangeWith(Message):
     code = "bench.nobody-to-exchange-with"
-    template = "--workload all-reduce: one process has nobody to exchange with; give envkit bench --nproc N"
+    template = "--workload all-reduce: one process has no peer to exchange with; give envkit bench --nproc N"
 
 
 # Several trainings at once.
@@ -224,8 +220,7 @@ class NotWithInstances(Message):
 
     code = "bench.not-with-instances"
     template = (
-        "--instances {instances} has so many processes train at once, each by itself on its own cores, and {other}; "
-        "leave one of them out"
+        "--instances {instances} trains {instances} independent processes at once, and {other}; leave one of them out"
     )
 
     instances: int
@@ -234,7 +229,7 @@ class NotWithInstances(Message):
 
 class RanksTogether(Message):
     code = "bench.ranks-together"
-    template = "--nproc has ranks, which train one thing together"
+    template = "--nproc trains one model on several ranks"
 
 
 class ProfileWithRanks(Message):
@@ -247,22 +242,22 @@ class ProfileWithRanks(Message):
 
 class CommandStartedOnce(Message):
     code = "bench.command-started-once"
-    template = "a command of your own is started once (one that starts several can be)"
+    template = "your own command is started once (it may start several processes itself)"
 
 
 class FullTrainsOnce(Message):
     code = "bench.full-trains-once"
-    template = "--full trains once each"
+    template = "--full trains each arm once"
 
 
 class OneProcessForGpu(Message):
     code = "bench.one-process-for-gpu"
-    template = "--device cuda takes one process for a GPU"
+    template = "--device cuda runs one process per GPU"
 
 
 class ComparedOnEach(Message):
     code = "bench.compared-on-each"
-    template = "--workload all has a comparison on each"
+    template = "--workload all compares on each workload"
 
 
 # How workloads are trained.
@@ -270,14 +265,14 @@ class ComparedOnEach(Message):
 
 class NoImages(Message):
     code = "bench.no-images"
-    template = "--channels-last means nothing to {workload}, which has no images; leave it out"
+    template = "--channels-last has no effect on {workload}, which has no images; leave it out"
 
     workload: str
 
 
 class NoScale(Message):
     code = "bench.no-scale"
-    template = "--scale means nothing to {workload}, whose name says its sizes; leave it out"
+    template = "--scale has no effect on {workload}, whose name says its sizes; leave it out"
 
     workload: str
 
@@ -298,7 +293,7 @@ class TrainsNothing(Message):
 
 class MakesItsData(Message):
     code = "bench.makes-its-data"
-    template = "--data {data}: means nothing to {workload}, which makes its data itself; leave it out"
+    template = "--data {data}: has no effect on {workload}, which makes its data itself; leave it out"
 
     data: str
     workload: str
@@ -318,7 +313,7 @@ class NoSuchFigure(Message):
     code = "bench.no-such-figure"
     template = (
         "--until {until}: {workload} has no '{figure}' after an epoch[ (did you mean '{suggestion}'?)]; "
-        "there are: {known:list}"
+        "choose one of: {known:list}"
     )
 
     until: str

@@ -1,4 +1,4 @@
-"""What a specification needs of workloads, profiles, images and machines, refused before anything is measured.
+"""Requirements of a specification for workloads, profiles, images and machines, checked before anything is measured.
 
 Messages name the options by which it was asked for.
 """
@@ -205,7 +205,7 @@ def tools(how: Options) -> list[str]:
 
 
 def choosing(how: Options) -> tuple[str, ...]:
-    """What training on a GPU keeps of the caller's: a batch system says so which GPU it may use."""
+    """Return what training on a GPU keeps of the caller's: a batch system says so which GPU it may use."""
     return CHOOSING if how.device == CUDA else ()
 
 

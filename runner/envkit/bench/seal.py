@@ -1,7 +1,7 @@
 """Seals: keyed digests which prove that this user wrote an event, and that nobody edited it since.
 
 A record is data. Anybody who can write its file can name a program in it. So ``--resume`` alone goes on with a record
-only if its first event carries a seal of this user's key (``envkit.common.user_key``). That event holds all that
+only if its first event carries a seal of this user's key (``envkit.common.user_key``). This event holds all that
 decides what is started. HMAC-SHA256: RFC 2104, FIPS 198-1.
 """
 

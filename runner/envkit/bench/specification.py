@@ -1,4 +1,4 @@
-"""What a run is asked to measure: plain, immutable data, made once from options, that goes to JSON and back.
+"""The specification of a run: plain, immutable data, made once from options, that goes to JSON and back.
 
 ``Plan`` (``envkit.bench.plan``) is what follows from it on one machine: with the data, and the ranks of profiles, that
 are found there.

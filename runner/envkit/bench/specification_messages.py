@@ -35,12 +35,12 @@ class UnusableText(Message):
 
 class StepsBesideMetric(Message):
     code = "bench.steps-beside-metric"
-    template = "user_command.optimizer_steps: means nothing with a metric"
+    template = "user_command.optimizer_steps: has no effect with a metric"
 
 
 class TargetWithoutEpochs(Message):
     code = "bench.target-without-epochs"
-    template = "until: means nothing without epochs"
+    template = "until: has no effect without epochs"
 
 
 class UnknownArm(Message):

@@ -1,4 +1,4 @@
-"""A user's training command, which is measured in the place of a workload: plain data, and its worker's arguments."""
+"""A user's training command, which is measured instead of a workload: plain data, and its worker's arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 @dataclass(frozen=True)
 class UserCommand:
-    """A user's training command, which is measured in the place of a workload.
+    """A user's training command, which is measured instead of a workload.
 
     ``metric`` says which lines of its output end a step, or hold a step's time or rate in ``unit`` (see
     ``envkit.worker.user_command.metric``). Without one the steps of its optimizer are timed: ``optimizer_steps`` of
@@ -56,8 +56,8 @@ class UserCommand:
     def worker_arguments(self, warmup: int, steps: int, least_s: float = 0.0) -> tuple[str, ...]:
         """Return the worker's arguments.
 
-        Of a command that is paced the worker times ``steps`` steps after ``warmup``, and more until ``least_s``
-        (seconds) have passed.
+        For a paced command, the worker times ``steps`` steps after ``warmup``, and more until ``least_s`` (seconds)
+        have passed.
         """
         # one that begins with a dash would be taken for another option
         metric = (f"--metric={self.metric}", "--unit", self.unit) if self.metric is not None else ()

@@ -1,4 +1,4 @@
-"""What a user's command writes, which could make each start other work than the one before."""
+"""Files that a user's command writes, which could change the work of its next start."""
 
 from __future__ import annotations
 

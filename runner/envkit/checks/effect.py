@@ -54,7 +54,7 @@ LISTS_ALL = "mimalloc"
 class Check:
     """One thing that was expected, and what was seen in its place: a value, or a message as JSON.
 
-    It is not ``verified`` if the worker can't tell. ``seen`` is then the reason, a message as JSON. That does not prove
+    It is not ``verified`` if the worker can't tell. ``seen`` is then the reason, a message as JSON. This does not prove
     that something else happened, so the check ``holds``, and reports say that it was not verified.
     """
 
@@ -85,10 +85,10 @@ def check(
 ) -> list[Check]:
     """Everything that must hold, in the order to read it: preloads, the profile's `expect`, then the variables.
 
-    Of the variables that can change the outcome, the worker must have been given the profile's and those that the
-    user chose to keep (``kept``), and no other. What the profile sets must be read by a library that runs, have the
-    value that it was given, and be refused by no library in what the worker ``printed`` to stderr. Of all this only
-    what does not hold, or was not verified, is listed.
+    The worker must, of the variables that can change the outcome, have been given the profile's and those that the user
+    chose to keep (``kept``), and no other. The profile's settings must be read by a library that runs, have the value
+    that it was given, and be refused by no library in what the worker ``printed`` to stderr. The list has only what
+    does not hold or was not verified.
     """
     preloaded = evidence["variables"].get("preloaded", {})
     checks = [
@@ -149,7 +149,7 @@ def set_by(name: str, value: str) -> list[str]:
 
 
 def readings(name: str, environment: Environment, evidence: Mapping[str, Any]) -> list[Check]:
-    """What the library that reads one of the profile's variables says of it; nothing where nothing tells."""
+    """Return what the library that reads one of the profile's variables says of it; nothing where nothing tells."""
     variable = catalogue.load().get(name)
     if variable is None:
         return []
@@ -243,7 +243,7 @@ def told(variable: Variable, value: str, evidence: Mapping[str, Any]) -> Iterato
 
 
 def _is_for_glibcs_malloc(variable: Variable, value: str) -> bool:
-    """Of its tunables only some: the others are read under any allocator."""
+    """It reads only some of its tunables: the others are read under any allocator."""
     if set(variable.read_by) != {"glibc"}:
         return False
     return variable.name.startswith("MALLOC_") or "glibc.malloc." in value

@@ -9,12 +9,12 @@ WARNING, NOTE = Severity.WARNING, Severity.NOTE
 
 # Why a finding matters, by its code.
 WHY = {
-    "fixed-addresses": "every sample has the same memory layout: luck with it looks like an effect of the profile",
-    "fpmath-above-cpu": "oneDNN goes on computing in float32, as it would without the variable",
+    "fixed-addresses": "every sample has the same memory layout: a lucky layout looks like an effect of the profile",
+    "fpmath-above-cpu": "oneDNN keeps computing in float32, as without the variable",
     "governor": "cores stay at their lowest frequency whatever the load",
     "gpu-missing": "training would run on fewer GPUs than were named, or find none",
     "hidden-topology": "two of its CPUs may be one core: a binding to cores can put two threads on one of them",
-    "huge-pages-off": "memory comes in pages of 4 KiB, each with a fault of its own",
+    "huge-pages-off": "memory comes in pages of 4 KiB, each with its own page fault",
     "interface-missing": "NCCL ends with an error when ranks begin to connect",
     "isa-above-cpu": "oneDNN takes the best that the CPU has, as it would without the variable",
     "isa-already-the-best": "oneDNN uses AVX2 and its 256-bit registers here, as it would without the variable",
@@ -31,16 +31,18 @@ WHY = {
     "other-load": "an OpenMP team waits for its slowest thread, so one busy core slows all of them",
     "pinned-to-one-core": "they take turns on one core while the others idle",
     "process-limit": "OpenMP and DataLoader workers fail to start, or use fewer threads without a message",
-    "ranks-only": "only ranks that exchange show it, and this was a trial of one process",
+    "ranks-only": "only ranks that communicate show it, and this trial had one process",
     "remote-memory": "each access goes through another socket, at about half the bandwidth",
-    "small-shm": "DataLoader workers hand batches over through it, and die with a bus error when it is full",
-    "smt-siblings": "matrix kernels keep a core's units busy alone; a second thread on it mostly gets in the way",
-    "steal": "other virtual machines share these cores; timings drift with what they do",
+    "small-shm": "DataLoader workers pass batches through it, and die with a bus error when it is full",
+    "smt-siblings": (
+        "one thread with matrix kernels keeps a core's units busy; a second thread there mostly gets in the way"
+    ),
+    "steal": "other virtual machines share these cores; timings drift with their load",
     "swapping": "a page that was swapped out takes milliseconds to come back",
     "too-many-threads": (
         "threads that spin take the cores from those they wait for: training can get tens of times slower"
     ),
-    "two-openmp-runtimes": "each has threads of its own, and they fight for the same cores",
+    "two-openmp-runtimes": "each has its own threads, and they compete for the same cores",
     "workers-on-one-core": (
         "DataLoader workers inherit the mask of the thread that starts them, and then take turns on one core"
     ),
@@ -62,10 +64,10 @@ FIX = {
     "near-memory-limit": "raise --memory, or free memory",
     "no-gpu": "choose a profile for CPUs",
     "not-in-effect": "see envkit show, and what the profile preloads",
-    "not-verified": "remove the reason, or measure all the same: the report says so too",
+    "not-verified": "remove the cause, or measure anyway: the report says so too",
     "numa-calls-refused": "docker run --cap-add SYS_NICE",
     "of-x86-alone": "remove it, or choose a profile for this architecture",
-    "other-load": "find them with: top -o %CPU; stop them, or measure when the machine is quiet",
+    "other-load": "find them with: top -o %CPU; stop them, or measure when the machine is idle",
     "pinned-to-one-core": (
         "remove the binding (KMP_AFFINITY, OMP_PROC_BIND, GOMP_CPU_AFFINITY, taskset), or bind to distinct cores"
     ),
@@ -240,8 +242,8 @@ class LittleGain(Message):
     code = "checks.little-gain"
     severity = Severity.ADVICE
     template = (
-        "no profile is known to help here; the best of them is {profile}, with which {gain:.2f}x baseline speed is "
-        "expected ({low:.2f} to {high:.2f})"
+        "no profile is expected to help much here; the best is {profile}, with an expected {gain:.2f}x "
+        "baseline speed ({low:.2f} to {high:.2f})"
     )
 
     profile: str
@@ -265,7 +267,7 @@ class NoMend(Message):
 
     code = "checks.no-mend"
     severity = Severity.ADVICE
-    template = "no shipped profile that mends it applies to this machine"
+    template = "no shipped profile that fixes it applies to this machine"
 
 
 class WorkerFailed(Message):
@@ -304,7 +306,7 @@ class RanksOnly(Message):
 
     code = "checks.ranks-only"
     severity = NOTE
-    template = "not looked at: {keys:list}"
+    template = "not checked: {keys:list}"
 
     keys: tuple[str, ...]
 

@@ -72,10 +72,11 @@ def _message(kind: str, amount: float) -> Message:
 
 
 def others_cpus(usage: Mapping[str, Any], seconds: float) -> float | None:
-    """What other programs used on average of the CPUs that the worker may run on.
+    """Return what other programs used on average of the CPUs that the worker may run on.
 
-    What an engine runs for the worker (``engine_s``, of a user's own command in Apptainer, whose image squashfuse
-    reads for it) is no other program. A little of it is of before and after: up to so much of others is overlooked.
+    A process that the engine runs for the worker (``engine_s``, of a user's own command in Apptainer, whose image
+    squashfuse reads for it) does not count as another program. A little of it is of before and after: up to so much of
+    others is overlooked.
     """
     busy = usage.get("worker_cpus_busy_s")
     own = usage["user_s"] + usage["system_s"] + (usage.get("engine_s") or 0.0)

@@ -16,7 +16,7 @@ from envkit.profiles.environment import Environment
 def preflight(environments: Sequence[tuple[Environment, Mapping[str, Any]]], force: bool) -> list[dict[str, Any]]:
     """Return the findings, as plain data, for each Environment and the inspection of the image that it is for.
 
-    What else the machine does is not looked at here: each sample tells what others used while it was measured.
+    Other load of the machine is not checked here: each sample tells what others used while it was measured.
 
     Raises InputError for the first finding that makes the measurement worthless, unless ``force``.
     """

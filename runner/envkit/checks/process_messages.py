@@ -11,7 +11,7 @@ class EndedWhileWatched(Message):
     """A process ended before much could be seen."""
 
     code = "checks.ended-while-watched"
-    template = "--pid {pid:d}: it ended after {seconds:.1f} s of watching: too short to see much"
+    template = "--pid {pid:d}: it ended after {seconds:.1f} s of watching: too short to observe much"
 
     pid: int
     seconds: float
@@ -30,9 +30,7 @@ class ProcessOfOther(Message):
     """The kernel does not let this user look at a process."""
 
     code = "checks.process-of-other"
-    template = (
-        "--pid {pid:d}: it is another user's, or may not be looked at (/proc/{pid:d}/maps): run this as that user"
-    )
+    template = "--pid {pid:d}: it belongs to another user, or can't be read (/proc/{pid:d}/maps): run this as that user"
 
     pid: int
 
@@ -194,7 +192,7 @@ class SetBesides(Message):
 
     code = "checks.set-besides"
     severity = Severity.WARNING
-    template = "set besides, and can change the outcome too: {variables:list}"
+    template = "also set, and can change the outcome: {variables:list}"
 
     variables: tuple[str, ...]
 

@@ -1,7 +1,7 @@
-"""What can be seen from outside, through /proc, of a command and the processes that it started.
+"""Observe a command and its processes from outside, through /proc.
 
-That is little, and for programs in which the evidence hook can't testify: what a process was given when it started, and
-which files are mapped into it. Looking takes about a millisecond per process.
+It shows only a process's initial environment and its mapped files, for programs without the evidence hook. Looking
+takes about a millisecond per process.
 """
 
 from __future__ import annotations
@@ -103,10 +103,9 @@ def _has_begun(mapped: frozenset[str]) -> bool:
 
 
 def verdict(environment: Mapping[str, Any], seen: Mapping[int, Seen]) -> tuple[bool | None, list[Message]]:
-    """Return whether the processes had the environment, as far as can be seen, and what to tell the user.
+    """Return whether the processes had the environment, as far as is visible, and what to tell the user.
 
-    None is not known: if only some had it nobody knows which of them trained. A shell may have had it and its child
-    not.
+    None means unknown: if only some had it, any of them may have trained. A shell may have had it and its child not.
     """
     name = environment["profile"]
     if not seen:

@@ -67,7 +67,7 @@ class ProcessEvidence:
 def judged(
     document: Mapping[str, Any], environment: Environment, kept: Mapping[str, str], on_gpus: bool, cpus: int = 0
 ) -> ProcessEvidence:
-    """What one process of a command shows; the command may have taken away what only says where things are.
+    """Return what one process of a command shows; the command may have taken away what only says where things are.
 
     ``cpus`` is how many the command has in all (``most_cpus``); 0 where that is not known.
     """
@@ -149,7 +149,7 @@ def _asked_of(
 
 
 def _set_by_itself(evidence: Mapping[str, Any], environment: Environment, kept: Mapping[str, str]) -> dict[str, str]:
-    """What can change the outcome and comes from neither the profile nor the caller.
+    """Return what can change the outcome and comes from neither the profile nor the caller.
 
     ``stdbuf`` and tracers add themselves to what the profile preloads: that is the command's own, too.
     """
@@ -169,7 +169,7 @@ def _is_own(name: str, value: str, environment: Environment, kept: Mapping[str, 
 def set_by_the_command(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> dict[str, str]:
     """The variables that a user's own command, or its image, set for the main process of a sample as it is recorded.
 
-    There are none of a workload of the kit's. The caller's that say where things are look the same, and are left out.
+    envkit's own workloads have none of them. The caller's that say where things are look the same, and are left out.
     """
     own = _set_by_itself(sample["evidence"], environment, kept) if "other_processes" in sample else {}
     return {name: value for name, value in own.items() if is_unlisted(name)}
@@ -220,7 +220,7 @@ def checks_of(sample: Mapping[str, Any]) -> list[Check]:
 
 
 def _check_each(kind: str, environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:
-    """What all ranks, or instances, have in common as that of the first; and, by its number, what fails in any.
+    """Return what all ranks, or instances, have in common as that of the first; and, by its number, what fails in any.
 
     ``kind`` is ``rank`` or ``instance``.
     """

@@ -1,4 +1,4 @@
-"""What a training that runs already, and all that it has started, uses for some seconds: seen from outside.
+"""Measure from outside what a running training and its processes use for some seconds.
 
 Only counters of the kernel are read, and for a span of time alone, so that how it started does not count. Source of
 the formats: proc_pid_stat(5), and for the delay of threads that could run the kernel's
@@ -28,7 +28,9 @@ TORCH = "libtorch"
 
 @dataclass(frozen=True)
 class Look:
-    """What processes had used when looked at, and how long threads of theirs had waited for a CPU (seconds), by pid."""
+    """CPU time that processes had used at one look, and how long their threads had waited for a CPU (seconds), by
+    pid.
+    """
 
     tree: process_tree.Look
     waited_s: dict[int, float]
@@ -39,7 +41,7 @@ class Look:
 
 
 def watch(pid: int, seconds: float) -> dict[str, Any]:
-    """What process ``pid`` and those that it started used for ``seconds``, or until it ended: as ``increase``.
+    """Return what process ``pid`` and those that it started used for ``seconds``, or until it ended: as ``increase``.
 
     Raises InputError for a process that is not there, is another user's, has no PyTorch, or ends at once.
     """
@@ -76,7 +78,7 @@ def look(pid: int) -> Look:
 def increase(looks: Sequence[Look]) -> dict[str, Any]:
     """``seconds`` from the first look to the last, ``usage`` and ``waited_s`` in that time.
 
-    What began meanwhile had used nothing before; of what ended, what was seen last counts.
+    A process that began meanwhile had used nothing before; of one that ended, its last reading counts.
     """
     first = looks[0]
     processes = {pid: usage for one in looks for pid, usage in one.tree.processes.items()}

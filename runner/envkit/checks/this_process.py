@@ -1,7 +1,7 @@
-"""Is a profile in effect in this very process, for example a notebook's kernel? What ``envkit.check`` does.
+"""Is a profile in effect in this very process, for example a notebook's kernel? Implement ``envkit.check``.
 
-What the process was started with counts, as everywhere. Here a cell may have set more, and what a library reads when it
-is loaded, or first needed, is as good then. What the library says of itself decides whether it came in time; of the
+The environment at the process's start counts, as everywhere. Here a cell may have set more, and what a library reads
+when it is loaded, or first needed, is as good then. The library's own report decides whether it came in time; for the
 others the text that ``envkit env --format python`` prints leaves a note, as it refuses to come after torch.
 """
 

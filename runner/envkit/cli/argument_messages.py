@@ -67,7 +67,7 @@ class NotADate(Message):
     """A value is no date, and no time span before now."""
 
     code = "cli.not-a-date"
-    template = "'{given}' is no date; write for example 2026-11-01, 12h, 7d or 4w"
+    template = "'{given}' is not a date; write for example 2026-11-01, 12h, 7d or 4w"
 
     given: str
 
@@ -76,7 +76,7 @@ class NotCounts(Message):
     """A value is no list of whole numbers that are ``least`` or more."""
 
     code = "cli.not-counts"
-    template = "'{given}' is no list of whole numbers from {least} on; write them as 1,2,4"
+    template = "'{given}' is not a list of whole numbers, {least} or more; write them as 1,2,4"
 
     given: str
     least: int

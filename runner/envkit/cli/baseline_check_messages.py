@@ -10,8 +10,8 @@ class BudgetOfCheck(Message):
 
     code = "cli.budget-of-check"
     template = (
-        "--budget can't be given to baseline check, which measures a number of blocks that is fixed before "
-        "({blocks:d}, as many as {baseline} has); give another with --blocks"
+        "--budget can't be given to baseline check, which measures a fixed number of blocks ({blocks:d}, as "
+        "many as {baseline} has); give another with --blocks"
     )
 
     blocks: int

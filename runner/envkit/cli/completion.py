@@ -19,7 +19,7 @@ SCRIPTS = resources.files("envkit.cli") / "scripts"
 
 @dataclass
 class Words:
-    """What can follow a command, by the words before it."""
+    """Words that can follow a command, by the words before them."""
 
     options: list[str] = field(default_factory=list)
     arguments: list[str] = field(default_factory=list)  # in the place of a positional argument

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from envkit.messages import Message, Severity
 
-EXIT_STATUSES = "exit status: 0 no reason to stop was found, 1 such a reason, 2 bad input, 130 interrupted"
+EXIT_STATUSES = "exit status: 0 found no problem that must be fixed first, 1 found one, 2 bad input, 130 interrupted"
 
 
 class NotForIssue(Message):
     """``--for-issue`` watches no command."""
 
     code = "cli.not-for-issue"
-    template = "{option} means nothing with --for-issue, which looks at one short training; leave it out"
+    template = "{option} has no effect with --for-issue, which looks at one short training; leave it out"
 
     option: str
 
@@ -21,7 +21,7 @@ class NotForWatched(Message):
 
     code = "cli.not-for-watched"
     template = (
-        "doctor: {option} means nothing to a command after --, which is watched as it runs on this machine; "
+        "doctor: {option} has no effect on a command after --, which is watched as it runs on this machine; "
         "leave it out"
     )
 
@@ -41,7 +41,7 @@ class NothingToWatch(Message):
     """``--watch`` was given without a command."""
 
     code = "cli.nothing-to-watch"
-    template = "doctor: --watch means nothing without a command after --; leave it out"
+    template = "doctor: --watch has no effect without a command after --; leave it out"
 
 
 class NoCommandToWatch(Message):
@@ -97,7 +97,7 @@ class WatchedShortly(Message):
 
     code = "cli.watched-shortly"
     severity = Severity.WARNING
-    template = "'{program}' ended after {seconds:.1f} s: too short to see much"
+    template = "'{program}' ended after {seconds:.1f} s: too short to observe much"
 
     program: str
     seconds: float

@@ -81,7 +81,7 @@ def arms(arguments: argparse.Namespace, against: str) -> list[Arm]:
 
 
 def short_names(first: str, second: str, kind: str) -> tuple[str, str]:
-    """What reports call two images: what is not the same in their names, where that says enough.
+    """Return what reports call two images: what is not the same in their names, where that says enough.
 
     ``envkit-cpu:debian`` and ``envkit-cpu:conda`` are ``debian`` and ``conda``; so are ``envkit-cpu-debian.sif`` and
     ``envkit-cpu-conda.sif``. ``.venv-book/bin/python`` is ``venv-book``.
@@ -99,7 +99,7 @@ def short_names(first: str, second: str, kind: str) -> tuple[str, str]:
 def _interpreter(named: str) -> str:
     """Return the path of an interpreter, by its name's place in PATH; a link stays one, as in a virtual environment.
 
-    Raise InputError if there is none.
+    Raise InputError if it is missing.
     """
     if (found := shutil.which(named)) is None:
         raise InputError(NoInterpreter(named))

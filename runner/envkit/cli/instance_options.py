@@ -30,7 +30,7 @@ def arms(arguments: argparse.Namespace, given: Sequence[Arm]) -> list[Arm]:
 
 
 def budget_s(arguments: argparse.Namespace, arms: Sequence[Arm]) -> float | None:
-    """What it usually takes to measure the ``arms``; None where none are several at once."""
+    """Return what it usually takes to measure the ``arms``; None where none are several at once."""
     return BUDGET_EACH_S * len(arms) if (arguments.instances or 1) > 1 else None
 
 

@@ -1,4 +1,4 @@
-"""What all commands that measure have in common: starting or resuming a run, reporting it, and the exit status."""
+"""Shared by all commands that measure: start or resume a run, report it, and set the exit status."""
 
 from __future__ import annotations
 

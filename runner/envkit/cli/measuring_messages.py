@@ -9,7 +9,7 @@ class OutputElsewhere(Message):
     """--output names another folder than --resume."""
 
     code = "cli.output-elsewhere"
-    template = "--output {output}: the run goes on in {resume} (--resume); leave one of them out"
+    template = "--output {output}: the run continues in {resume} (--resume); leave one of them out"
 
     output: str
     resume: str
@@ -41,7 +41,7 @@ class NoVerdictOfRun(Message):
     severity = Severity.WARNING
     template = (
         "--blocks {blocks:d}: {comparisons:count comparison} can have no verdict with fewer than {fewest}; "
-        "that settings take effect is seen all the same"
+        "whether settings take effect is still checked"
     )
 
     blocks: int
@@ -55,8 +55,8 @@ class NoVerdictOfNode(Message):
     code = "cli.no-verdict-of-node"
     severity = Severity.WARNING
     template = (
-        "--blocks {blocks:d}: a node counts towards a verdict with {fewest} or more; "
-        "that settings take effect is seen all the same"
+        "--blocks {blocks:d}: a node counts towards a verdict with {fewest} or more; whether settings take "
+        "effect is still checked"
     )
 
     blocks: int
@@ -68,8 +68,8 @@ class OptionBesideResume(Message):
 
     code = "cli.option-beside-resume"
     template = (
-        "{option} can be given with --resume only where the whole command is given again; add the PROFILE and its "
-        "options, or give --resume alone"
+        "{option} can be given with --resume only if the whole command is given again; add the PROFILE and "
+        "its options, or give --resume alone"
     )
 
     option: str
@@ -118,7 +118,7 @@ class NeedsFull(Message):
     """An option of full trainings was given without --full."""
 
     code = "cli.needs-full"
-    template = "{option} {value} means nothing without --full, which trains whole epochs; add it"
+    template = "{option} {value} has no effect without --full, which trains whole epochs; add it"
 
     option: str
     value: str
@@ -128,21 +128,21 @@ class NotWithFull(Message):
     """A clause that follows an option: it does not go with --full."""
 
     code = "cli.not-with-full"
-    template = "means nothing with --full, which trains whole epochs; leave it out"
+    template = "has no effect with --full, which trains whole epochs; leave it out"
 
 
 class HalfWidthWithBlocks(Message):
     """--half-width was given beside --blocks."""
 
     code = "cli.half-width-with-blocks"
-    template = "--half-width means nothing with --blocks, which never stops early; leave one of them out"
+    template = "--half-width has no effect with --blocks, which never stops early; leave one of them out"
 
 
 class NotADevice(Message):
     """--device names none."""
 
     code = "cli.not-a-device"
-    template = "'{given}' is no device; give {known:or}; CUDA_VISIBLE_DEVICES says which GPU is the first"
+    template = "'{given}' is not a device; give {known:or}; CUDA_VISIBLE_DEVICES says which GPU is the first"
 
     given: str
     known: tuple[str, ...]
@@ -153,7 +153,7 @@ class NotAFormat(Message):
 
     code = "cli.not-a-format"
     template = (
-        "'{given}' is no number format; there are: {known:list} (how narrow the interval is to be is --half-width)"
+        "'{given}' is not a number format; choose one of: {known:list} (the width of the interval is --half-width)"
     )
 
     given: str
@@ -164,7 +164,7 @@ class ScaleTooLarge(Message):
     """--scale is larger than the kit makes data for."""
 
     code = "cli.scale-too-large"
-    template = "{scale:d} is more than {most}, the largest that data is made for"
+    template = "{scale:d} is more than {most}, the largest scale"
 
     scale: int
     most: int
@@ -194,7 +194,7 @@ class NotABackend(Message):
     """--backend names none."""
 
     code = "cli.not-a-backend"
-    template = "'{given}' exchanges nothing; give {known:or}"
+    template = "'{given}' is not a backend; give {known:or}"
 
     given: str
     known: tuple[str, ...]
@@ -204,7 +204,7 @@ class RanksOfCommand(Message):
     """Ranks were asked for of a user's own command. ``option`` has its value."""
 
     code = "cli.ranks-of-command"
-    template = "{option} means nothing to a command of your own; leave it out, and start torchrun by it"
+    template = "{option} has no effect on your own command; leave it out, and start torchrun in that command"
 
     option: str
 
@@ -213,7 +213,7 @@ class RanksWithFull(Message):
     """Ranks were asked for beside --full. ``option`` has its value."""
 
     code = "cli.ranks-with-full"
-    template = "{option} means nothing with --full, which trains once each; leave one of them out"
+    template = "{option} has no effect with --full, which trains each arm once; leave one of them out"
 
     option: str
 
@@ -232,7 +232,7 @@ class BackendForOne(Message):
     """--backend was given to one process."""
 
     code = "cli.backend-for-one"
-    template = "--backend {backend} means nothing to one process; add --nproc, or leave it out"
+    template = "--backend {backend} has no effect on one process; add --nproc, or leave it out"
 
     backend: str
 
@@ -261,7 +261,7 @@ class PythonOfCommand(Message):
     """Two Pythons were to be compared, and a user's own command names its Python itself."""
 
     code = "cli.python-of-command"
-    template = "{option}: a command of your own names its Python itself; measure each by a command of its own"
+    template = "{option}: your own command names its Python itself; measure each Python by its own command"
 
     option: str
 
@@ -271,7 +271,7 @@ class SameImage(Message):
 
     code = "cli.same-image"
     template = (
-        "{option} {image}: is the image that {own} names too; name two, or measure one against itself: "
+        "{option} {image}: is also the image of {own}; name two images, or measure one against itself: "
         "{instead:command}"
     )
 
@@ -286,7 +286,7 @@ class InstancesInImages(Message):
 
     code = "cli.instances-in-images"
     template = (
-        "--instances {instances:d} means nothing with {option}, which compares one process in each image; "
+        "--instances {instances:d} has no effect with {option}, which compares one process in each image; "
         "leave one of them out"
     )
 
@@ -298,14 +298,14 @@ class BlocksOfSearch(Message):
     """--blocks was given to a search by budget."""
 
     code = "cli.blocks-of-search"
-    template = "--blocks means nothing without --exhaustive, which has no budget; give --budget instead"
+    template = "--blocks has no effect without --exhaustive, which has no budget; give --budget instead"
 
 
 class BudgetOfGrid(Message):
     """--budget was given beside --exhaustive."""
 
     code = "cli.budget-of-grid"
-    template = "--budget means nothing with --exhaustive, which measures everything; give --blocks instead"
+    template = "--budget has no effect with --exhaustive, which measures everything; give --blocks instead"
 
 
 class NotExhaustive(Message):
@@ -313,7 +313,7 @@ class NotExhaustive(Message):
 
     code = "cli.not-exhaustive"
     template = (
-        "{option} means nothing with --exhaustive, which only measures the space on this machine; leave one of them out"
+        "{option} has no effect with --exhaustive, which only measures the space on this machine; leave one of them out"
     )
 
     option: str

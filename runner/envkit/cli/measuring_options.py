@@ -120,7 +120,7 @@ def add_dry_run(parser: Parser) -> None:
 def specification(
     arguments: argparse.Namespace, title: str, arms: Sequence[Arm], budget_s: float | None = None
 ) -> Specification:
-    """What the options ask for; ``arms`` are measured, the first is the reference.
+    """Return what the options ask for; ``arms`` are measured, the first is the reference.
 
     ``budget_s`` is what the command takes where no budget is given, None for the usual one. Raises InputError for
     options that don't go together.

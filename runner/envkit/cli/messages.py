@@ -123,7 +123,16 @@ class OptionAlone(Message):
     """An option has no effect without another one."""
 
     code = "cli.option-alone"
-    template = "{option} means nothing without {other}; add it, or leave this out"
+    template = "{option} has no effect without {other}; add it, or leave this out"
 
     option: str
     other: str
+
+
+class NotInPython(Message):
+    """An option of ``envkit bench`` gives no result, which its function in Python returns."""
+
+    code = "cli.not-in-python"
+    template = "envkit.bench takes no option '{option}'; use the command line: envkit bench"
+
+    option: str

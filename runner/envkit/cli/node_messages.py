@@ -100,7 +100,7 @@ class OtherNodesHere(Message):
 
     code = "cli.other-nodes-here"
     template = (
-        "this job has {nodes}, and the run began on {began_on}: times of other nodes don't go with those that it has; "
+        "this job has {nodes}, and the run began on {began_on}: times of other nodes can't be added to it; "
         "go on there with: {again:command}"
     )
 
@@ -126,7 +126,7 @@ class NotSearched(Message):
     """A node was to confirm what the nodes found, and did not search."""
 
     code = "cli.not-searched"
-    template = "did not begin to search, and so does not know what a trial takes; see what it said before"
+    template = "did not begin to search, and so does not know what a trial takes; see its earlier messages"
 
 
 class FoundElsewhereOnly(Message):

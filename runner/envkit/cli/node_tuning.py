@@ -47,7 +47,7 @@ def say_type(folder: Path, node: str) -> None:
 def require_same_type(folder: Path, node: str, job: str) -> None:
     """Raise InputError where this node is of another type than most that are in the job: their times don't go together.
 
-    Of two types with as many nodes that one is searched for whose node spoke first.
+    If two types have equally many nodes, the one whose node spoke first is searched for.
     """
     called = node_preflight.read(folder, job)
     here = {node, *(called.times if called else ())}
@@ -136,7 +136,7 @@ def _session(settings: Settings, folder: Path, opened: Record, node: str, number
 def _chosen(confirming: Session, folder: Path, node: str) -> tuple[int, int | None]:
     """The numbers of what is confirmed and of the best shipped profile, as the first node that asked has chosen.
 
-    What the others know of them is put into the search. Raises InputError where nothing was found.
+    The search takes over what the others know of them. Raises InputError where nothing was found.
     """
     if chosen(folder) is None:
         say(storage_in(folder), node, CHOSEN, choose(confirming, folder))
@@ -149,7 +149,7 @@ def _chosen(confirming: Session, folder: Path, node: str) -> tuple[int, int | No
 
 
 def chosen(folder: Path) -> dict[str, Any] | None:
-    """What the first node to ask has chosen, as `choose` has it; None before that."""
+    """Return what the first node to ask has chosen, as `choose` has it; None before that."""
     return next(iter(said(storage_in(folder), CHOSEN).values()), None)
 
 
@@ -167,6 +167,6 @@ def choose(confirming: Session, folder: Path) -> dict[str, Any]:
 
 
 def records(folder: Path) -> list[list[Event]]:
-    """What each node that has begun to search has recorded."""
+    """Return what each node that has begun to search has recorded."""
     places = sorted(folder / name for name in node_status.seen(folder))
     return [record.read(place, "tune") for place in places if record.is_begun(place)]

@@ -36,7 +36,7 @@ class BadValue(argparse.ArgumentTypeError):
 
 
 class _Marking(argparse._ActionsContainer):
-    """What arguments are added to: whether these are ``advanced`` if they don't say so themselves."""
+    """A target for arguments: whether these are ``advanced`` if they don't say so themselves."""
 
     advanced = False
 
@@ -93,7 +93,7 @@ class Parser(_Marking, argparse.ArgumentParser):
         self.add_argument("--help-all", nargs=0, action=_Help, const=True, help=argparse.SUPPRESS)
 
     def format_help(self, full: bool = False) -> str:
-        """Return the help, with the advanced arguments only if it is ``full`` or there are none."""
+        """Return the help, with the advanced arguments only if it is ``full``."""
         shown = [action for action in self._actions if action.help != argparse.SUPPRESS]
         basic = [action for action in shown if not getattr(action, ADVANCED, False)]
         hidden = 0 if full else len(shown) - len(basic)

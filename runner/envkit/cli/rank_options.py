@@ -102,7 +102,7 @@ def arms(arguments: argparse.Namespace, given: Sequence[Arm], nodes: int = 1) ->
 
 
 def budget_s(arguments: argparse.Namespace, arms: Sequence[Arm], nodes: int = 1) -> float | None:
-    """What a training of several ranks usually takes; None for one process."""
+    """Return what a training of several ranks usually takes; None for one process."""
     return BUDGET_EACH_S * len(arms) if (arguments.nproc or 1) * nodes > 1 else None
 
 

@@ -1,4 +1,4 @@
-"""What commands share that show a profile as it is here, or in an image: their options, and resolving it."""
+"""Shared by commands that show a profile here or in an image: their options, and resolving it."""
 
 from __future__ import annotations
 

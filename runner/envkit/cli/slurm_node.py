@@ -1,7 +1,8 @@
-"""What Slurm starts on each node, as ``python -m envkit.cli.slurm_node FOLDER ID SHA256``: checks, then a run.
+"""The program that Slurm starts on each node, as ``python -m envkit.cli.slurm_node FOLDER ID SHA256``: checks, then a
+run.
 
-Where all nodes train together each checks (``--check``), and the first one has the run. Those that tune together have
-a part in each stage of it (``node_tuning``).
+Where all nodes train together each checks (``--check``), and the first one has the run. Nodes that tune together take
+part in each of its stages (``node_tuning``).
 
 The folder's file says what to measure. The batch script has the SHA-256 of these settings, and a node refuses others:
 anybody who can write to the folder could name another program otherwise.

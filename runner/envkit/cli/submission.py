@@ -1,4 +1,4 @@
-"""What ``envkit submit`` and ``envkit fleet`` have in common: a submission, from its first job to its last.
+"""Shared by ``envkit submit`` and ``envkit fleet``: a submission, from its first job to its last.
 
 Each node has a record of its own in the submission's folder, which has one too: of its settings, its jobs and how they
 ended.
@@ -242,7 +242,7 @@ def _resume(
 
 
 def _in_service(settings: Settings, wanted: Sequence[str]) -> tuple[Sequence[str], Mapping[str, str]]:
-    """Of a fleet's nodes those that can start a job, and why the others can't: nothing waits for these."""
+    """Return the nodes of a fleet that can start a job, and why the others can't: nothing waits for the latter."""
     return submitted.in_service(wanted) if settings.fleet else (wanted, {})
 
 
@@ -266,7 +266,7 @@ def _unreported_job(settings: Settings, events: Sequence[Event]) -> str | None:
 
 
 def _job_name(settings: Settings, attempt: int) -> str:
-    """By which the job is found again."""
+    """Return by which the job is found again."""
     return f"envkit-{settings.id}-{attempt}"
 
 

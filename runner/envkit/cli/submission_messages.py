@@ -9,7 +9,7 @@ class NeedsNodes(Message):
     """An option of a job was given, and the command makes no job."""
 
     code = "cli.needs-nodes"
-    template = "{option} means nothing without --nodes, which makes a job; give that, or leave it out"
+    template = "{option} has no effect without --nodes, which makes a job; give that, or leave it out"
 
     option: str
 
@@ -18,7 +18,7 @@ class UnfitFolderName(Message):
     """sbatch can't take the name of the submission's folder."""
 
     code = "cli.unfit-folder-name"
-    template = "--output {folder!r}: sbatch can't take such a name; give a plain one"
+    template = "--output {folder!r}: sbatch does not accept such a name; give a simpler one"
 
     folder: str
 
@@ -46,7 +46,7 @@ class PerhapsSubmitted(Message):
     """Slurm did not answer while a job was submitted. ``again`` is the command that looks for it."""
 
     code = "cli.perhaps-submitted"
-    template = "{problem}; it may have taken the job all the same: look, and go on, with: {again}"
+    template = "{problem}; Slurm may have accepted the job anyway: check and continue with: {again}"
 
     problem: Message
     again: str
@@ -57,8 +57,7 @@ class NobodyToCancel(Message):
 
     code = "cli.nobody-to-cancel"
     template = (
-        "--start-within means nothing with --detach, as nobody is left to cancel what has not started; "
-        "leave one of them out"
+        "--start-within has no effect with --detach, because no process stays to cancel the job; leave one of them out"
     )
 
 
@@ -133,7 +132,7 @@ class JointUnfinished(Message):
     """The run of all nodes together is not done."""
 
     code = "cli.joint-unfinished"
-    template = "not measured to the end; go on with: {again}"
+    template = "unfinished; continue with: {again}"
 
     again: str
 
@@ -142,7 +141,7 @@ class NodesUnfinished(Message):
     """Some nodes have not measured all."""
 
     code = "cli.nodes-unfinished"
-    template = "{measured:d} of {nodes:count node} measured; go on with: {again}"
+    template = "{measured:d} of {nodes:count node} measured; continue with: {again}"
 
     measured: int
     nodes: int
@@ -292,7 +291,7 @@ class NoDefaultPartition(Message):
     """A cluster has no default partition, and none was named."""
 
     code = "cli.no-default-partition"
-    template = "this cluster has no default partition; name one with --partition[; there are: {known:list}]"
+    template = "this cluster has no default partition; name one with --partition[; choose one of: {known:list}]"
 
     known: tuple[str, ...]
 
@@ -301,7 +300,9 @@ class UnknownPartition(Message):
     """A cluster lacks the partition that was named."""
 
     code = "cli.unknown-partition"
-    template = "--partition {partition}: no such partition[ (did you mean '{suggestion}'?)][; there are: {known:list}]"
+    template = (
+        "--partition {partition}: no such partition[ (did you mean '{suggestion}'?)][; choose one of: {known:list}]"
+    )
 
     partition: str
     known: tuple[str, ...]

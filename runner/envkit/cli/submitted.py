@@ -125,7 +125,7 @@ def again(
 
 
 def engine_on_nodes(arguments: argparse.Namespace) -> str:
-    """What starts workers on nodes. Raises InputError for an engine, or options of one, that can't there."""
+    """Return what starts workers on nodes. Raises InputError for an engine, or options of one, that can't there."""
     engine = arguments.engine or "local"
     step.require_engine(engine)
     engines.require_options(engine_options.given(arguments), OPTIONS[engine], [engine])
@@ -142,7 +142,9 @@ def partition(arguments: argparse.Namespace) -> str | None:
 
 
 def _asked(arguments: argparse.Namespace, engine: str, nodes: int) -> Specification:
-    """What each node measures, or all ``nodes`` together: files in it have names that mean the same on every node."""
+    """The settings of each node, or of all ``nodes`` together: files in it have names that mean the same on every
+    node.
+    """
     profiles = anywhere_named(arguments.profile)
     title = "+".join(Path(name).stem for name in profiles)
     arms = against_baseline(profiles, engine)
@@ -278,7 +280,7 @@ def default_partition() -> str:
 
 
 def _chosen(named: str | None) -> list[Partition]:
-    """Return the partitions of that name, or the cluster's default. Raise InputError if there are none."""
+    """Return the partitions of that name, or the cluster's default. Raise InputError if it is missing."""
     known = {one.name: one for one in client.partitions()}
     if named is None:
         default = [one for one in known.values() if one.default]

@@ -48,7 +48,7 @@ BUDGET_S = 300.0
 
 
 def settings(arguments: argparse.Namespace) -> Settings:
-    """What is submitted. Raises InputError for what no node could search."""
+    """Return what is submitted. Raises InputError for what no node could search."""
     if arguments.exhaustive:
         raise InputError(NotExhaustive("--nodes" if arguments.nodes else "--nodelist"))
     engine = submitted.engine_on_nodes(arguments)
@@ -153,7 +153,7 @@ def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _
 
 
 def _comparison(verdict: TypeVerdict, arm: str) -> Comparison | None:
-    """Of an arm on the type of nodes, as it is of one machine."""
+    """The figures of an arm on the type of nodes, in the shape of one machine's."""
     found = verdict.found.get(arm)
     return None if found is None else Comparison(arm, found.speedup.verdict, found.speedup, load=verdict.load)
 

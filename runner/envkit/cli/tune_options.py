@@ -84,7 +84,7 @@ def require(arguments: argparse.Namespace) -> None:
 
 
 def asked(arguments: argparse.Namespace, default: Path) -> TuningSpecification:
-    """What the options say; ``default`` is where the profile goes if they don't say. Raises InputError."""
+    """Return what the options say; ``default`` is where the profile goes if they don't say. Raises InputError."""
     require(arguments)
     rank_options.require(arguments)
     space = space_file.find(arguments.space or SPACE)

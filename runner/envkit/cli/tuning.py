@@ -138,7 +138,7 @@ def session_of(
 ) -> Session:
     """The tuning that a record has begun, to go on with. Raises InputError for a damaged record.
 
-    Of several nodes, its ``peers``, each begins with the shipped profiles whose ``turn`` it is there.
+    Each of several nodes, its ``peers``, begins with the shipped profiles whose ``turn`` it is there.
 
     ``events[0]``, which decides what is started, must be this user's own, or found here anew; and the profile goes to
     ``profile``, where that is given.

@@ -74,7 +74,8 @@ def add_folder_options(group: argparse._ArgumentGroup | Parser) -> None:
                        help="link to PATH, which the training only reads, in the fresh copy of this folder that each "
                        "start gets")  # fmt: skip
     group.add_argument("--in-place", action="store_true", advanced=True,
-                       help="start it in this folder itself; it may overwrite files, or go on from them")  # fmt: skip
+                       help="start it in this folder itself; it may overwrite files, or continue from "
+                            "them")  # fmt: skip
 
 
 def folder_options(arguments: argparse.Namespace) -> dict[str, Any]:

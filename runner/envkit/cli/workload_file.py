@@ -122,12 +122,12 @@ def words(text: str) -> list[str]:
 
 
 def _on_one_line(quoted: re.Match[str]) -> str:
-    """Nothing in the place of a backslash that ends a line, so that the next one goes on."""
+    """Nothing instead of a backslash that ends a line, so that the next one goes on."""
     return "" if quoted[0] == "\\\n" else quoted[0]
 
 
 def _read_by_a_shell(quoted: re.Match[str]) -> str:
-    """What of it a shell may still replace: of a text between double quotes all that has no backslash before it."""
+    """Return the part that a shell may still replace: in double quotes, all without a backslash before it."""
     return re.sub(r"\\.", "", quoted[0], flags=re.DOTALL) if quoted[0].startswith('"') else "''"
 
 

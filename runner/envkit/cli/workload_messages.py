@@ -31,7 +31,7 @@ class NotWithoutCommand(Message):
     """An option of a user's command, and no command."""
 
     code = "cli.not-without-command"
-    template = "{option} means nothing without a command; add it at the end, for example: -- python train.py"
+    template = "{option} has no effect without a command; add it at the end, for example: -- python train.py"
 
     option: str
 
@@ -40,14 +40,14 @@ class LinkInPlace(Message):
     """--link was given beside --in-place."""
 
     code = "cli.link-in-place"
-    template = "--link means nothing with --in-place, which makes no copy; leave one out"
+    template = "--link has no effect with --in-place, which makes no copy; leave one out"
 
 
 class NotWithWholeCommand(Message):
     """An option that says how to read step times was given beside --whole-command."""
 
     code = "cli.not-with-whole-command"
-    template = "{option} means nothing with --whole-command, which times the command from start to end; leave one out"
+    template = "{option} has no effect with --whole-command, which times the command from start to end; leave one out"
 
     option: str
 
@@ -56,7 +56,7 @@ class NotWithOptimizerSteps(Message):
     """An option of a metric was given beside --optimizer-steps."""
 
     code = "cli.not-with-optimizer-steps"
-    template = "{option} means nothing with --optimizer-steps, which needs no pattern; leave one out"
+    template = "{option} has no effect with --optimizer-steps, which needs no pattern; leave one out"
 
     option: str
 
@@ -74,14 +74,14 @@ class NotOfCommand(Message):
     """A clause that follows an option of the kit's own workloads."""
 
     code = "cli.not-of-command"
-    template = "means nothing to a command of your own; leave it out, and give the command options of its own"
+    template = "has no effect on your own command; leave it out, and give the command options of its own"
 
 
 class WarmupOfCommand(Message):
     """A clause that follows --warmup-steps."""
 
     code = "cli.warmup-of-command"
-    template = "means nothing to a command of your own; leave it out, and give --warmup-lines"
+    template = "has no effect on your own command; leave it out, and give --warmup-lines"
 
 
 class BadLoader(Message):
@@ -89,8 +89,9 @@ class BadLoader(Message):
 
     code = "cli.bad-loader"
     template = (
-        "no settings of the loader in '{given}'; write them as loader-w4-b64-p2 or, with epochs that end (fork, spawn "
-        "or forkserver; 1 worker or more, batches of 80 images or fewer), loader-w2-b32-p2-spawn-persistent"
+        "'{given}' is not a loader workload; write them as loader-w4-b64-p2 or, with epochs that end (fork, "
+        "spawn or forkserver; 1 worker or more, batches of 80 images or fewer), "
+        "loader-w2-b32-p2-spawn-persistent"
     )
 
     given: str
@@ -101,7 +102,8 @@ class UnknownWorkload(Message):
 
     code = "cli.unknown-workload"
     template = (
-        "no workload '{workload}'[ (did you mean '{suggestion}'?)]; there are: {known:list}, and a file like mine.yaml"
+        "no workload '{workload}'[ (did you mean '{suggestion}'?)]; choose one of: {known:list}, and a file "
+        "like mine.yaml"
     )
 
     workload: str
@@ -124,7 +126,7 @@ class EmptyMetric(Message):
     """A clause that follows a metric."""
 
     code = "cli.empty-metric"
-    template = "is empty; give a regular expression, or a path as $.step_time"
+    template = "is empty; give a regular expression, or a path such as $.step_time"
 
 
 class OfUnit(Message):
@@ -158,7 +160,7 @@ class NoFolder(Message):
     """A workload file names a folder that is not there."""
 
     code = "cli.no-folder"
-    template = "folder: there is no folder {folder}; it is taken from where this file is"
+    template = "folder: there is no folder {folder}; the path is relative to this file"
 
     folder: str
 
@@ -167,7 +169,7 @@ class KeysExclude(Message):
     """Two keys of a workload file exclude each other."""
 
     code = "cli.keys-exclude"
-    template = "'{key}' means nothing with '{other}'; remove one of them"
+    template = "'{key}' has no effect with '{other}'; remove one of them"
 
     key: str
     other: str
@@ -177,7 +179,7 @@ class NoWarmupLines(Message):
     """A workload file counts the first step of an optimizer, which has no beginning."""
 
     code = "cli.no-warmup-lines"
-    template = "'warmup_lines' must be 1 or more with 'optimizer_steps': a first step has no beginning that is known"
+    template = "'warmup_lines' must be 1 or more with 'optimizer_steps': the beginning of a first step is unknown"
 
 
 class EmptyCommand(Message):
@@ -201,7 +203,8 @@ class SeveralLines(Message):
 
     code = "cli.several-lines"
     template = (
-        "a line break ends a command for a shell, and none reads this; use bash -c '…', or end the line with a '\\'"
+        "a line break ends a shell command, and this command runs without a shell; use bash -c '…', or end "
+        "the line with a '\\'"
     )
 
 
@@ -209,7 +212,7 @@ class ForAShell(Message):
     """A command has an assignment or an operator that only a shell understands."""
 
     code = "cli.for-a-shell"
-    template = "'{part}' is for a shell, and none reads this; use bash -c '…', or quote it"
+    template = "'{part}' needs a shell, and this command runs without one; use bash -c '…', or quote it"
 
     part: str
 
@@ -218,7 +221,7 @@ class ReplacedByAShell(Message):
     """A command has what only a shell replaces."""
 
     code = "cli.replaced-by-a-shell"
-    template = "'{part}' is for a shell, and none reads this; use bash -c '…', or single quotes"
+    template = "'{part}' needs a shell, and this command runs without one; use bash -c '…', or single quotes"
 
     part: str
 

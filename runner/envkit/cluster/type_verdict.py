@@ -1,4 +1,4 @@
-"""What profiles are worth on a type of nodes, from the runs of several nodes that measured the same.
+"""How much profiles gain on a type of nodes, from the runs of several nodes that measured the same.
 
 Each node compares by itself, in its own blocks; only its ratios go on from there. Nodes of another type than most, that
 measured something else, or that are slow are left out by the rules of a fleet.

@@ -1,1 +1,1 @@
-"""What every other package may use: errors and exit statuses, files, locks, progress."""
+"""Shared by every package: errors and exit statuses, files, locks, progress."""

@@ -13,10 +13,10 @@ from envkit.common.messages import Unwritable
 
 
 def write(path: Path, content: bytes, private: bool = False) -> None:
-    """Put ``content`` in the place of what ``path`` holds. Raises InputError, with the old file as it was.
+    """Put ``content`` instead of what ``path`` holds. Raises InputError, with the old file as it was.
 
-    A link stays one: the file that it leads to is written. What is no file, a pipe or a device, is written to.
-    A ``private`` file can be read by this user alone; another one by whom the umask lets.
+    A link stays one: the file that it leads to is written. A pipe or a device is written to directly. A ``private``
+    file can be read by this user alone; another one by whom the umask lets.
     """
     try:
         target = Path(os.path.realpath(path))

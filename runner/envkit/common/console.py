@@ -1,4 +1,4 @@
-"""What everything is printed to with rich. Texts come from profiles and records: nothing in them is acted upon."""
+"""Consoles for everything printed with rich. Texts come from profiles and records: nothing in them is acted upon."""
 
 from __future__ import annotations
 

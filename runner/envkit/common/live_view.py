@@ -1,4 +1,4 @@
-"""What is drawn anew on a terminal, to stderr, while something goes on; elsewhere, or where it is quiet, nothing."""
+"""A live view on a terminal's stderr; nothing elsewhere or with --quiet."""
 
 from __future__ import annotations
 

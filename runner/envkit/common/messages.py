@@ -10,8 +10,8 @@ class OtherSchema(Message):
 
     code = "common.other-schema"
     template = (
-        "{file}: this {kind} has schema {found}, and this version of envkit reads schema {readable}; measure again"
-        "[, or write it anew: {anew:command}]"
+        "{file}: this {kind} has schema {found}, and this version of envkit reads schema {readable}; measure "
+        "again[, or write it again: {anew:command}]"
     )
 
     file: str
@@ -105,7 +105,7 @@ class InvalidYaml(Message):
 
 
 class InvalidScalar(Message):
-    """A value looks like a date or a number, and is none."""
+    """A value only looks like a date or a number."""
 
     code = "common.invalid-scalar"
     template = "not valid YAML: '{value}': {reason}; quote it"
@@ -144,7 +144,7 @@ class DuplicateKey(Message):
     """A key stands twice in one mapping."""
 
     code = "common.duplicate-key"
-    template = "the key '{key}' stands twice (first on line {first:d}); remove one"
+    template = "the key '{key}' appears twice (first on line {first:d}); remove one"
 
     key: str
     first: int
@@ -356,7 +356,7 @@ class UnknownWord(Message):
     """A list has an unknown word. ``what`` is the noun for one of them."""
 
     code = "common.unknown-word"
-    template = "no {what} '{word}'[ (did you mean '{suggestion}'?)]; there are: {known:list}"
+    template = "no {what} '{word}'[ (did you mean '{suggestion}'?)]; choose one of: {known:list}"
 
     what: str
     word: str

@@ -11,7 +11,7 @@ PICTURES = 0x2400  # the Unicode block that has a picture of each of the first 3
 
 
 def harmless(text: str) -> str:
-    """The same with pictures, or a mark, in the place of what a terminal would act upon."""
+    """The same with pictures, or a mark, instead of what a terminal would act upon."""
     return ACTED_UPON.sub(_shown, text)
 
 

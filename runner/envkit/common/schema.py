@@ -1,6 +1,6 @@
 """Hold a YAML file against a JSON schema (draft 2020-12), and say in one line what is wrong, where, and how to fix it.
 
-``x-fix`` in a schema is what that line ends with. What a schema can't say is checked by whoever reads the file.
+``x-fix`` in a schema is what that line ends with. Readers of a file check what a schema can't express.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def path() -> Path:
 
 
 def find() -> bytes | None:
-    """Return the key, or None if there is none. Raise InputError if others may know it."""
+    """Return the key, or None if absent. Raise InputError if others may know it."""
     try:
         place = path()
         _require_place(place)

@@ -32,7 +32,7 @@ class _Size:
 
 
 def content(path: Path) -> bytes:
-    """What is in the file. Raises InputError for a large one, of which no more is read, and OSError."""
+    """Return what is in the file. Raises InputError for a large one, of which no more is read, and OSError."""
     with path.open("rb") as file:
         found = file.read(LARGEST + 1)
     if len(found) > LARGEST:
@@ -43,8 +43,8 @@ def content(path: Path) -> bytes:
 def require(path: Path, text: str) -> None:
     """Raises InputError for a text of too many values or levels, and YAMLError for one that is not valid.
 
-    libyaml, where PyYAML has it, takes an eighth of the time. What it does not take for valid is looked through again
-    as PyYAML by itself would read it.
+    libyaml, where PyYAML has it, takes an eighth of the time. If it calls a file invalid, PyYAML itself reads the file
+    again.
     """
     try:
         _require(path, yaml.parse(text, Loader=yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader))

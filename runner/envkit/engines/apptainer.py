@@ -41,8 +41,8 @@ FAULTS = {
 
 
 class ApptainerEngine:
-    """One ``apptainer exec`` per worker, as the caller. Of the host nothing is visible inside but code and data,
-    read-only, and the folder of a user's own command.
+    """One ``apptainer exec`` per worker, as the caller. Inside, only code and data of the host are visible, read-only,
+    and the folder of a user's own command.
     """
 
     name = "apptainer"

@@ -1,4 +1,4 @@
-"""What every engine is asked to do and what it answers. An engine knows nothing of profiles or statistics."""
+"""The protocol of an engine: requests and answers. An engine knows nothing of profiles or statistics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tail(stderr: str) -> str:
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """What the user asked of the engines; each takes some of these (``Engine.options``)."""
+    """The user's options for engines; each takes some of these (``Engine.options``)."""
 
     python: str | None = None  # an existing interpreter to measure
     image: str | None = None  # name of an OCI image
@@ -53,7 +53,7 @@ class EngineOptions:
         return next(filter(None, (getattr(self, name) for name in IMAGE_FILES)), None)
 
     def to_json(self) -> dict[str, str]:
-        """Those that were given, by name."""
+        """Return those that were given, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 

@@ -1,4 +1,4 @@
-"""What the container engines have in common: where things are inside, and the limits as options of a command line."""
+"""Shared by the container engines: paths inside, and limits as options of a command line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LIMITS = frozenset({"cpus", "cpuset_cpus", "memory"})
 
 @dataclass(frozen=True)
 class Kind:
-    """What is not the same of engines that start containers."""
+    """Differences between engines that start containers."""
 
     gpus: tuple[str, ...]  # the words by which it is asked for all GPUs of the machine
     start: str  # the word of its command line after which its options begin
@@ -57,7 +57,7 @@ def made_by(name: str, target: str = "image") -> str:
 
 
 def argv(task: Task) -> list[str]:
-    """What runs inside: the worker, which finds its code and data under the names they have there."""
+    """Return what runs inside: the worker, which finds its code and data under the names they have there."""
     if task.program:
         return [*task.prefix, *task.program]
     inside = {task.data: DATA, task.turn: _turn(task)}
@@ -139,17 +139,24 @@ OTHERS_FILES = ("DAC_OVERRIDE",)
 FEWEST_PROCESSES, PROCESSES_PER_CPU = 4096, 256
 # Under SELinux a container may read no folder of the user's otherwise; to relabel these (``:Z``) would change them.
 READS_MOUNTS = "label=disable"
+NO_NEW_PRIVILEGES = "no-new-privileges"
 
 
-def restrictions(rootless: bool) -> list[str]:
-    """What no container may do: gain privileges, use root's, or start processes without end.
+def most_processes(rootless: bool) -> int | None:
+    """Return how many processes a container may have, so that none starts them without end.
 
-    A thread counts as a process, and a runtime may start several for each CPU in each of several ranks. Without root
-    most machines can't limit them, and the user's own limits count.
+    A thread counts as one, and a runtime may start several for each CPU in each of several ranks. It is None without
+    root: most machines can't limit them then, and the user's own limits count.
     """
-    most = FEWEST_PROCESSES + PROCESSES_PER_CPU * (os.cpu_count() or 1)
-    limit = [] if rootless else ["--pids-limit", str(most)]
-    return ["--security-opt", "no-new-privileges", "--cap-drop", "ALL", *limit]
+    return None if rootless else FEWEST_PROCESSES + PROCESSES_PER_CPU * (os.cpu_count() or 1)
+
+
+def allowed(task: Task, caller: str | None) -> list[str]:
+    """Return the capabilities that are left to a container, which can't gain others.
+
+    ``caller`` is who its command runs as, where it is not the image's user.
+    """
+    return [*capabilities(task.prefix), *(OTHERS_FILES if of_others(task, caller) else ())]
 
 
 def of_others(task: Task, caller: str | None) -> bool:
@@ -170,9 +177,10 @@ def run_options(task: Task, options: EngineOptions, rootless: bool, gpus: tuple[
     caller = user(task, rootless)
     as_user = ["--user", caller] if caller else []
     fixed = ["--network", network(task), "--shm-size", SHM, "--workdir", working_folder(task)]
-    fixed += [*restrictions(rootless), "--security-opt", READS_MOUNTS]
-    needed = [*capabilities(task.prefix), *(OTHERS_FILES if of_others(task, caller) else ())]
-    fixed += [part for name in needed for part in ("--cap-add", name)]
+    most = most_processes(rootless)
+    fixed += ["--pids-limit", str(most)] if most else []
+    fixed += [part for option in (READS_MOUNTS, NO_NEW_PRIVILEGES) for part in ("--security-opt", option)]
+    fixed += ["--cap-drop", "ALL", *(part for name in allowed(task, caller) for part in ("--cap-add", name))]
     return [*fixed, *(gpus if task.gpus else ()), *as_user, *limits(options), *volumes, *given]
 
 

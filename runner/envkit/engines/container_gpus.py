@@ -1,4 +1,4 @@
-"""What a container can't get a GPU without: the driver, a device, or the container engine's way to them."""
+"""Check what a container needs for a GPU: the driver, a device, and the container engine's way to them."""
 
 from __future__ import annotations
 

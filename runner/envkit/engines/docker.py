@@ -40,7 +40,6 @@ from envkit.engines.setup_messages import (
     NotInstalled,
 )
 from envkit.messages import Message
-from envkit.profiles.environment import capabilities
 
 SOCKET = "/var/run/docker.sock"
 OWN_NAMES = ("localhost", "127.0.0.1", "::1")
@@ -79,8 +78,7 @@ class DockerEngine:
         return self._described
 
     def command(self, task: Task) -> list[str]:
-        rootless = bool(task.folder) and self._rootless
-        options = container.run_options(task, self.given, rootless, container.DOCKER.gpus)
+        options = container.run_options(task, self.given, self._rootless, container.DOCKER.gpus)
         return ["docker", "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
     def start(self, task: Task) -> _Container:
@@ -92,14 +90,15 @@ class DockerEngine:
         return ended(self.start(task))
 
     def _create(self, task: Task) -> Any:
+        user = container.user(task, self._rootless)
         return self._client.containers.create(
             self._image.id, container.argv(task),
             environment={**container.passed_on(task), **container.variables(task)},
-            network_mode=container.network(task), user=container.user(task, bool(task.folder) and self._rootless),
-            working_dir=container.FOLDER, labels={owner.LABEL: owner.me()}, log_config={"type": "json-file"},
-            security_opt=[container.READS_MOUNTS], shm_size=container.SHM, volumes=container.mounts(task),
-            device_requests=_all_gpus(task), cap_add=capabilities(task.prefix),
-            **self._limits,
+            network_mode=container.network(task), user=user, working_dir=container.FOLDER,
+            labels={owner.LABEL: owner.me()}, log_config={"type": "json-file"}, shm_size=container.SHM,
+            security_opt=[container.READS_MOUNTS, container.NO_NEW_PRIVILEGES], cap_drop=["ALL"],
+            cap_add=container.allowed(task, user), pids_limit=container.most_processes(self._rootless),
+            volumes=container.mounts(task), device_requests=_all_gpus(task), **self._limits,
         )  # fmt: skip
 
 
@@ -154,7 +153,7 @@ class _Container:
             self._failure = DaemonLost(_reason(error))
 
     def _status(self) -> Message | None:
-        """What was wrong with its end, which it is waited for; None for a good one."""
+        """Return what was wrong with its end, which it is waited for; None for a good one."""
         try:
             status = self._container.wait(timeout=self._timeout_s)["StatusCode"]
         except (requests.exceptions.ReadTimeout, requests.exceptions.ConnectionError) as error:
@@ -175,7 +174,7 @@ def _is_timeout(error: requests.exceptions.RequestException) -> bool:
 
 
 def _all_gpus(task: Task) -> list[Any] | None:
-    """What ``--gpus all`` asks of the daemon."""
+    """Return what ``--gpus all`` asks of the daemon."""
     return [docker.types.DeviceRequest(count=-1, capabilities=[["gpu"]])] if task.gpus else None
 
 

@@ -1,6 +1,6 @@
 """The Enroot engine, through its command line: what clusters have that run containers by Slurm's plugin Pyxis.
 
-What it relies on is said in https://github.com/NVIDIA/enroot/tree/master/doc and
+Its interfaces are documented in https://github.com/NVIDIA/enroot/tree/master/doc and
 https://github.com/NVIDIA/pyxis/wiki/Usage. The commands are pure functions of a task; none was run with Enroot itself.
 """
 
@@ -71,8 +71,8 @@ FAULTS = {
 
 
 class EnrootEngine:
-    """One ``enroot start`` per worker, as the caller, from the image's file. Of the host's folders code and data are
-    visible inside, read-only, and that of a user's own command.
+    """One ``enroot start`` per worker, as the caller, from the image's file. Code and data of the host are visible
+    inside, read-only, and that of a user's own command.
 
     Nothing of a worker is left, however it ends. Each of Enroot's programs becomes the next, and the last the worker:
     it is the leader of its session, whose mounts are in a namespace that goes with it. What serves these (squashfuse,

@@ -34,7 +34,7 @@ def inspect(
     gpus: bool | None = None,
     torch: bool = True,
 ) -> dict[str, Any]:
-    """What ``envkit.worker inspect`` prints under ``engine``; ``commands`` are looked for in there too.
+    """Return what ``envkit.worker inspect`` prints under ``engine``; ``commands`` are looked for in there too.
 
     With ``contents`` it names all packages of the image, for a comparison with another one.
     ``gpus`` says whether it is for training on GPUs, which are then looked for; where that is open (None), they are

@@ -10,8 +10,8 @@ class NoNodesToTrainOn(Message):
 
     code = "engines.no-nodes-to-train-on"
     template = (
-        "--nodes {nodes}: this process runs in no Slurm job; "
-        "submit one: envkit submit PROFILE --nodes {nodes} --nproc N"
+        "--nodes {nodes}: this process is not in a Slurm job; submit one: envkit submit PROFILE --nodes "
+        "{nodes} --nproc N"
     )
 
     nodes: int
@@ -158,8 +158,8 @@ class NoTorch(Message):
 
     code = "engines.no-torch"
     template = (
-        "{python}: has no torch[, and '{untold}' does not tell which Python it starts]; "
-        "name the Python that trains, with torch {minimum} or later: --python {example}"
+        "{python}: has no torch[, and it is unknown which Python '{untold}' starts]; name the Python that "
+        "trains, with torch {minimum} or later: --python {example}"
     )
 
     python: str

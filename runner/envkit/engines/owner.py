@@ -11,7 +11,7 @@ LABEL = "envkit.owner"
 
 
 def started(pid: int) -> str | None:
-    """When a process started, in clock ticks since boot (field 22 of proc(5)'s stat); None if there is none."""
+    """When a process started, in clock ticks since boot (field 22 of proc(5)'s stat); None if absent."""
     fields = stat_fields(pid)
     return fields[19] if fields else None
 

@@ -32,7 +32,7 @@ class OptionWithoutEffect(Message):
     """An option has no effect on the engines that the user named. ``fitting`` are the engines that take it."""
 
     code = "engines.option-without-effect"
-    template = "{option} means nothing to the engine {engines:list}; [give --engine {fitting:or}, or ]leave it out"
+    template = "{option} has no effect on the engine {engines:list}; [give --engine {fitting:or}, or ]leave it out"
 
     option: str
     engines: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What is started on each node in a worker's place: it takes the worker's environment, and becomes the worker.
+"""The program started on each node: it takes the worker's environment, and becomes the worker.
 
 srun itself, and what Slurm runs around a task, have the runner's own environment: a library that a profile preloads
 does nothing to them. Nor is a variable's value on any command line, where others could read it.

@@ -68,7 +68,8 @@ def run(
 ) -> Outcome:
     """``run_process`` on the first ``nodes`` nodes of the job. When one ends badly Slurm ends the others.
 
-    ``inside`` comes before the names of variables that are to be seen in a container. What all print is one text.
+    ``inside`` comes before the names of variables that are to be seen in a container. The output of all ranks is one
+    text.
 
     ``container`` are options of srun by which it starts the command in a container, whose variables ``environment`` is
     added to; ``made`` are the step's own, by which the container is made.

@@ -38,12 +38,12 @@ class Setting:
 
     @property
     def alone(self) -> str:
-        """What the profile is called that has it alone, with the library that it needs."""
+        """Return what the profile is called that has it alone, with the library that it needs."""
         return f"{self.needs} + {self.name}" if self.needs else f"{self.name} alone"
 
     @property
     def without(self) -> str:
-        """What the profile is called without it, and without what needs it."""
+        """Return what the profile is called without it, and without what needs it."""
         return f"without {self.name}"
 
 

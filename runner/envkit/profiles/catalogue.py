@@ -92,7 +92,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with a variable."""
+    """A fault of a variable."""
 
     variable: str
     kind: Literal["unknown", "unread", "value"]  # unknown: not in the catalogue, whose fault that may be

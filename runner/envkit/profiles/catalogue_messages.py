@@ -11,12 +11,12 @@ GET = {
     "jemalloc": "apt-get install libjemalloc2, or conda install -c conda-forge jemalloc",
     "tcmalloc": "apt-get install libtcmalloc-minimal4, or conda install -c conda-forge gperftools",
     "mimalloc": "apt-get install libmimalloc2.0 (Debian 13: libmimalloc3, which lacks options that some profiles set)",
-    "mkl-dispatch": "the kit brings it, for x86-64 only",
-    "flush-to-zero": "the kit brings it, for x86-64 only",
+    "mkl-dispatch": "envkit includes it, for x86-64 only",
+    "flush-to-zero": "envkit includes it, for x86-64 only",
 }
 # How the other libraries that read variables come into an image.
 COMES = {
-    "gnu-openmp": "PyTorch's wheels bring it",
+    "gnu-openmp": "PyTorch's wheels include it",
     "glibc": "most distributions have it as their C library",
     "onednn": "PyTorch has it built in",
     "mkl": "PyTorch for x86-64 has it built in",
@@ -29,7 +29,7 @@ COMES = {
 # What a kind of file is, in a sentence.
 PART = "a part of the catalogue"
 # Why a profile exists that has a part of the settings of another.
-PART_OF_PROFILE = "A part of another profile, to see what each of its settings is worth."
+PART_OF_PROFILE = "A part of another profile, to see how much each of its settings gains."
 # The key of a profile's needs: what its number counts.
 COUNTED = {"gpus": "those that training on --device cuda could use"}
 

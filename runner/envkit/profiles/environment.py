@@ -12,7 +12,7 @@ from envkit.worker.performance_variables import is_performance_variable
 
 @dataclass(frozen=True)
 class Environment:
-    """What a worker is started with, and what it must observe for the profile to count as in effect."""
+    """The environment of a worker, and what it must observe for the profile to count as in effect."""
 
     profile: str
     title: str
@@ -33,7 +33,7 @@ class Environment:
 
 
 def capabilities(prefix: Sequence[str]) -> list[str]:
-    """What a container must be allowed for its command to start behind ``prefix``.
+    """Return what a container must be allowed for its command to start behind ``prefix``.
 
     Docker's default seccomp filter, and those made after it, keep numactl's system calls for who has SYS_NICE
     (https://docs.docker.com/engine/security/seccomp/).

@@ -287,7 +287,7 @@ class BindsProcesses(Message):
     """The reason of a profile that chooses CPUs, which the kit does for each of several processes."""
 
     code = "profiles.binds-processes"
-    template = "chooses CPUs ('{prefix}'), and each process gets CPUs of its own; leave one of them out"
+    template = "chooses CPUs ('{prefix}'), and each process gets its own CPUs; leave one of them out"
 
     prefix: str
 
@@ -387,6 +387,6 @@ class PassedOver(Message):
 
     code = "profiles.passed-over"
     severity = Severity.WARNING
-    template = "{path} is passed over: another user owns it, or all users can write to it"
+    template = "{path} is ignored: another user owns it, or all users can write to it"
 
     path: str

@@ -1,4 +1,4 @@
-"""What a profile needs of a machine: the least of a number, or which text a fact must be, or must not be."""
+"""A profile's requirements for a machine: the least of a number, or which text a fact must be, or must not be."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def names(folder: Path = PROFILE_FOLDER) -> list[str]:
 
 
 def tuned_name() -> str:
-    """What the profile is called that was tuned for this machine, for which the name ``tuned`` stands."""
+    """Return what the profile is called that was tuned for this machine, for which the name ``tuned`` stands."""
     return f"{os.uname().nodename}-{TUNED}"
 
 
@@ -151,7 +151,7 @@ def anywhere(name: str) -> str:
 
 
 def place_of(one: Profile) -> Kind | None:
-    """Whose a profile is; None for a file that was named by its path, in no place."""
+    """Return whose a profile is; None for a file that was named by its path, in no place."""
     return next((place.kind for place in places() if place.folder == one.path.parent), None)
 
 

@@ -42,8 +42,8 @@ NUMACTL_BINDS = ("--cpunodebind", "--cpubind", "--physcpubind", "--membind", "-N
 def of_rank(inspection: Mapping[str, Any], parts: int) -> Mapping[str, Any]:
     """What one of ``parts`` processes that share the CPUs has: its part of the facts, beside those of the ``whole``.
 
-    The machine has as many NUMA nodes as before, whatever a process uses of them: MACHINE_NODES says how many. Of GPUs
-    it has one, if there are any.
+    The machine has as many NUMA nodes as before, whatever a process uses of them: MACHINE_NODES says how many. It has
+    one GPU, if there are any.
     """
     facts = inspection["facts"]
     cores, threads = int(facts["physical_cores"]), int(facts["usable_cpus"])

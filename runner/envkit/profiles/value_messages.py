@@ -283,7 +283,7 @@ class UnknownAffinity(Message):
     """An affinity has a word that does not exist."""
 
     code = "profiles.unknown-affinity"
-    template = "has '{part}', which is no type and no modifier[ (did you mean '{suggestion}'?)]"
+    template = "has '{part}', which is neither a type nor a modifier[ (did you mean '{suggestion}'?)]"
 
     part: str
     suggestion: str | None = None

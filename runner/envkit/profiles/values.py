@@ -1,6 +1,6 @@
 """Which values a variable takes: one function for each type of the catalogue, which says what is wrong with a value.
 
-What each type accepts was compared with what the libraries themselves do with good and bad values.
+Each type was compared with how the libraries themselves treat good and bad values.
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ def _settings(kind: Kind, value: str, version: str | None) -> None:
 
 
 def number_or_boolean(kind: Kind, value: str) -> int | float | bool | None:
-    """What a library makes of a value that it accepts, or None where that is neither a number nor a boolean.
+    """Return what a library makes of a value that it accepts, or None where that is neither a number nor a boolean.
 
     Workspaces are as many bytes as all of them take.
     """

@@ -1,1 +1,1 @@
-"""What a summary says to people and to other programs: the terminal, a page, Markdown, pictures and exports."""
+"""Reports of a summary: the terminal, a page, Markdown, pictures and exports."""

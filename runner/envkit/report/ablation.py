@@ -1,4 +1,4 @@
-"""What a report says of a profile that was taken apart: a table of its settings, and which of them matter."""
+"""The report of an ablated profile: a table of its settings, and which of them matter."""
 
 from __future__ import annotations
 

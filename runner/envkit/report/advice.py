@@ -1,4 +1,4 @@
-"""What to use, to do next or to fix: per profile or image, or for several workloads together."""
+"""Advice on what to use, do next or fix: per profile or image, or for several workloads together."""
 
 from __future__ import annotations
 

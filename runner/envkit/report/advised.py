@@ -1,4 +1,4 @@
-"""What ``envkit advise`` says: where the time goes, what is worth trying and why, and what is not."""
+"""The output of ``envkit advise``: where the time goes, what is worth trying and why, and what is not."""
 
 from __future__ import annotations
 

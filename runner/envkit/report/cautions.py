@@ -63,7 +63,7 @@ def memory_ratio(summary: Summary, one: Comparison) -> float | None:
 def rows(summary: Summary) -> list[Row]:
     """Return the cautions below the verdict: all of one profile, or those on the run as a whole.
 
-    Of many profiles each has its own in the table.
+    With many profiles, each has its own in the table.
     """
     found: list[Message] = [messages.SyntheticData()] if summary.synthetic else []
     found += _of_run(summary)

@@ -1,4 +1,4 @@
-"""What the end of an epoch costs with which start method of DataLoader's workers, and where these stay: as tables."""
+"""Tables of the cost of an epoch's end, by start method and persistence of DataLoader's workers."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class Group:
 
     @property
     def title(self) -> Message:
-        """What all its cells have in common."""
+        """Return what all its cells have in common."""
         given, steps = self.base, self.cells[0].settings.epoch_steps
         return messages.EpochsOf(steps, given.batch, given.workers, given.prefetch, memory(given.pin))
 
 
 def cells(summary: Summary) -> list[Cell]:
-    """Those that were measured, as planned."""
+    """Return those that were measured, as planned."""
     found = []
     for arm in summary.plan.arms:
         settings = settings_of(summary.plan.workload_of(arm))

@@ -1,4 +1,4 @@
-"""What was measured and where, and in what the environments of two arms differ."""
+"""The workload and machine of a run, and the differences between the environments of two arms."""
 
 from __future__ import annotations
 
@@ -115,9 +115,9 @@ def _metric(plan: Plan, own: UserCommand) -> Message:
 
 
 def sides(summary: Summary, arm: Arm) -> list[tuple[str, str, str]]:
-    """What the reference and ``arm`` were started with, and in what their images and limits differ.
+    """Return what the reference and ``arm`` were started with, and in what their images and limits differ.
 
-    Each has a name, and what it is there and here. What of the images differs does not come from the engines alone.
+    Each has a name, and what it is there and here. Differences between images do not come from the engines alone.
     """
     reference = summary.plan.reference_of(arm)
     there, here = _set(summary, reference), _set(summary, arm)

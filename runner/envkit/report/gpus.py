@@ -1,4 +1,4 @@
-"""What reports say of the GPUs that were trained on, and of what NCCL chose there."""
+"""The report's lines on GPUs and on NCCL's choices there."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Variant:
 
     @property
     def title(self) -> Message:
-        """What all its cells have in common."""
+        """Return what all its cells have in common."""
         pinned = memory(self.pin)
         return messages.Prefetching(self.prefetch, pinned) if self.prefetch else messages.NoWorkers(pinned)
 
@@ -78,7 +78,7 @@ def is_grid(plan: Plan) -> bool:
 
 
 def cells(summary: Summary) -> list[Cell]:
-    """Those that were measured, as planned."""
+    """Return those that were measured, as planned."""
     found = []
     for arm in summary.plan.arms:
         settings = settings_of(summary.plan.workload_of(arm))

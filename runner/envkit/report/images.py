@@ -1,4 +1,4 @@
-"""What differs between two images that were compared."""
+"""Differences between two compared images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a bug report needs to know of a machine, as Markdown that is safe to paste.
+"""Facts of a machine for a bug report, as Markdown that is safe to paste.
 
 Only fields that the messages here have are printed, libraries by their file names alone. Names of this user, this host
 and the home folder are replaced wherever they occur all the same.

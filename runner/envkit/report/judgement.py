@@ -1,4 +1,4 @@
-"""What reports conclude of a comparison besides its interval, above all whether losses may differ."""
+"""Conclusions of reports beyond the interval, above all whether losses may differ."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ UNFOLDED, UNFOLDED_BLOCKS = 3, 8
 
 @dataclass(frozen=True)
 class Run:
-    """What sections are made of."""
+    """The parts of a section."""
 
     summary: Summary
     folder: str  # where the record is

@@ -27,7 +27,7 @@ def trained(summary: Summary) -> list[list[str]]:
 def winners(summary: Summary) -> dict[str, list[str]]:
     """For each workload the profiles that are known to be faster than its reference, the fastest first.
 
-    One that was measured beside a load is not known to be. They are compared with the reference only, so nobody knows
+    One that was measured beside a load is not known to be. They are compared with the reference only, so it is unknown
     whether the first is faster than the second.
     """
     found: dict[str, list[str]] = {summary.plan.workload_of(arm): [] for arm in summary.plan.references}

@@ -1,4 +1,4 @@
-"""What reports are made of: plain data that ``envkit.report.model`` fills in and renderers lay out.
+"""Parts of reports: plain data that ``envkit.report.model`` fills in and renderers lay out.
 
 Texts are messages; captions of a catalogue; or plain names, commands and figures. Renderers give all of them to
 ``envkit.rendering.text``.
@@ -26,7 +26,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Rows:
-    """Labelled sentences; one without a label goes on below the one before it. Those that are ``bold`` stand out."""
+    """Labelled sentences; one without a label goes on below the one before it. Bold cells stand out."""
 
     rows: Sequence[Row]
     bold: bool = False

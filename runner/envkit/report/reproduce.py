@@ -1,4 +1,4 @@
-"""What it takes to do a run again, and to see that a report is of an unchanged record."""
+"""Commands to repeat a run, and to check that a report is of an unchanged record."""
 
 from __future__ import annotations
 

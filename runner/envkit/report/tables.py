@@ -1,4 +1,4 @@
-"""What each arm took, as the cells of a table."""
+"""The times of each arm, as the cells of a table."""
 
 from __future__ import annotations
 

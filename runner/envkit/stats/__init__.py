@@ -1,1 +1,1 @@
-"""What samples say: intervals, verdicts and stopping. Functions of numbers; nothing here reads a record."""
+"""Statistics of samples: intervals, verdicts and stopping. Functions of numbers; nothing here reads a record."""

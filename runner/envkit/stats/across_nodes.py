@@ -1,4 +1,4 @@
-"""What a profile is worth on nodes of one type, from blocks that each of several nodes measured by itself.
+"""The speedup of a profile on nodes of one type, from blocks that each of several nodes measured by itself.
 
 A profile is worth a little more on one node than on another, however equal they are to be. So the nodes that were
 measured are taken for a sample of their type: each node's log speedup is that of the type, plus an effect of the node,
@@ -35,7 +35,7 @@ MIN_BLOCKS = 2
 
 @dataclass(frozen=True)
 class AcrossNodes:
-    """What a profile is worth on a type of nodes. ``ratios`` are those of the nodes that were measured, in order."""
+    """The speedup of a profile on a type of nodes. ``ratios`` are those of the nodes that were measured, in order."""
 
     speedup: Speedup  # its interval covers the type's, and not each node's
     ratios: tuple[float, ...]

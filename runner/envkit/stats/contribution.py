@@ -1,4 +1,4 @@
-"""What one of several settings does for all of them together, from intervals that hold at once.
+"""The contribution of one of several settings, from intervals that hold at once.
 
 Three speedups say it: of all settings over none, of the setting alone over none, and of all over all but that one.
 Where a setting is said to be worth more in one place than in the other, the two intervals lie apart; as all hold
@@ -18,7 +18,7 @@ MOST = 0.8
 
 
 class Contribution(TextEnum):
-    """What a setting does, as JSON documents name it. Differences within the margin count as none."""
+    """The contribution of a setting, as JSON documents name it. Differences within the margin count as none."""
 
     ALONE = "alone"  # it gives what all settings give together
     NEEDED = "needed"

@@ -2,7 +2,7 @@
 
 A side has several curves over the same steps, such as the losses of each of its samples. Where they repeat each other
 any difference between the sides is one of theirs. Where each draws random numbers of its own the sides differ by
-chance too; so the distance of the sides' means is held against how far any single curve is from the mean of its side.
+chance too; so the distance of the sides' means is compared with how far any single curve is from the mean of its side.
 In simulations with six curves each, which is what an interval takes, chance alone had the means farther apart in at
 most 1.5% of cases, whatever the shape of the noise, and in fewer with more curves or more steps. (By the curves of one
 side alone it would be up to 9%, and more where a single one can be far off.)
@@ -70,6 +70,6 @@ def _share(distance: float, typical: float, least: float) -> float:
 
 
 def _last_digit(values: Iterable[float]) -> float:
-    """What the last digit stands for, of the value that has most of them: 0.01 for 2.31 and 2.3."""
+    """Return what the last digit stands for, of the value that has most of them: 0.01 for 2.31 and 2.3."""
     places = (Decimal(repr(value)).as_tuple().exponent for value in set(values))
     return float(10.0 ** min(int(place) for place in places))

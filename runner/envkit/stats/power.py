@@ -37,7 +37,7 @@ def blocks_needed(deviation: float, seen_blocks: int, difference: float, compari
 
 @lru_cache(maxsize=64)
 def _factor(freedom: int, rate: float) -> float:
-    """What to multiply (deviation / difference) squared with, so that the chance is POWER on average.
+    """Return what to multiply (deviation / difference) squared with, so that the chance is POWER on average.
 
     The estimate of a variance is the true one times a chi-square variable over its degrees of ``freedom``; the mean is
     taken over that variable's quantiles.

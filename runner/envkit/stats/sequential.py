@@ -41,7 +41,9 @@ NODES = 256
 
 @dataclass(frozen=True)
 class Design:
-    """What is fixed before the first look. ``comparisons`` share the error rate, so that it holds for all together."""
+    """The design that is fixed before the first look. ``comparisons`` share the error rate, so that it holds for all
+    together.
+    """
 
     planned: int
     looks: tuple[int, ...]

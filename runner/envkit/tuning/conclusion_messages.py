@@ -136,7 +136,9 @@ class AtMost(Message):
 class RankingNote(Message):
     code = "tuning.ranking-note"
     severity = NOTE
-    template = "each interval is of one candidate alone; the first of {candidates} was lucky too, and is not confirmed"
+    template = (
+        "each interval is for one candidate alone; the first of {candidates} was also lucky, and is not confirmed"
+    )
 
     candidates: int
 
@@ -222,8 +224,8 @@ class Written(Message):
     code = "tuning.written"
     severity = NOTE
     template = (
-        "{file}: {what}[; it holds only under load ({load}): measure it again before you use it]"
-        "[; the earlier one is kept as {earlier} beside it]"
+        "{file}: {what}[; it holds only under load ({load}): measure it again before you use it][; the "
+        "earlier one is kept as {earlier}]"
     )
 
     file: str

@@ -1,7 +1,7 @@
 """Measure the search's choice again, on fresh samples, beside the baseline and the best shipped profile.
 
-Of many candidates the one that did best in the search was lucky too, so its times in the search are too good to
-report. This run is an ordinary one, with a record of its own, whose number of blocks is fixed before it begins.
+The best of many candidates in the search was lucky too, so its times in the search are too good to report. This run is
+an ordinary one, with a record of its own, whose number of blocks is fixed before it begins.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Size:
 
 
 def more_comparisons(arms: int) -> int:
-    """Those beside the comparisons with the baseline: tuned against shipped, where both are there."""
+    """Return those beside the comparisons with the baseline: tuned against shipped, where both are there."""
     return 1 if arms > 2 else 0
 
 

@@ -37,7 +37,7 @@ def require(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Written:
-    """What became of the profile that was there: a copy is in ``earlier``, or it ``stays`` and nothing was written."""
+    """The fate of the earlier profile: a copy is in ``earlier``, or it ``stays`` and nothing was written."""
 
     earlier: Path | None = None
     stays: bool = False

@@ -1,6 +1,6 @@
 """The order in which a search tries the shipped profiles: those first of which the most is expected.
 
-What is expected follows from a trial of the baseline, which shows where a training's time goes.
+The expectation follows from a trial of the baseline, which shows where a training's time goes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def gains(trial: Event, shipped: Sequence[Candidate]) -> dict[str, float]:
 
 
 def by_gain(shipped: Sequence[Candidate], expected: Mapping[str, float]) -> list[Candidate]:
-    """Those with the most expected of them first; all others after them, in the order in which they were."""
+    """Return those with the most expected of them first; all others after them, in the order in which they were."""
     names = sorted(expected, key=lambda name: -expected[name])
     place = {name: number for number, name in enumerate(names)}
     return sorted(shipped, key=lambda one: place.get(one.profile.name, len(place)))

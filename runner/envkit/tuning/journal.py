@@ -128,7 +128,7 @@ class Journal(BaseJournalBackend):
 
 
 def _holder(link: Path) -> str:
-    """Whose lock it is; empty where it is nobody's."""
+    """Return whose lock it is; empty where it is nobody's."""
     try:
         return str(link.readlink())
     except FileNotFoundError:

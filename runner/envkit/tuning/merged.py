@@ -1,4 +1,4 @@
-"""What a search by several nodes knows in the end: the trials of all their records together."""
+"""The final knowledge of a search by several nodes: the trials of all their records together."""
 
 from __future__ import annotations
 

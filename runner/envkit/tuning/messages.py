@@ -9,7 +9,7 @@ class Hopeless(Message):
     """A trial was stopped because its candidate had lost already. Its subject is the worker."""
 
     code = "tuning.hopeless"
-    template = "was stopped after {seconds:.0f} s, at least {factor:g} times what the baseline's took"
+    template = "was stopped after {seconds:.0f} s, at least {factor:g} times the baseline's time"
 
     seconds: float
     factor: float
@@ -49,7 +49,7 @@ class NotFromTuning(Message):
     """``--profile`` names a file that something else wrote."""
 
     code = "tuning.not-from-tuning"
-    template = "--profile {file}: it is there already, and no tuning wrote it; give another name"
+    template = "--profile {file}: it already exists, and no tuning wrote it; give another name"
 
     file: str
 
@@ -75,8 +75,8 @@ class NothingToTry(Message):
 
     code = "tuning.nothing-to-try"
     template = (
-        "{file}: nothing of this space can be tried here: "
-        "each choice comes to the baseline, sets a variable twice or can't have an effect; give another space"
+        "{file}: nothing of this space can be tried here: each choice equals the baseline, sets a variable "
+        "twice or can't have an effect; give another space"
     )
 
     file: str
@@ -98,7 +98,7 @@ class SameAs(Message):
 
     code = "tuning.same-as"
     severity = Severity.NOTE
-    template = "comes to the same as {level} here"
+    template = "is the same as {level} here"
 
     level: str
 
@@ -129,7 +129,7 @@ class NotShared(Message):
     """A file is not the one that nodes share."""
 
     code = "tuning.not-shared"
-    template = "{file}: is not what nodes share of a tuning; start a new one"
+    template = "{file}: is not a journal that nodes share; start a new tuning"
 
     file: str
 
@@ -162,8 +162,8 @@ class JournalUnusable(Message):
 
     code = "tuning.journal-unusable"
     template = (
-        "{file}: nodes can't share their trials there: {reason}; "
-        "what was measured is safe: mend that, then {command:command}"
+        "{file}: nodes can't share their trials there: {reason}; what was measured is safe: fix that, then "
+        "{command:command}"
     )
 
     file: str

@@ -61,7 +61,7 @@ class Busy(Message):
 
     code = "tuning.busy"
     severity = WARNING
-    template = "the machine is busy ({reasons:lines}), and a quiet one needs less"
+    template = "the machine is busy ({reasons:lines}), and an idle one needs less"
 
     reasons: tuple[Message, ...]
 

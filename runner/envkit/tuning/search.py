@@ -168,7 +168,7 @@ class Search:
 
     @property
     def _finals_s(self) -> float:
-        """What the shortest finals take, with the baseline."""
+        """Return what the shortest finals take, with the baseline."""
         return self._least_finals * (FINALISTS + MORE_FINALISTS + 1) * self.store.trial_s
 
     @property

@@ -162,7 +162,7 @@ class Session:
         return ordered
 
     def chosen(self) -> Candidate | None:
-        """What the search found, or None if every candidate failed. It is kept in the record's folder."""
+        """Return what the search found, or None if every candidate failed. It is kept in the record's folder."""
         number = self.search.best()
         if number is None:
             return None
@@ -279,7 +279,7 @@ def shipped(
 
 
 def in_order(shipped: Sequence[Candidate], first: Sequence[str]) -> list[Candidate]:
-    """Those named in ``first``, then those that set more."""
+    """Return those named in ``first``, then those that set more."""
     place = {name: number for number, name in enumerate(first)}
 
     def rank(one: Candidate) -> tuple[int, int, str]:

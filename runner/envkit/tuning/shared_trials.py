@@ -1,4 +1,4 @@
-"""What several nodes that search one space know of each other's candidates: an Optuna study in a shared folder.
+"""Candidates shared by nodes that search one space: an Optuna study in a shared folder.
 
 Each candidate is one trial of the study, whose number is the candidate's on all nodes. The node that claims it measures
 it first. After each round a node says all that it has found so far, of its own and of other nodes' candidates: the
@@ -61,7 +61,7 @@ def say(storage: BaseStorage, node: str, what: str, value: Any) -> None:
 
 
 def said(storage: BaseStorage, what: str) -> dict[str, Any]:
-    """What nodes have said of that, by node; those first that were."""
+    """Return what nodes have said of that, by node; those first that were."""
     attributes = storage.get_study_user_attrs(storage.get_study_id_from_name(STUDY))
     return {name.removeprefix(f"{what} "): value for name, value in attributes.items() if name.startswith(f"{what} ")}
 

@@ -1,6 +1,6 @@
 """A space of environments: parameters with levels, when each counts, and what is never tried. Plain data.
 
-A choice gives each parameter that counts one of its levels. What the levels set is merged into one profile.
+A choice gives each parameter that counts one of its levels. The settings of the levels are merged into one profile.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ UNSET = "unset"
 
 @dataclass(frozen=True)
 class Fragment:
-    """What one level of a parameter sets."""
+    """The settings of one level of a parameter."""
 
     preload: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
@@ -93,7 +93,7 @@ def allowed(space: Space, choice: Choice) -> bool:
 
 
 def profile(space: Space, choice: Choice, name: str) -> Profile | None:
-    """What a choice sets, as a profile; None where two levels give one variable different values.
+    """Return what a choice sets, as a profile; None where two levels give one variable different values.
 
     Also None where no machine has what two levels need, and for a level that the space does not have, which a record or
     another node may name.

@@ -22,7 +22,7 @@ class OtherSpace(Message):
     """The file of a space is not the one that a tuning began with."""
 
     code = "tuning.other-space"
-    template = "{file}: is not the space that was to be searched; put that back, or start a new tuning"
+    template = "{file}: is not the space of this search; restore that, or start a new tuning"
 
     file: str
 
@@ -48,7 +48,7 @@ class DuplicateValue(Message):
     """A value stands twice in the list of a parameter."""
 
     code = "tuning.duplicate-value"
-    template = "'{value}' stands twice among the values of '{parameter}'; remove one"
+    template = "'{value}' appears twice among the values of '{parameter}'; remove one"
 
     value: str
     parameter: str
@@ -74,7 +74,7 @@ class ParameterBelow(Message):
     """``subject`` names a parameter that stands further down."""
 
     code = "tuning.parameter-below"
-    template = "{subject} '{name}', which stands further down; move '{name}' before it"
+    template = "{subject} '{name}', which appears later; move '{name}' before it"
 
     subject: Message
     name: str
@@ -122,7 +122,7 @@ class SetTwice(Message):
     """A level sets a variable under ``env`` and under ``settings``."""
 
     code = "tuning.set-twice"
-    template = "'{variable}' stands under 'env' too; write its keys here alone"
+    template = "'{variable}' is under 'env' too; write its keys here alone"
 
     variable: str
 

@@ -1,4 +1,4 @@
-"""What a tuning searches and measures, as plain data: nodes of a cluster read it from a file."""
+"""The specification of a tuning, as plain data: nodes of a cluster read it from a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envkit.bench.specification import Specification
 
 @dataclass(frozen=True)
 class TuningSpecification:
-    """What is searched, and what a trial trains. Files in it have whole names."""
+    """The space of a search, and the training of a trial. Files in it have whole names."""
 
     specification: Specification  # with the baseline as its only arm
     space: str  # a file

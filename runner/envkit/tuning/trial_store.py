@@ -1,4 +1,4 @@
-"""What a search knows: its candidates, what each trial measured, and what failed. Rebuilt from the record's events."""
+"""The knowledge of a search: its candidates, the results of trials, and failures. Rebuilt from the record's events."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class TrialStore:
 
     @property
     def trial_s(self) -> float:
-        """What one more trial will cost, in seconds of a worker; 0 before the first."""
+        """Return what one more trial will cost, in seconds of a worker; 0 before the first."""
         return fmean(itertools.chain(*self.trials_s_of.values())) if self.trials_s_of else 0.0
 
     def trial_s_of(self, number: int) -> float:
@@ -147,5 +147,5 @@ class TrialStore:
 
 @lru_cache(maxsize=4096)
 def _estimate(ratios: tuple[float, ...]) -> float:
-    """What many nodes measured of many candidates is asked for again and again."""
+    """Return what many nodes measured of many candidates is asked for again and again."""
     return middle_of(ratios)

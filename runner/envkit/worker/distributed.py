@@ -123,9 +123,9 @@ def meet(group: Any, backend: str, device: str) -> None:
 
 
 def of_all(found: Any) -> list[Any]:
-    """What each rank has ``found`` (JSON data), by rank, in all of them.
+    """Return in all ranks what each has ``found`` (JSON data), by rank.
 
-    It is passed on as JSON: torch.distributed's own calls for objects unpickle, and so run, whatever arrives.
+    It travels as JSON: torch.distributed's own calls for objects unpickle, and so run, whatever arrives.
     """
     if size() == 1:
         return [found]

@@ -31,7 +31,7 @@ INTERFACES = Path("/sys/class/net")
 
 
 def look() -> dict[str, Any]:
-    """What is seen from in here.
+    """Return what is seen from in here.
 
     ``torch_cuda`` is the CUDA that torch was built for, None for a build without; ``driver`` and ``driver_cuda`` are
     the driver's version and the newest CUDA it is for, and ``devices`` the machine's GPUs. ``usable`` counts those that

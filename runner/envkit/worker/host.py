@@ -102,7 +102,7 @@ def _selected(text: str | None) -> str | None:
 
 
 def fingerprint(root: Path = Path("/")) -> dict[str, Any]:
-    """What one would want to know of the machine when a result can't be repeated elsewhere.
+    """Return what one would want to know of the machine when a result can't be repeated elsewhere.
 
     A value that can't be read is None; memory is in bytes.
     """
@@ -144,7 +144,7 @@ def _aslr(kernel: str | None) -> str | None:
 
 
 def _hypervisor(flags: list[str], vendor: str | None, product: str | None) -> str | None:
-    """What the firmware calls the virtual machine, None on bare metal (CPUID's hypervisor bit is clear).
+    """Return what the firmware calls the virtual machine, None on bare metal (CPUID's hypervisor bit is clear).
 
     It is None, too, on processors other than x86, which have no such bit.
     """

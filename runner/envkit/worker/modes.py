@@ -45,7 +45,7 @@ class Options:
 
     @property
     def modes(self) -> dict[str, Any]:
-        """What a worker must have seen of its own training, in the shape of ``Network.seen``."""
+        """Return what a worker must have seen of its own training, in the shape of ``Network.seen``."""
         return {
             "precision": self.precision,
             "compile": self.compile,

@@ -67,7 +67,7 @@ class Nvml:
         return found
 
     def numbers(self, uuid: str) -> dict[str, int | None] | None:
-        """What NVML counts and measures of one GPU now, in NVML's own units; None if it has no such GPU."""
+        """Return what NVML counts and measures of one GPU now, in NVML's own units; None if it has no such GPU."""
         handle = self._handle("nvmlDeviceGetHandleByUUID", ctypes.c_char_p(uuid.encode()))
         if handle is None:
             return None
@@ -151,7 +151,7 @@ def around(before: Mapping[str, Any], after: Mapping[str, Any], seconds: float) 
 
 
 def together(gpus: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What several GPUs that train together tell as one, each in the shape of the first.
+    """Return what several GPUs that train together tell as one, each in the shape of the first.
 
     The lowest clocks, the highest temperature, idle share and number of kernels, and all their power, energy and
     memory; what held back any of them. None is what one of them does not tell.

@@ -120,7 +120,7 @@ def launch(nproc: int, of: int, nodes: int, rendezvous: str | None, argv: Sequen
 
 
 def _torchrun(arguments: Sequence[str], logs: Path, nodes: int) -> int:
-    """What the command torchrun does; of ranks that fail, say which was the first and show its log."""
+    """Return what the command torchrun does; of ranks that fail, say which was the first and show its log."""
     from torch.distributed import run
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -177,7 +177,7 @@ def _folder(logs: Path, failure: Any) -> Path:
 
 
 def _order(status: int, folder: Path) -> tuple[int, float]:
-    """What sorts a cause before its consequences.
+    """Return what sorts a cause before its consequences.
 
     When a rank ends, the others lose their connection to it, and an exception or an abort says so; torchrun sends
     SIGTERM to those that are left. An exception's time is that of the file which tells of it.

@@ -18,7 +18,7 @@ class Unread(WorkerError):
 
 
 def text_of(path: Path) -> str:
-    """What is in a file; nothing where it can't be read."""
+    """Return what is in a file; nothing where it can't be read."""
     try:
         return path.read_text(errors="replace")  # the names of files may be any bytes
     except OSError:

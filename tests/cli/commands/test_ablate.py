@@ -172,11 +172,11 @@ def test_what_cannot_be_taken_apart(refused, write_profile, run_folder, text, sa
     ("arguments", "said"),
     [
         ([], "ablate needs a PROFILE; envkit profiles lists them"),
-        (["baseline"], "baseline: there is nothing to take apart: it is what profiles are compared with; "),
+        (["baseline"], "baseline: there is nothing to take apart: it is the reference; "),
         (["no-such-profile"], "no profile 'no-such-profile' in "),
         (["gnu-omp", "--full"], "ablate takes no --full: one run each has no confidence interval"),
         (["gnu-omp", "--workload", "all"], "--workload all: envkit ablate trains one workload; name one of: "),
-        (["gnu-omp", "--engine", "lokal"], "no engine 'lokal'; did you mean 'local'?; there are: "),
+        (["gnu-omp", "--engine", "lokal"], "no engine 'lokal' (did you mean 'local'?); choose one of: "),
     ],
 )
 def test_bad_input(refused, arguments, said):
@@ -264,7 +264,7 @@ def test_an_interrupted_run_is_gone_on_with_and_all_reports_are_there(ablate, pl
     engine.misbehave = interrupt
     result = ablate(TWO)
     assert result.returncode == 130
-    assert f"go on with: envkit bench --resume {run_folder}" in result.stderr
+    assert f"continue with: envkit bench --resume {run_folder}" in result.stderr
     engine.misbehave = lambda variables: None
     for path in (run_folder / "profiles").iterdir():
         path.unlink()  # all that it takes is in the record

@@ -69,11 +69,11 @@ def test_the_profile_to_try_first_with_reasons(advise):
     assert "watched 10 steps of 100.0 ms in 1.0 s; 2.0 of 4 CPUs busy" in said
     assert "time 40% matrix products, 40% outside of operators, 10% copying and filling memory" in said
     assert (
-        "why 30% of its CPU time is the kernel's, with 5,000 page faults a step: the allocator gives memory back to "
-        "the kernel, which fills its pages with zeros anew for each step (page-faults)"
+        "why 30% of its CPU time is the kernel's, with 5,000 page faults a step: the allocator returns memory to "
+        "the kernel, which zeroes its pages again for each step (page-faults)"
     ) in said
     assert "glibc-retain 1.42 1.28 to 1.57 page-faults mkl-native 1.22" in said
-    assert "jemalloc 1.00 0.95 to 1.05 trainings like this did not gain by it" in said
+    assert "jemalloc 1.00 0.95 to 1.05 similar trainings did not become faster" in said
     assert "ranges from 2 trainings that were measured on Simulated CPU, 4 usable CPUs" in said
     assert "next prove it: envkit advise --prove 4m --python" in said
     assert said.endswith("-- python train.py --epochs 9")
@@ -98,7 +98,7 @@ def test_where_nothing_helps_it_says_so(advise, watched, fits):
     watched(matrix=0.02, system_share=0.01)
     said = words(advise("--prove", "4m").stdout)
     assert said.startswith("No profile is expected to make this training faster ")
-    assert "mkl-native 1.01 0.91 to 1.12 2% of a step is matrix products, for which MKL takes code" in said
+    assert "mkl-native 1.01 0.91 to 1.12 2% of a step is matrix products, for which MKL uses code" in said
     assert "next" not in said
 
 
@@ -112,12 +112,15 @@ def test_a_machine_where_no_profile_applies(advise, fits):
 def test_on_another_machine_ranges_are_said_to_come_from_elsewhere(advise, fits):
     fits(machine="Another CPU, 64 usable CPUs")
     said = words(advise().stdout)
-    assert "measured on Another CPU, 64 usable CPUs; on another machine, such as this, only the order is of use" in said
+    assert (
+        "measured on Another CPU, 64 usable CPUs; on another machine, such as this one, only the ranking is useful"
+        in said
+    )
 
 
 def test_a_training_that_waits_is_told_that_no_profile_changes_that(advise, simulation):
     simulation.inspection(libraries=LIBRARIES, facts={**inspection([], {})["facts"], "usable_cpus": 8})
-    assert "it keeps 2.0 CPUs busy and waits otherwise, for input or for one thread" in words(advise().stdout)
+    assert "it keeps 2.0 CPUs busy and otherwise waits for input or for one thread" in words(advise().stdout)
 
 
 def test_a_script_that_sets_its_threads_itself(advise, watched):
@@ -133,7 +136,7 @@ def test_one_that_waits_for_what_loads_its_data(advise, simulation, watched):
     simulation.inspection(libraries=LIBRARIES, facts={**inspection([], {})["facts"], "usable_cpus": 8})
     said = words(advise().stdout)
     assert "5.0 of 8 CPUs busy" in said
-    assert "it keeps 2.0 CPUs busy itself, and processes beside it 3.0: it waits for its input" in said
+    assert "it keeps 2.0 CPUs busy and its helper processes 3.0: it waits for input" in said
 
 
 def test_of_gpus_nothing_is_known(advise, simulation, watched):
@@ -232,9 +235,9 @@ def test_one_that_runs_already_is_watched_from_outside(cli, simulation, instant,
         (["train.py"], "envkit: advise: the command comes after --, for example: envkit advise -- train.py"),
         (["--pid", "1", "--", "python"], "envkit: advise: give --pid, or a command after --, and not both"),
         (["--pid", "1", "--prove", "4m"],
-         "envkit: --prove means nothing with --pid: that process runs already; leave it out"),
+         "envkit: --prove has no effect with --pid: that process runs already; leave it out"),
         (["--output", "x", "--", "python"],
-         "envkit: --output means nothing without --prove; add it, or leave this out"),
+         "envkit: --output has no effect without --prove; add it, or leave this out"),
     ],
 )  # fmt: skip
 def test_what_is_no_training_to_watch(refused, given, said):

@@ -23,7 +23,7 @@ def test_a_missing_baseline_and_one_that_is_nearly_called_so(save, refused, fold
     )
     save("cnn-epyc")
     message = refused("baseline", "check", "cnn-epic", "--folder", folder)
-    assert f"no baseline 'cnn-epic' in {folder} (did you mean 'cnn-epyc'?); there are: cnn-epyc;" in message
+    assert f"no baseline 'cnn-epic' in {folder} (did you mean 'cnn-epyc'?); choose one of: cnn-epyc;" in message
     assert "x.json: no such file" in refused("baseline", "diff", "x.json", "cnn-epyc", "--folder", folder)
 
 
@@ -46,8 +46,8 @@ def test_a_baseline_that_was_edited_is_refused(save, check_refused, folder):
     document["arms"]["mine"]["step_s"][3] *= 0.9
     rewritten(path, arms=document["arms"])
     assert check_refused(folder) == (
-        f"envkit: {path}: was edited: its digest is that of another content; "
-        "restore the file, or save it anew: envkit baseline save NAME --from DIR --replace"
+        f"envkit: {path}: was edited: its digest does not match its content; "
+        "restore the file, or save it again: envkit baseline save NAME --from DIR --replace"
     )
 
 

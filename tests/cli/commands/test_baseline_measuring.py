@@ -118,7 +118,7 @@ def test_another_machine_is_refused_before_anything_is_measured(again, refused, 
         (("--blocks", 3), "--blocks 3: is too few to compare; give 6 or more"),
         (
             ("--budget", "60s"),
-            "--budget can't be given to baseline check, which measures a number of blocks that is fixed before "
+            "--budget can't be given to baseline check, which measures a fixed number of blocks "
             "(10, as many as old has); give another with --blocks",
         ),
     ],
@@ -141,7 +141,7 @@ def test_an_interrupted_check_says_how_to_go_on(again, simulation, cli, run_fold
     folder = run_folder.with_name("again")
     assert result.returncode == 130
     assert result.stderr.splitlines()[-2:] == [
-        f"envkit: interrupted; go on with: envkit bench --resume {folder}",
+        f"envkit: interrupted; continue with: envkit bench --resume {folder}",
         "envkit: and then compare: envkit baseline check old --against that folder",
     ]
     simulation.worker("mine", seconds=times(1.5))

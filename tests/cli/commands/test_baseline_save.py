@@ -46,7 +46,7 @@ def test_a_baseline_is_not_written_over_unless_told(save, save_refused, folder, 
     path = save()
     before = path.read_bytes()
     said = save_refused(session(tmp_path / "again", seed=9))
-    assert said == f"envkit: {path}: is there already; give another name, or replace it with --replace"
+    assert said == f"envkit: {path}: already exists; give another name, or replace it with --replace"
     assert path.read_bytes() == before
     save("old", "--replace", seed=9)
     assert path.read_bytes() != before
@@ -87,8 +87,8 @@ NOT_IN_EFFECT = {"behaviour": {"evidence": {"openmp": {"runtime": "intel", "max_
     [
         ({"reference_kernel": None}, "has no reference kernel; measure again"),
         ({"blocks": 5}, "has 5 complete blocks, and 6 are needed; measure more --blocks"),
-        ({"blocks": 5, "ended": "interrupted"}, "6 are needed; go on with: envkit bench --resume"),
-        ({"blocks": 5, "ended": None}, "has 5 complete blocks, and 6 are needed; go on with: envkit bench --resume"),
+        ({"blocks": 5, "ended": "interrupted"}, "6 are needed; continue with: envkit bench --resume"),
+        ({"blocks": 5, "ended": None}, "has 5 complete blocks, and 6 are needed; continue with: envkit bench --resume"),
         (
             {"no_reference_kernel_in": {2, 5}},
             "2 of 10 blocks have no reference kernel, because the worker ended with exit status 1; no later run",
@@ -150,7 +150,7 @@ def test_without_from_the_latest_run_that_is_fit_is_taken(cli, folder):
 
 def test_without_from_and_without_a_run_that_is_fit(refused, folder):
     arguments = ("baseline", "save", "cnn", "--folder", folder)
-    what_next = "name one with --from DIR, which says what it lacks, or measure: envkit bench PROFILE"
+    what_next = "name one with --from DIR, or measure: envkit bench PROFILE"
     assert refused(*arguments) == f"envkit: there is no run in {measuring.RESULTS}; {what_next}"
     in_results("a", 1, ended="a worker failed")
     in_results("b", 1, blocks=3)
@@ -174,7 +174,7 @@ def test_a_run_that_was_resumed_with_another_python(save_refused, tmp_path):
     lines = path.read_text().splitlines()
     lines[-4] = lines[-4].replace("f" * 64, OTHER)
     path.write_text("\n".join(lines) + "\n")
-    said = "was resumed with another reference kernel (Python or this kit changed); measure again"
+    said = "was resumed with another reference kernel (Python or envkit changed); measure again"
     assert save_refused(made).endswith(said)
 
 

@@ -49,7 +49,7 @@ def test_more_profiles_need_more_blocks_for_an_interval_which_is_said_before_any
 ):
     result = bench_of(["one", "two"], "--blocks", 6)
     assert "Next      raise --blocks" in result.stdout
-    before = "--blocks 6: 2 comparisons can have no verdict with fewer than 7; that settings take effect is seen"
+    before = "--blocks 6: 2 comparisons can have no verdict with fewer than 7; whether settings take effect is still"
     assert result.stderr.startswith(before)
     again = bench_of(["one", "two"], "--blocks", 7, "--output", tmp_path / "again")
     assert "interval needs" not in again.stdout
@@ -150,7 +150,7 @@ def test_allowed_variables_are_those_of_the_start_when_resumed(bench, simulation
     simulation.worker("mine", seconds=times(0.5))
     assert refused("bench", "--resume", run_folder, OMP_NUM_THREADS="2") == (
         f"envkit: --resume {run_folder}: OMP_NUM_THREADS has another value in your environment than when the run "
-        "began: samples of both can't be compared; set it as it was, or start a new run"
+        "began: the samples can't be compared; set it as it was, or start a new run"
     )
     assert refused("bench", "--resume", run_folder) == (
         f"envkit: --resume {run_folder}: OMP_NUM_THREADS: the run keeps it, and it is not set in your environment; "
@@ -168,14 +168,17 @@ def test_allowed_variables_are_those_of_the_start_when_resumed(bench, simulation
     [
         ([], "bench needs a PROFILE; envkit profiles lists them"),
         (["inetl-omp"], "no profile 'inetl-omp' in "),
-        (["baseline", "--engine", "dokcer"], "no engine 'dokcer'; did you mean 'docker'?; there are: local, docker, "),
+        (
+            ["baseline", "--engine", "dokcer"],
+            "no engine 'dokcer' (did you mean 'docker'?); choose one of: local, docker, ",
+        ),
         (["baseline", "--python", "/no/python"], "--python /no/python: no such executable; give an interpreter, for "),
         (["baseline", "--python", "/bin/false"], "/bin/false: the worker ended with exit status 1"),
         (["baseline", "--python", "/bin/true"], "/bin/true: "),
         (["baseline", "--python", "/bin/echo"], "/bin/echo: "),
         (["baseline", "--data", "/no/folder"], "--data /no/folder: /no/folder: no such folder; give a folder with"),
-        (["baseline", "--image", "x"], "--image means nothing to the engine local; leave it out"),
-        (["baseline", "--cpuset-cpus", "0"], "--cpuset-cpus means nothing to the engine local; leave it out"),
+        (["baseline", "--image", "x"], "--image has no effect on the engine local; leave it out"),
+        (["baseline", "--cpuset-cpus", "0"], "--cpuset-cpus has no effect on the engine local; leave it out"),
     ],
 )
 def test_bad_input(refused, run_folder, arguments, said):
@@ -199,9 +202,9 @@ def test_bad_options_name_the_option(cli, option, value):
     ("option", "value", "said"),
     [
         ("--precision", "1%",
-         "is no number format; there are: fp32, bf16-autocast (how narrow the interval is to be is --half-width)"),
-        ("--device", "gpu", "is no device; give cpu or cuda; CUDA_VISIBLE_DEVICES says which GPU is the first"),
-        ("--backend", "mpi", "exchanges nothing; give gloo or nccl"),
+         "is not a number format; choose one of: fp32, bf16-autocast (the width of the interval is --half-width)"),
+        ("--device", "gpu", "is not a device; give cpu or cuda; CUDA_VISIBLE_DEVICES says which GPU is the first"),
+        ("--backend", "mpi", "is not a backend; give gloo or nccl"),
     ],
 )  # fmt: skip
 def test_words_that_there_are_not(cli, option, value, said):
@@ -224,17 +227,17 @@ def test_a_profile_of_ones_own_is_not_called_like_the_reference(refused, write_p
 
 def test_synthetic_data_is_said_loudly(bench, simulation, instant):
     simulation.worker("mine", does="exit", status=3)
-    assert "SYNTHETIC DATA: losses and accuracy mean nothing" in bench("mine").stdout
+    assert "SYNTHETIC DATA: losses and accuracy are meaningless" in bench("mine").stdout
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--keep-env", "OMP_NUM_TREADS"], "--keep-env OMP_NUM_TREADS: it is not set in your environment"),
-        (["--full", "--steps", 5], "--steps means nothing with --full"),
-        (["--full", "--budget", "10s"], "--budget means nothing with --full"),
-        (["--full", "--half-width", "1%"], "--half-width means nothing with --full"),
-        (["--epochs", 2], "--epochs 2 means nothing without --full"),
+        (["--full", "--steps", 5], "--steps has no effect with --full"),
+        (["--full", "--budget", "10s"], "--budget has no effect with --full"),
+        (["--full", "--half-width", "1%"], "--half-width has no effect with --full"),
+        (["--epochs", 2], "--epochs 2 has no effect without --full"),
     ],
 )
 def test_options_that_are_refused(refused, bench_arguments, options, said):
@@ -243,5 +246,5 @@ def test_options_that_are_refused(refused, bench_arguments, options, said):
 
 @pytest.mark.parametrize("command", [("bench",), ("submit", "--dry-run")])
 def test_blocks_whose_number_is_given_stop_at_no_half_width(refused, command):
-    said = "--half-width means nothing with --blocks, which never stops early; leave one of them out"
+    said = "--half-width has no effect with --blocks, which never stops early; leave one of them out"
     assert refused(*command, "intel-omp", "--blocks", 8, "--half-width", "1%") == f"envkit: {said}"

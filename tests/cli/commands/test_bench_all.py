@@ -116,7 +116,7 @@ def test_other_weights_of_one_workload_are_a_failure(bench, simulation, instant)
             "--workload all: envkit compare-engines trains one workload; name one of: cnn, ",
         ),
         (["tune"], "--workload all: envkit tune trains one workload; name one of: cnn, "),
-        (["bench", "baseline", "--channels-last"], "--channels-last means nothing to translation, which has no images"),
+        (["bench", "baseline", "--channels-last"], "--channels-last has no effect on translation, which has no images"),
     ],
 )
 def test_where_all_means_nothing(refused, run_folder, simulation, arguments, line):
@@ -153,7 +153,7 @@ def test_a_mode_that_was_not_in_effect_is_a_failure(bench, simulation, instant):
         simulation.worker(name, modes={"precision": "fp32", "compile": False, "channels_last": False})
     result = bench("mine", "--precision", "bf16-autocast")
     assert result.returncode == 1
-    said = "the worker was to train with precision: bf16-autocast, and saw that it was: fp32"
+    said = "the worker should have trained with precision: bf16-autocast, but observed fp32"
     assert said in words(result.stdout)
 
 
@@ -172,8 +172,8 @@ def test_losses_may_differ_by_more_in_bf16_than_in_fp32(bench, simulation, insta
 def test_compiling_takes_a_compiler_in_the_image(refused, bench_arguments, simulation, lacks, what):
     simulation.inspection(**{"commands": FOUND, **lacks})
     line = refused(*bench_arguments("mine", "--compile"))
-    assert line.startswith(f"envkit: --compile: torch.compile needs {what}, and /")
-    assert line.endswith("(engine local) has none; install it there, or leave --compile out")
+    assert line.startswith(f"envkit: --compile: torch.compile needs {what}, which /")
+    assert line.endswith("(engine local) lacks; install it there, or leave --compile out")
 
 
 def test_compiling_with_one(bench, simulation, instant):
@@ -185,9 +185,9 @@ def test_compiling_with_one(bench, simulation, instant):
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--workload", "translation", "--channels-last"], "--channels-last means nothing to translation, which has "),
-        (["--workload", "loader-w2-b32", "--scale", 2], "--scale means nothing to loader-w2-b32, whose name says its "),
-        (["--workload", "segmentation"], "--data synthetic: means nothing to segmentation, which makes its data "),
+        (["--workload", "translation", "--channels-last"], "--channels-last has no effect on translation, which has "),
+        (["--workload", "loader-w2-b32", "--scale", 2], "--scale has no effect on loader-w2-b32, whose name says its "),
+        (["--workload", "segmentation"], "--data synthetic: has no effect on segmentation, which makes its data "),
     ],
 )
 def test_what_does_not_go_together(refused, bench_arguments, run_folder, options, line):

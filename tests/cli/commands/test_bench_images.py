@@ -319,24 +319,24 @@ def images_refused(refused, run_folder):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--engine", "local", "--against-image", OLD], "--against-image means nothing to the engine local; "),
+        (["--engine", "local", "--against-image", OLD], "--against-image has no effect on the engine local; "),
         (["--engine", "local", "--against-python", "gone"], "gone: no such executable; give an interpreter, for "),
-        (["--engine", "local", "--against-python", "sh", "--", "x"], "--against-python: a command of your own "),
-        (["--against-python", "sh"], "--against-python means nothing to the engine docker; give --engine local, or "),
+        (["--engine", "local", "--against-python", "sh", "--", "x"], "--against-python: your own command "),
+        (["--against-python", "sh"], "--against-python has no effect on the engine docker; give --engine local, or "),
         (["--against-sif", "x.sif"],
-         "--against-sif means nothing to the engine docker; give --engine apptainer, or leave it out"),
+         "--against-sif has no effect on the engine docker; give --engine apptainer, or leave it out"),
         (["--against-sqsh", "x.sqsh"],
-         "--against-sqsh means nothing to the engine docker; give --engine enroot, or leave it out"),
-        (["--against-image", OLD, "--against-sif", "x.sif"], "--against-sif means nothing to the engine docker"),
+         "--against-sqsh has no effect on the engine docker; give --engine enroot, or leave it out"),
+        (["--against-image", OLD, "--against-sif", "x.sif"], "--against-sif has no effect on the engine docker"),
         (["jemalloc", *IMAGES], "--against-image compares two images under one profile; choose one of: baseline, jem"),
         ([*IMAGES, "--workload", "all"], "--workload all: --against-image trains one workload; name one of: cnn, "),
-        ([*IMAGES, "--sif", "x.sif"], "--sif means nothing to the engine docker"),
+        ([*IMAGES, "--sif", "x.sif"], "--sif has no effect on the engine docker"),
         (["--image", OLD, "--against-image", OLD],
-         f"--against-image {OLD}: is the image that --image names too; name two, or measure one against itself: "
+         f"--against-image {OLD}: is also the image of --image; name two images, or measure one against itself: "
          f"envkit plan --engine docker --image {OLD}"),
         (["--image", NEW, "--against-image", "gone"], "there is no image 'gone'"),
         (["--image", "gone", "--against-image", OLD], "there is no image 'gone'"),
-        ([*IMAGES, "--nproc", 2, "--full"], "--nproc 2 means nothing with --full"),
+        ([*IMAGES, "--nproc", 2, "--full"], "--nproc 2 has no effect with --full"),
         ([*IMAGES, "--nodes", 2], "--engine docker: "),
     ],
 )  # fmt: skip
@@ -368,7 +368,7 @@ def test_images_alone_are_no_command_to_go_on_with(bench, simulation, instant, r
     bench("baseline")
     line = refused("bench", "--resume", run_folder, "--against-image", OLD)
     assert line.startswith(
-        "envkit: --against-image can be given with --resume only where the whole command is given again"
+        "envkit: --against-image can be given with --resume only if the whole command is given again"
     )
 
 

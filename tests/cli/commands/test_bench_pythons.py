@@ -44,4 +44,6 @@ def test_one_python_under_two_names_is_refused(refused, images_of):
     for name in ("/bin/sh", "/bin/bash"):
         made.add(name)  # which both say that they are the same Python
     said = refused("bench", "baseline", "--python", "/bin/sh", "--against-python", "/bin/bash")
-    assert said.startswith("envkit: /bin/sh and /bin/bash are the same image (Python 3.11.7 in /sim); name two that ")
+    assert said.startswith(
+        "envkit: /bin/sh and /bin/bash are the same image (Python 3.11.7 in /sim); name two different "
+    )

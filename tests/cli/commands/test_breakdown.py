@@ -155,7 +155,7 @@ def test_modes(breakdown, simulation):
     simulation.worker("mine", modes={"precision": "fp32"})
     failed = breakdown("mine", options=("--precision", "bf16-autocast"))
     assert failed.returncode == 1
-    assert "saw that it was: fp32" in failed.stderr
+    assert "but observed fp32" in failed.stderr
 
 
 def test_the_forward_pass_alone(breakdown, memory, simulation):

@@ -15,7 +15,7 @@ import pytest
         (["baseline", "--engines", "local,local"], "--engines local,local: name two or more"),
         (
             ["baseline", "--engines", "local,dokcer"],
-            "no engine 'dokcer'; did you mean 'docker'?; there are: local, docker, ",
+            "no engine 'dokcer' (did you mean 'docker'?); choose one of: local, docker, ",
         ),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from envkit.cli.commands import doctor
 from envkit.worker.measure.machine_load import Load
 
-OF_NO_COMMAND = "means nothing to a command after --, which is watched as it runs on this machine; leave it out"
+OF_NO_COMMAND = "has no effect on a command after --, which is watched as it runs on this machine; leave it out"
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def test_what_ranks_tell_of_is_not_missed_in_one_process(diagnosed, simulation, 
     simulation.worker("baseline", evidence={"nccl": {"log": "not written"}})
     found, status = diagnosed(profile)
     assert (found.keys(), status) == ({"ranks-only"}, 0)
-    assert found["ranks-only"]["seen"].startswith("not looked at: nccl.log")
+    assert found["ranks-only"]["seen"].startswith("not checked: nccl.log")
     assert found["ranks-only"]["message"]["code"] == "checks.ranks-only"
     assert found["ranks-only"]["message"]["keys"][0] == "nccl.log"
     assert found["ranks-only"]["fix"] == f"envkit bench {profile} --device cuda --nproc 2"
@@ -88,9 +88,9 @@ def test_it_is_kept_in_a_container(diagnosed, in_image, write_profile, needs):
         (("baseline", "python", "train.py"), "doctor: 'python': a command to watch comes after --"),
         (
             ("--for-issue", "--watch", "3s"),
-            "--watch means nothing with --for-issue, which looks at one short training; leave it out",
+            "--watch has no effect with --for-issue, which looks at one short training; leave it out",
         ),
-        (("--watch", "3s", "baseline"), "doctor: --watch means nothing without a command after --; leave it out"),
+        (("--watch", "3s", "baseline"), "doctor: --watch has no effect without a command after --; leave it out"),
         (("--engine", "docker", "--", "true"), f"doctor: --engine {OF_NO_COMMAND}"),
         (("--python", "python3", "--", "true"), f"doctor: --python {OF_NO_COMMAND}"),
     ],

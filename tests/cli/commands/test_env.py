@@ -181,7 +181,7 @@ def test_what_contradicts_the_profile_is_unset_in_a_shell(cli, simulation, write
     comment, unset, export = result.stdout.splitlines()
     assert comment.startswith("# profile mine")
     assert (unset, export) == ("unset KMP_AFFINITY LD_PRELOAD", "export OMP_NUM_THREADS=2")
-    note = "unset, as it could change the outcome: KMP_AFFINITY, LD_PRELOAD; what you need of it, set again"
+    note = "unset, because it could change the outcome: KMP_AFFINITY, LD_PRELOAD; set again what you need"
     assert result.stderr == f"envkit: note: {note}\n"
     for other in FORMATS.keys() - {"shell", "sbatch", "pyxis"}:
         assert "unset" not in cli("env", profile, "--python", simulation.python, "--format", other, **given).stdout
@@ -194,8 +194,8 @@ def test_a_preload_of_the_shell_s_own_that_is_replaced_is_named(cli, simulation)
         for theirs in (own, f"{own}:/site/tracer.so", "")
     }
     assert said.pop(f"{own}:/site/tracer.so") == (
-        f"envkit: note: LD_PRELOAD={own}:/site/tracer.so is replaced by the profile's own; what you need of it, add "
-        "again\n"
+        f"envkit: note: LD_PRELOAD={own}:/site/tracer.so is replaced by the profile's own; add again what you need of "
+        "it\n"
     )
     assert [*said.values()] == ["", ""]
 
@@ -206,7 +206,7 @@ def test_a_memory_limit_is_an_option_of_docker_s_and_is_in_no_other_text(cli, im
     options = ("--engine", "docker", "--image", "mine", "--memory", "4g", "--format", name)
     result = cli("env", "baseline", *options)
     assert result.returncode == 0, result
-    note = "envkit: note: --memory 4g is in no text of this format; give the limit where it is started\n"
+    note = "envkit: note: --memory 4g can't be written in this format; give the limit where you start the command\n"
     assert (note in result.stderr) == (name != "docker")
     assert ("--memory 4g --memory-swap 4g" in result.stdout) == (name == "docker")
 
@@ -218,7 +218,7 @@ def test_a_memory_limit_is_an_option_of_docker_s_and_is_in_no_other_text(cli, im
         (["tuned"], "this machine has no tuned profile yet; make one with: envkit tune"),
         (["tcmalloc"], "profile 'tcmalloc' preloads tcmalloc, which is not installed"),
         (["baseline", "--engine", "lokal"], "no engine 'lokal'"),
-        (["baseline", "--cpus", "2"], "--cpus means nothing to the engine local"),
+        (["baseline", "--cpus", "2"], "--cpus has no effect on the engine local"),
     ],
 )
 def test_bad_input_prints_nothing_that_could_be_evaluated(env_refused, options, said):

@@ -48,7 +48,7 @@ def test_json(run, monkeypatch):
 def test_who_gets_what_is_set_in_the_shell(run, monkeypatch, simulation):
     for name, fate in (
         ("OMP_NUM_THREADS", "workers start without it"),
-        ("CUDA_VISIBLE_DEVICES", "workers start without it, but for commands of your own"),
+        ("CUDA_VISIBLE_DEVICES", "workers start without it, but your own commands get it"),
     ):
         monkeypatch.setenv(name, "1")
         assert f"shell    1 in your shell; {fate}" in run(name).splitlines()
@@ -81,9 +81,9 @@ def test_what_can_not_be_seen_starts_no_worker(run, simulation):
 
 def test_a_worker_that_fails_and_a_measurement_that_runs_leave_the_rest_of_the_answer(run, simulation):
     with machine_lock():
-        assert "here     not looked at: another measurement runs" in run("OMP_NUM_THREADS")
+        assert "here     not checked: another measurement runs" in run("OMP_NUM_THREADS")
     simulation.worker("baseline", does="exit", status=3)
-    assert "here     not known: the worker " in run("OMP_NUM_THREADS")
+    assert "here     unknown: the worker " in run("OMP_NUM_THREADS")
 
 
 def test_an_unknown_name_comes_with_the_nearest(refused):

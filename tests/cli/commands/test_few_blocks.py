@@ -6,7 +6,7 @@ import pytest
 
 from tests.simulation import times
 
-ENOUGH = "that settings take effect is seen all the same"
+ENOUGH = "whether settings take effect is still checked"
 OF_NODE = "a node counts towards a verdict with 3 or more"
 
 

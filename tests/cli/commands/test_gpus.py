@@ -68,7 +68,7 @@ def test_what_is_the_usual_backend_is_not_said_again(bench, simulation, instant,
 def test_ranks_that_exchanged_by_another_backend_are_a_failure(on_ranks):
     result = on_ranks(backend="gloo")
     assert result.returncode == 1
-    assert "the worker was to exchange by nccl, and did so by gloo" in words(result.stdout)
+    assert "the worker should have exchanged gradients by nccl, but used gloo" in words(result.stdout)
 
 
 def test_ranks_on_one_gpu_are_not_in_effect(on_ranks, cli, run_folder):
@@ -97,8 +97,8 @@ def test_more_ranks_than_gpus(refused, bench_arguments, machine, run_folder, usa
     ("options", "said"),
     [
         (["--nproc", 2, "--backend", "nccl"],
-         "--backend nccl: NCCL exchanges between GPUs alone; add --device cuda, or leave it out"),
-        (["--backend", "gloo"], "--backend gloo means nothing to one process; add --nproc, or leave it out"),
+         "--backend nccl: NCCL works only between GPUs; add --device cuda, or leave it out"),
+        (["--backend", "gloo"], "--backend gloo has no effect on one process; add --nproc, or leave it out"),
         (["--nproc", 2, "--device", "cuda", "--workload", "model-parallel"],
          "model-parallel is trained on CPUs in fp32, not compiled and not channels-last; leave such options out"),
         (["--nproc", 2, "--workload", "all-reduce", "--compile"],
@@ -117,12 +117,14 @@ def test_commands_of_one_process_exchange_nothing(refused, simulation, command):
     where = ["--nodes", 1, "--dry-run"] if command == "submit" else []
     named = [] if command == "plan" else ["physical-cores"]
     line = refused(command, *named, *where, "--python", simulation.python, "--workload", "all-reduce")
-    assert line == "envkit: --workload all-reduce: one process has nobody to exchange with; give envkit bench --nproc N"
+    assert (
+        line == "envkit: --workload all-reduce: one process has no peer to exchange with; give envkit bench --nproc N"
+    )
 
 
 def test_a_command_of_ones_own_exchanges_as_it_likes(refused):
     line = refused("bench", "baseline", "--backend", "gloo", "--", "true")
-    assert "--backend means nothing to a command of your own" in line
+    assert "--backend has no effect on your own command" in line
 
 
 # --- what reports and exports say of GPUs, of NCCL, and of an all-reduce ---
@@ -142,10 +144,10 @@ def test_the_report_tells_of_the_gpus_state(bench, cli, simulation, instant, mac
     simulation.worker("mine", seconds=times(0.5), gpu=GPU)
     bench("mine", *ON_GPU, "--blocks", 3)
     said = words(cli("report", run_folder, "--details").stdout)
-    assert "gpu mine: 1755 to 1980 MHz, 41 to 56 °C, 350 W while steps were timed, 3.0 GiB in tensors at most" in said
+    assert "gpu mine: 1755 to 1980 MHz, 41 to 56 °C, 350 W while steps were timed, at most 3.0 GiB in tensors" in said
     assert "its clocks were held back (power cap) around 3 of 3 samples" in said
     assert "idle" not in said
-    assert "nothing ran on it for 12.5% of a step between 240 kernels and copies, under the profiler" in said
+    assert "without work for 12.5% of a step between 240 kernels and copies, under the profiler" in said
     assert "gpu baseline" not in said
     page = run_folder / "x.html"
     assert cli("report", run_folder, "--html", page).returncode == 0
@@ -159,8 +161,8 @@ def test_what_nvml_does_not_tell_is_not_said(bench, cli, simulation, instant, ma
     simulation.worker("mine", seconds=times(0.5), gpu={"allocated_bytes": 2**20, "idle_share": None})
     bench("mine", *ON_GPU, "--blocks", 1)
     said = words(cli("report", run_folder, "--details").stdout)
-    assert "gpu mine: 1.0 MiB in tensors at most " in said
-    assert "nothing ran on it" not in said
+    assert "gpu mine: at most 1.0 MiB in tensors " in said
+    assert "without work" not in said
 
 
 def test_the_report_tells_what_nccl_chose(on_ranks, cli, run_folder):

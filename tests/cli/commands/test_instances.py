@@ -68,11 +68,11 @@ def test_the_report(bench, cli, workers, run_folder):
     assert text.startswith("FASTER 2 instances of mine: 2.50x one baseline process's throughput (95% CI 2.4")
     assert "At once 2 at once: 1.2" in text
     assert "x the throughput of one mine process" in text
-    assert "Use 2 at once, each on CPUs of its own: taskset -c CPUS envkit exec " in text
-    assert "several at once: a step is one of each, and a speedup is per item" in text
+    assert "Use 2 at once, each on its own CPUs: taskset -c CPUS envkit exec " in text
+    assert "several trainings at once: a step is one step of each, and speedups are per item" in text
     assert "**At once**: 2 at once: 1.2" in cli("report", run_folder, "--markdown").stdout
     details = words(cli("report", run_folder, "--details").stdout)
-    assert "instances 2 x mine; each on its part of the CPUs, and each trains all batches" in details
+    assert "instances 2 x mine; each on its share of the CPUs, training on all batches" in details
 
 
 def test_the_baseline_alone(bench, workers, cli, run_folder):
@@ -94,7 +94,7 @@ def test_several_profiles_of_which_the_best_is_told_first(cli, bench_arguments, 
 def test_where_one_after_the_other_is_better(bench, workers):
     workers(seconds=times(1.25))
     text = words(bench("mine", "--instances", 2, "--blocks", 8).stdout)
-    assert "Next train one after the other under mine: 2 at once have less throughput" in text
+    assert "Next train one after another under mine: 2 at once have lower throughput" in text
 
 
 def test_too_few_blocks_for_intervals(bench, workers):
@@ -140,7 +140,7 @@ def test_a_sample_of_one_is_a_failure(bench, simulation, workers):
     simulation.worker("mine x 2", does="print", text=json.dumps(SAMPLE_OF_ONE))
     result = bench("mine", "--instances", 2)
     assert result.returncode == 1
-    assert "the worker was to train 2 at once, and has the evidence of 1" in words(result.stdout)
+    assert "the worker should have trained 2 at once, but has evidence of 1" in words(result.stdout)
 
 
 SAMPLE_OF_ONE = {
@@ -155,8 +155,8 @@ SAMPLE_OF_ONE = {
     ("cores", "number", "said"),
     [
         # there are four CPUs here, two of each core
-        (2, 4, "only 2 cores are usable (engine local), and each takes one of its own; give --instances 2 or less"),
-        (1, 2, "only 1 core is usable (engine local), and each takes one of its own; leave it out"),
+        (2, 4, "only 2 cores are usable (engine local), and each needs its own; give --instances 2 or less"),
+        (1, 2, "only 1 core is usable (engine local), and each needs its own; leave it out"),
     ],
 )
 def test_more_than_cores(refused, bench_arguments, simulation, run_folder, cores, number, said):
@@ -165,17 +165,17 @@ def test_more_than_cores(refused, bench_arguments, simulation, run_folder, cores
     assert not run_folder.exists()
 
 
-WHAT = "envkit: --instances 2 has so many processes train at once, each by itself on its own cores, and "
+WHAT = "envkit: --instances 2 trains 2 independent processes at once, and "
 
 
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
-        ("", ("--nproc", 2), "--nproc has ranks, which train one thing together; leave one of them out"),
+        ("", ("--nproc", 2), "--nproc trains one model on several ranks; leave one of them out"),
         ("ranks: 2\n", (), "profile 'mine' has 2 ranks of its own; leave one of them out"),
-        ("", ("--full",), "--full trains once each; leave one of them out"),
-        ("", ("--device", "cuda"), "--device cuda takes one process for a GPU; leave one of them out"),
-        ("", ("--workload", "all"), "--workload all has a comparison on each; leave one of them out"),
+        ("", ("--full",), "--full trains each arm once; leave one of them out"),
+        ("", ("--device", "cuda"), "--device cuda runs one process per GPU; leave one of them out"),
+        ("", ("--workload", "all"), "--workload all compares on each workload; leave one of them out"),
     ],
 )
 def test_what_does_not_go_together(refused, bench_arguments, run_folder, text, options, said):
@@ -185,18 +185,18 @@ def test_what_does_not_go_together(refused, bench_arguments, run_folder, text, o
 
 def test_a_command_of_ones_own_is_started_once(refused, write_profile):
     line = refused("bench", write_profile("mine"), "--instances", 2, "--", "python", "train.py")
-    why = "a command of your own is started once (one that starts several can be); leave one of them out"
+    why = "your own command is started once (it may start several processes itself); leave one of them out"
     assert line == f"{WHAT}{why}"
 
 
 def test_a_prefix_that_says_where_to_run(refused, bench_arguments):
     line = refused(*bench_arguments("mine", "--instances", 2, text="prefix: [taskset, -c, '0']\n"))
-    assert line.endswith("('taskset -c 0'), and each process gets CPUs of its own; leave one of them out")
+    assert line.endswith("('taskset -c 0'), and each process gets its own CPUs; leave one of them out")
 
 
 def test_two_images(refused):
     line = refused("bench", "baseline", "--instances", 2, "--against-python", "/usr/bin/python3")
-    why = "means nothing with --against-python, which compares one process in each image; leave one of them out"
+    why = "has no effect with --against-python, which compares one process in each image; leave one of them out"
     assert line == f"envkit: --instances 2 {why}"
 
 
@@ -215,7 +215,7 @@ def test_one_is_what_it_is_without_any(bench, simulation, instant):
 def test_no_baseline_is_saved_of_them(bench, workers, refused, run_folder):
     assert bench("mine", "--instances", 2, "--blocks", 8).returncode == 0
     line = refused("baseline", "save", "old", "--from", run_folder)
-    assert line.endswith(": had several train at once (--instances); measure one process alone")
+    assert line.endswith(": trained several at once (--instances); measure one process alone")
 
 
 def test_several_at_once_are_no_advice_under_a_profile_that_is_slower_than_the_baseline(bench, simulation, instant):

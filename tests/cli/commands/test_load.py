@@ -80,10 +80,10 @@ def test_it_is_said_at_once_by_whom_the_blocks_are_disturbed(bench, beside, inst
     beside("mine")
     said = bench("mine").stderr.splitlines()
     (told,) = [line for line in said if line.startswith("envkit: ")]
-    assert told.startswith("envkit: other programs use 1.8 of 2 CPUs beside this run: spin one (71) ")
+    assert told.startswith("envkit: other programs use 1.8 of 2 CPUs during this run: spin one (71) ")
     assert ", spin two (72) " in told
     assert "shell" not in told
-    assert told.endswith("; stop them, or the result holds only beside them")
+    assert told.endswith("; stop them, or the result holds only under that load")
     (event,) = events("load")
     assert (event["block"], [one["name"] for one in event["programs"]]) == (1, ["spin one", "spin two"])
 

@@ -25,7 +25,7 @@ def test_what_it_takes_to_begin_an_epoch_is_told_apart_from_the_batches_in_it(lo
     lines = result.stdout.splitlines()
     begin = lines.index("epochs of 5 batches of 32, 2 workers, prefetch_factor 2")
     assert [line.split() for line in lines[begin + 1 : begin + 4]] == [
-        ["start", "persistent", "s", "to", "begin", "least", "to", "most", "ms/batch", "s/epoch"],
+        ["start", "persistent", "s", "to", "begin", "min", "to", "max", "ms/batch", "s/epoch"],
         ["fork", "yes", "3.050", "3.050", "to", "3.050", "50.0", "3.25"],
         ["fork", "no", "3.050", "3.050", "to", "3.050", "50.0", "3.25"],
     ]
@@ -53,15 +53,15 @@ def test_a_sample_has_whole_epochs_whatever_the_pace(loader_grid, simulation):
 @pytest.mark.parametrize(
     ("seen", "said"),
     [
-        ({"start": "fork"}, "that spawn starts, and they were started by fork"),
-        ({"start": None}, "that spawn starts, and how they were started is not known"),
+        ({"start": "fork"}, "DataLoader workers by spawn, but used fork"),
+        ({"start": None}, "DataLoader workers by spawn, but how they were started is unknown"),
         (
             {"persistent": False},
-            "that stay when an epoch ends, and they were others in the next",
+            "kept its DataLoader workers between epochs, but the next epoch had new ones",
         ),
         (
             {"persistent": None},
-            "so not whether DataLoader's workers stay; give more --steps",
+            "so it is unknown whether DataLoader's workers persist; give more --steps",
         ),
     ],
 )
@@ -77,7 +77,7 @@ def test_a_setting_that_did_not_take_effect_is_an_error(own, simulation, seen, s
 def test_workers_that_stay_uncalled_for_are_an_error_too(own, simulation):
     simulation.worker("mine", loader={"persistent": True})
     result = own("--workload", "loader-w2-b32-p2-fork", "--steps", 10)
-    end = "was to load by workers that end when an epoch ends, and they stayed in the next"
+    end = "should have started new DataLoader workers for each epoch, but kept them"
     assert (result.returncode, end in words(result.stdout)) == (1, True)
 
 
@@ -94,9 +94,9 @@ def test_workers_that_stay_uncalled_for_are_an_error_too(own, simulation):
         (["--start-method", "fork", "--steps", "3"],
          "--steps 3: an epoch of batches of 32 has 5 steps, and a sample must see one end; give at least 5"),
         (["--start-method", "fork", "--persistent-workers", "no"],
-         "loader-grid compares settings, and this is one; give "),
+         "loader-grid compares settings, and this is only one; give "),
         (["--start-method", "spawn", "--workload", "cnn"],
-         "--workload means nothing to loader-grid, which measures the loader; leave it out"),
+         "--workload has no effect on loader-grid, which measures the loader; leave it out"),
     ],
 )  # fmt: skip
 def test_what_can_t_be(refused, run_folder, options, line):
@@ -108,15 +108,15 @@ def test_what_can_t_be(refused, run_folder, options, line):
     ("arguments", "line"),
     [
         (["loader-grid", "--start-method", "fork,spwan"],
-         "--start-method: no start method 'spwan' (did you mean 'spawn'?); there are: fork, spawn, forkserver"),
+         "--start-method: no start method 'spwan' (did you mean 'spawn'?); choose one of: fork, spawn, forkserver"),
         (["loader-grid", "--persistent-workers", "maybe"],
-         "--persistent-workers: no answer 'maybe'; there are: no, yes"),
+         "--persistent-workers: no answer 'maybe'; choose one of: no, yes"),
         (["bench", "jemalloc", "--workload", "loader-w2-b32-p2-spwan"],
-         "--workload: no settings of the loader in 'loader-w2-b32-p2-spwan'; write them as "
+         "--workload: 'loader-w2-b32-p2-spwan' is not a loader workload; write them as "
          "loader-w4-b64-p2 or, with epochs that end"),
         (["bench", "jemalloc", "--workload", "loader-w0-b32-spawn"],
-         "--workload: no settings of the loader in 'loader-w0-b32-spawn'; write them as "),
-        (["tune", "--workload", "cnn-spawn"], "--workload: no workload 'cnn-spawn'; there are: cnn, "),
+         "--workload: 'loader-w0-b32-spawn' is not a loader workload; write them as "),
+        (["tune", "--workload", "cnn-spawn"], "--workload: no workload 'cnn-spawn'; choose one of: cnn, "),
     ],
 )  # fmt: skip
 def test_words_that_are_not_known(cli, arguments, line):

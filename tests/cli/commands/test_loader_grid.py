@@ -88,7 +88,7 @@ def test_the_report_prints_it_again(loader_grid, cli, run_folder):
 def test_it_goes_on_where_it_was_interrupted(loader_grid, cli, simulation, run_folder):
     simulation.worker("baseline", does="interrupt", **{"from": 2})
     interrupted = loader_grid(*SMALL)
-    go_on = f"envkit: interrupted; go on with: envkit loader-grid --resume {run_folder}"
+    go_on = f"envkit: interrupted; continue with: envkit loader-grid --resume {run_folder}"
     assert (interrupted.returncode, interrupted.stderr.splitlines()[-1]) == (130, go_on)
     simulation.worker("baseline")
     result = cli("loader-grid", "--resume", run_folder)
@@ -99,14 +99,17 @@ def test_it_goes_on_where_it_was_interrupted(loader_grid, cli, simulation, run_f
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--workload", "cnn"], "--workload means nothing to loader-grid, which measures the loader; leave it out"),
-        (["--", "true"], "the command after -- means nothing to loader-grid, which measures the loader; leave it out"),
-        (["--full"], "--full means nothing to loader-grid, which measures the loader; leave it out"),
-        (["--scale", "2"], "--scale means nothing to loader-grid, which measures the loader; leave it out"),
-        (["--data", "x"], "--data means nothing to loader-grid, which measures the loader; leave it out"),
-        (["--half-width", "1%"], "--half-width means nothing to 3 blocks, which never stop early; add --budget"),
-        (["--workers", "0", "--prefetch", "2"], "--prefetch means nothing without workers; leave it out, or give "),
-        (["--workers", "2", "--batches", "8"], "loader-grid compares settings, and this is one; give more --workers, "),
+        (["--workload", "cnn"], "--workload has no effect on loader-grid, which measures the loader; leave it out"),
+        (["--", "true"], "the command after -- has no effect on loader-grid, which measures the loader; leave it out"),
+        (["--full"], "--full has no effect on loader-grid, which measures the loader; leave it out"),
+        (["--scale", "2"], "--scale has no effect on loader-grid, which measures the loader; leave it out"),
+        (["--data", "x"], "--data has no effect on loader-grid, which measures the loader; leave it out"),
+        (["--half-width", "1%"], "--half-width has no effect on 3 blocks, which never stop early; add --budget"),
+        (["--workers", "0", "--prefetch", "2"], "--prefetch has no effect without workers; leave it out, or give "),
+        (
+            ["--workers", "2", "--batches", "8"],
+            "loader-grid compares settings, and this is only one; give more --workers, ",
+        ),
         (["--workers", "1000", "--batches", "8,16"], "loader-w1000-b8-p2: too large a number; give fewer workers"),
     ],
 )
@@ -119,4 +122,4 @@ def test_what_means_nothing_here(refused, run_folder, options, line):
 def test_lists_that_are_none(cli, option):
     result = cli("loader-grid", option)
     assert result.returncode == 2
-    assert "is no list of whole numbers from" in result.stderr.splitlines()[-1]
+    assert "is not a list of whole numbers" in result.stderr.splitlines()[-1]

@@ -198,7 +198,7 @@ def test_an_interrupted_run_is_gone_on_with(matrix, cli, one, simulation, run_fo
     [
         (["no-such-profile"], "no profile 'no-such-profile' in "),
         (["interleave"], "none of these profiles is left to measure: interleave; name others"),
-        (["physical-cores", "--engine", "lokal"], "no engine 'lokal'; did you mean 'local'?; there are: "),
+        (["physical-cores", "--engine", "lokal"], "no engine 'lokal'; did you mean 'local'?; choose one of: "),
     ],
 )
 def test_bad_input(matrix, run_folder, arguments, said):
@@ -222,7 +222,7 @@ def test_modes_are_those_of_the_trial_too(matrix, one, simulation):
     simulation.worker("bad warming", modes={"precision": "fp32"})
     result = matrix(good, bad, "--precision", "bf16-autocast")
     assert result.returncode == 0, result.stderr
-    said = "its worker was to train with precision: bf16-autocast, and saw that it was: fp32"
+    said = "its worker should have trained with precision: bf16-autocast, but observed fp32"
     assert left_out(result) == {"bad": said}
     trained = [start["arguments"] for start in simulation.starts(all=True) if start["arguments"][0] == "train"]
     assert all(words[words.index("--precision") + 1] == "bf16-autocast" for words in trained)

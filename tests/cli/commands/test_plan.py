@@ -57,7 +57,7 @@ def test_longer_samples_are_advised_by_the_length_that_they_had(bench_arguments,
     arguments = bench_arguments("mine", "--blocks", 5)[1:]
     at = arguments.index("--steps")
     said = words(cli("plan", *arguments[:at], *arguments[at + 2 :]).stdout)
-    assert int(re.search(r"try longer ones, as --steps (\d+)", said)[1]) >= 20
+    assert int(re.search(r"try longer ones, such as --steps (\d+)", said)[1]) >= 20
 
 
 def test_json(plan, run_folder):
@@ -132,7 +132,7 @@ def test_interrupted(plan, simulation, run_folder, cli):
     simulation.worker("mine", does="interrupt", **{"from": 2})
     result = plan()
     assert result.returncode == 130
-    assert result.stderr.splitlines()[-1] == f"envkit: interrupted; go on with: envkit plan --resume {run_folder}"
+    assert result.stderr.splitlines()[-1] == f"envkit: interrupted; continue with: envkit plan --resume {run_folder}"
     simulation.worker("mine", seconds=NOISY)
     resumed = cli("plan", "--resume", run_folder)
     assert resumed.returncode == 0
@@ -143,10 +143,10 @@ def test_interrupted(plan, simulation, run_folder, cli):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["mine", "--blocks", 2], "--blocks 2: the noise can't be told from fewer than 3 blocks"),
+        (["mine", "--blocks", 2], "--blocks 2: the noise can't be estimated from fewer than 3 blocks"),
         (["mine", "--full"], "plan takes no --full: one run each has no confidence interval"),
         (["mine", "--epochs", "2"], "plan takes no --epochs: one run each has no confidence interval"),
-        (["--blocks", 2], "--blocks 2: the noise can't be told from fewer than 3 blocks"),
+        (["--blocks", 2], "--blocks 2: the noise can't be estimated from fewer than 3 blocks"),
     ],
 )
 def test_bad_input(refused, write_profile, options, said):

@@ -101,7 +101,9 @@ def test_the_report(bench, cli, workers, run_folder):
     assert "mine on 2 ranks: 2.0" in markdown.stdout
     rows = [line for line in markdown.stdout.splitlines() if line.startswith("|") and "reference" in line]
     assert [line.split("|")[1].strip() for line in rows] == ["baseline"]
-    assert "ranks     baseline 2, mine 2; each on its part of the CPUs" in cli("report", run_folder, "--details").stdout
+    assert (
+        "ranks     baseline 2, mine 2; each on its share of the CPUs" in cli("report", run_folder, "--details").stdout
+    )
 
 
 def test_how_unlike_ranks_communicate(bench, cli, workers, run_folder):
@@ -159,8 +161,8 @@ def test_one_process_on_a_part_of_the_cpus_must_have_as_many_as_a_rank(bench, si
     result = bench("mine", "--nproc", 2, "--seed", seed)
     assert result.returncode == 1
     assert re.search(
-        "1 process on 1/2: the worker had 4 CPUs where one of (baseline|mine) had 2; efficiency is worked out"
-        "|(baseline|mine): the worker had 2 CPUs where one of 1 process on 1/2 had 4; efficiency is worked out",
+        "1 process on 1/2: the worker had 4 CPUs where one of (baseline|mine) had 2; efficiency needs"
+        "|(baseline|mine): the worker had 2 CPUs where one of 1 process on 1/2 had 4; efficiency needs",
         words(result.stdout),
     )
 
@@ -169,7 +171,7 @@ def test_a_sample_of_other_ranks_is_a_failure(bench, simulation, workers):
     simulation.worker("mine on 2 ranks", does="print", text=json.dumps(SAMPLE_OF_ONE))
     result = bench("mine", "--nproc", 2)
     assert result.returncode == 1
-    assert "the worker was to train on 2 ranks, and has the evidence of 1" in words(result.stdout)
+    assert "the worker should have trained on 2 ranks, but has evidence of 1" in words(result.stdout)
 
 
 SAMPLE_OF_ONE = {
@@ -213,8 +215,8 @@ def test_what_an_engine_knows_of_a_failure_is_said_beside_the_rank(bench, worker
     ("cores", "ranks", "said"),
     [
         # there are four CPUs here, two of each core
-        (2, 4, "only 2 cores are usable (engine local), and each rank takes one of its own; give --nproc 2 or less"),
-        (1, 2, "only 1 core is usable (engine local), and each rank takes one of its own; leave it out"),
+        (2, 4, "only 2 cores are usable (engine local), and each rank needs its own; give --nproc 2 or less"),
+        (1, 2, "only 1 core is usable (engine local), and each rank needs its own; leave it out"),
     ],
 )
 def test_more_ranks_than_cores(refused, bench_arguments, simulation, run_folder, cores, ranks, said):
@@ -232,15 +234,16 @@ STAGES = ("--workload", "model-parallel")
     [
         ("", ("--nproc", 3), "--nproc 3: a batch of cnn has 64 images, which 3 ranks can't share evenly; give one of"),
         ("", ("--nproc", 3, *STAGES),
-         "--nproc 3: model-parallel has 2 stages, each in ranks of its own; give a multiple of 2"),
+         "--nproc 3: model-parallel has 2 stages, each in its own ranks; give a multiple of 2"),
         ("", ("--nproc", 2, "--workload", "loader"), "--nproc 2: ranks can't share the batches of loader; leave it o"),
         ("", ("--nproc", 2, "--workload", "all"),
          "--nproc 2: not all workloads can share their batches; name one of: c"),
-        ("", ("--nproc", 2, "--full"), "--nproc 2 means nothing with --full, which trains once each; leave one of "),
+        ("", ("--nproc", 2, "--full"), "--nproc 2 has no effect with --full, which trains each arm once; leave one "
+                                       "of "),
         ("", (*STAGES, "--compile"),
          "model-parallel is trained on CPUs in fp32, not compiled and not channels-last; "),
         ("prefix: [taskset, -c, '0']\n", ("--nproc", 2),
-         "profile 'mine' chooses CPUs ('taskset -c 0'), and each process gets CPUs of its own; leave one of "),
+         "profile 'mine' chooses CPUs ('taskset -c 0'), and each process gets its own CPUs; leave one of "),
         (OWN_RANKS, ("--nproc", 2), "profile 'mine' has 2 ranks of its own; leave --nproc out"),
         ("ranks: 4\n", (),
          "profile 'mine' trains on 4 ranks, and this process can use 2 cores: it does not apply to this "),
@@ -255,9 +258,9 @@ def test_what_does_not_go_together(refused, bench_arguments, run_folder, text, o
 @pytest.mark.parametrize(
     ("text", "option", "said"),
     [
-        ("", "--nproc", "--nproc 2 means nothing to a command of your own; leave it out"),
-        ("", "--nodes", "--nodes 2 means nothing to a command of your own; leave it out"),
-        ("ranks: 2\n", None, "profile 'mine' has 2 ranks, which a command of your own has to start by itself"),
+        ("", "--nproc", "--nproc 2 has no effect on your own command; leave it out"),
+        ("", "--nodes", "--nodes 2 has no effect on your own command; leave it out"),
+        ("ranks: 2\n", None, "profile 'mine' has 2 ranks, which your own command must start itself"),
     ],
 )
 def test_a_command_of_ones_own_starts_its_ranks_itself(refused, write_profile, monkeypatch, text, option, said):
@@ -303,7 +306,7 @@ def test_a_profile_with_ranks_is_measured_beside_one_process(bench, simulation, 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "--nodes 2: this process runs in no Slurm job; submit one: envkit submit PROFILE --nodes 2"),
+        ((), "--nodes 2: this process is not in a Slurm job; submit one: envkit submit PROFILE --nodes 2"),
         (("--engine", "docker"), "--engine docker: on nodes workers are started by local, apptainer or enroot; choose"),
     ],
 )

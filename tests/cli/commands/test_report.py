@@ -40,7 +40,7 @@ def test_a_newcomer_finds_verdict_certainty_and_what_to_do_on_one_screen(bench, 
     result = bench("mine", "--budget", "50s", text="expect: {openmp.runtime: gnu}\n")
     lines = result.stdout.splitlines()
     assert lines[0].startswith("FASTER  mine: 2.00x baseline speed (95% CI ")
-    assert lines[1] == "Caution   SYNTHETIC DATA: losses and accuracy mean nothing"
+    assert lines[1] == "Caution   SYNTHETIC DATA: losses and accuracy are meaningless"
     for label in ("Settings", "Losses", "Noise", "Use", "System", "Details"):
         assert [line for line in lines if line.startswith(f"{label} ")], label
     assert len(lines) <= 22

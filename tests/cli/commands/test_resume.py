@@ -67,7 +67,7 @@ def test_interrupted_keeps_what_was_measured_and_says_how_to_go_on(started, simu
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    assert stderr.splitlines()[-1] == f"envkit: interrupted; go on with: envkit bench --resume {run_folder}"
+    assert stderr.splitlines()[-1] == f"envkit: interrupted; continue with: envkit bench --resume {run_folder}"
     assert "Traceback" not in stderr
     assert stdout.startswith("UNFINISHED  mine: ")
     assert f"envkit bench --resume {run_folder}" in stdout
@@ -153,7 +153,7 @@ def test_a_run_is_not_resumed_in_other_surroundings(failed_run, simulation, refu
     simulation.inspection(**change)
     message = refused("bench", "--resume", failed_run)
     assert what in message
-    assert "samples of both can't be compared; start a new run" in message
+    assert "the samples can't be compared; start a new run" in message
     assert (failed_run / record.FILE_NAME).read_bytes() == before
 
 
@@ -189,12 +189,12 @@ def test_a_record_is_not_resumed_while_it_is_written_from_elsewhere(failed_run, 
     """With another temporary folder the machine's lock is another one; the record has its own."""
     with record.Record.reopen(failed_run):
         message = refused("bench", "--resume", failed_run)
-    assert message.startswith(f"envkit: {failed_run}/record.jsonl: another runner is writing to it; ")
+    assert message.startswith(f"envkit: {failed_run}/record.jsonl: another envkit process is writing to it; ")
 
 
 def test_a_second_run_in_the_same_folder_is_refused(failed_run, bench, simulation):
     before, begun = (failed_run / record.FILE_NAME).read_bytes(), len(simulation.starts())
     result = bench("mine")
     assert (result.returncode, len(simulation.starts())) == (2, begun)
-    assert f"{failed_run}/record.jsonl: holds a run already; continue it with --resume {failed_run}" in result.stderr
+    assert f"{failed_run}/record.jsonl: already holds a run; continue it with --resume {failed_run}" in result.stderr
     assert (failed_run / record.FILE_NAME).read_bytes() == before

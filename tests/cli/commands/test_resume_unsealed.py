@@ -70,7 +70,7 @@ def test_nothing_that_an_edited_record_names_is_run(really, refused, script, cha
     rewrite(really, change(str(program)))
     before = (really / record.FILE_NAME).read_bytes()
     assert refused("bench", "--resume", really) == (
-        f"envkit: --resume {really}: the record carries no seal of yours (another user or machine made it, or it was "
+        f"envkit: --resume {really}: the record lacks your seal (another user or machine made it, or it was "
         "edited), so it can't say what to run; give the whole command again: envkit bench PROFILE OPTIONS --resume "
         f"{really}"
     )
@@ -92,7 +92,7 @@ def test_nor_by_the_command_given_again(really, cli, bench_arguments, script, ch
     result = cli(*bench_arguments("mine"), "--resume", really)
     assert result.returncode == 2
     assert said.format(program) in result.stderr
-    assert "carries no seal of yours" in result.stderr
+    assert "lacks your seal" in result.stderr
     assert not ran.exists()
 
 
@@ -125,7 +125,7 @@ def test_a_bad_key_leaves_no_folder_behind(refused, bench_arguments, run_folder)
 
 def test_another_users_record_says_nothing(interrupted, refused, tmp_path):
     other = {"XDG_CONFIG_HOME": str(tmp_path)}
-    assert "carries no seal of yours" in refused("bench", "--resume", interrupted, **other)
+    assert "lacks your seal" in refused("bench", "--resume", interrupted, **other)
     user_key_there = tmp_path / "envkit/record.key"
     assert not user_key_there.exists()
 
@@ -133,7 +133,7 @@ def test_another_users_record_says_nothing(interrupted, refused, tmp_path):
 def test_a_seal_of_another_key_is_none(interrupted, refused):
     user_key.path().unlink()
     user_key.find_or_make()
-    assert "carries no seal of yours" in refused("bench", "--resume", interrupted)
+    assert "lacks your seal" in refused("bench", "--resume", interrupted)
 
 
 def test_a_key_that_others_can_read_is_refused_before_anything_starts(interrupted, refused, simulation):
@@ -189,7 +189,7 @@ def test_what_differs_is_named(interrupted, bench_arguments, cli, simulation, op
         user_key.path().unlink()
     before = (interrupted / record.FILE_NAME).read_bytes()
     result = cli(*bench_arguments("mine"), *options, "--resume", interrupted, MY_TOKEN="x")
-    unsealed = "" if own else "carries no seal of yours (another user or machine made it, or it was edited), and "
+    unsealed = "" if own else "lacks your seal (another user or machine made it, or it was edited), and "
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == (
         f"envkit: --resume {interrupted}: the record {unsealed}differs from the command that was given: {said}; "
@@ -206,14 +206,14 @@ def test_another_profile_is_named(interrupted, bench_arguments, cli):
 
 def test_options_alone_are_no_command(interrupted, refused):
     assert refused("bench", "--resume", interrupted, "--seed", 7) == (
-        "envkit: --seed can be given with --resume only where the whole command is given again; add the PROFILE and "
+        "envkit: --seed can be given with --resume only if the whole command is given again; add the PROFILE and "
         "its options, or give --resume alone"
     )
 
 
 def test_another_output_is_refused(interrupted, bench_arguments, refused, tmp_path):
     line = refused(*bench_arguments("mine"), "--output", tmp_path / "other", "--resume", interrupted)
-    assert line.startswith(f"envkit: --output {tmp_path}/other: the run goes on in {interrupted} (--resume)")
+    assert line.startswith(f"envkit: --output {tmp_path}/other: the run continues in {interrupted} (--resume)")
 
 
 def later(kind, **fields):
@@ -255,12 +255,12 @@ def test_without_a_place_for_a_key_the_command_is_to_be_given_again(
     simulation.worker("mine", does="interrupt", **{"from": 3})
     result = cli(*bench_arguments("mine"), **nowhere)
     assert (result.returncode, record.first(run_folder)[seal.KEY]) == (130, None)
-    typed = result.stderr.splitlines()[-1].removeprefix("envkit: interrupted; go on with: ")
+    typed = result.stderr.splitlines()[-1].removeprefix("envkit: interrupted; continue with: ")
     assert typed.endswith(f"--resume {run_folder}")
     simulation.worker("mine", seconds=times(0.5))
     refused = cli("bench", "--resume", run_folder, **nowhere)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "carries no seal of yours (it was begun where you can have no key, or was edited)" in refused.stderr
+    assert "lacks your seal (it began where you could have no key, or was edited)" in refused.stderr
     assert cli(*typed.split()[1:], **nowhere).returncode == 0
 
 
@@ -397,4 +397,4 @@ def mode(path):
 def test_a_record_without_a_seal_is_gone_on_with_by_nobody(refused, run_folder):
     arms = (records.arm("baseline"), records.arm("mine"))
     records.write(run_folder, records.run_events(*arms, blocks=7, ended=None))
-    assert "carries no seal of yours" in refused("bench", "--resume", run_folder)
+    assert "lacks your seal" in refused("bench", "--resume", run_folder)

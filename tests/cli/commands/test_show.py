@@ -80,7 +80,7 @@ def test_json(show):
     [
         (["jemaloc"], "did you mean 'jemalloc'"),
         (["interleave"], "profile 'interleave' needs numa_nodes to be 2 or more, and here it is 1"),
-        (["baseline", "--engine", "lokal"], "no engine 'lokal'; did you mean 'local'?; there are: local, "),
+        (["baseline", "--engine", "lokal"], "no engine 'lokal' (did you mean 'local'?); choose one of: local, "),
     ],
 )
 def test_bad_input(refused, simulation, arguments, said):

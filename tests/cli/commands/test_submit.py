@@ -129,7 +129,7 @@ def test_the_partition_of_the_users_variable(dry):
         (("no-such",), "no profile 'no-such' in "),
         (("intel-omp", "--engine", "docker"),
          "--engine docker: on nodes workers are started by local, apptainer or enroot; "),
-        (("intel-omp", "--sif", "x.sif"), "--sif means nothing to the engine local; leave it out"),
+        (("intel-omp", "--sif", "x.sif"), "--sif has no effect on the engine local; leave it out"),
         (("intel-omp", "--nodes", 1, "--nodelist", "a,b"), "--nodes 1 is less than the 2 that --nodelist names; leave"),
         (("intel-omp", "--sbatch", "time=5"),
          "--sbatch time=5: the batch script sets time itself; leave it out, and give --time-limit"),
@@ -140,28 +140,28 @@ def test_the_partition_of_the_users_variable(dry):
         (("intel-omp", "--engine", "apptainer", "--sif", "/none.sif"), "/none.sif: No such file or directory; build"),
         (("intel-omp", "--engine", "enroot", "--sqsh", "/none.sqsh"),
          "/none.sqsh: No such file or directory; build it with: make sqsh, or name another"),
-        (("intel-omp", "--engine", "enroot", "--sif", "x.sif"), "--sif means nothing to the engine enroot; leave it"),
-        (("intel-omp", "--engine", "enroot", "--cpus", "2"), "--cpus means nothing to the engine enroot; leave it out"),
-        (("intel-omp", "--full", "--steps", 3), "--steps means nothing with --full"),
+        (("intel-omp", "--engine", "enroot", "--sif", "x.sif"), "--sif has no effect on the engine enroot; leave it"),
+        (("intel-omp", "--engine", "enroot", "--cpus", "2"), "--cpus has no effect on the engine enroot; leave it out"),
+        (("intel-omp", "--full", "--steps", 3), "--steps has no effect with --full"),
         (("intel-omp", "--workload", "all"), "--workload all: envkit submit trains one workload; name one of: cnn, "),
-        (("intel-omp", "--workload", "translation", "--channels-last"), "--channels-last means nothing to translation"),
-        (("intel-omp", "--workload", "loader", "--data", "x"), "--data x: means nothing to loader, which makes its da"),
+        (("intel-omp", "--workload", "translation", "--channels-last"), "--channels-last has no effect on translation"),
+        (("intel-omp", "--workload", "loader", "--data", "x"), "--data x: has no effect on loader, which makes its da"),
         (("intel-omp", "--output", "a\nb"), "--output '"),
         # ranks, and what shares no batches
         (("intel-omp", "--nodes", 2, "--nproc", 3),
          "--nodes 2 --nproc 3: a batch of cnn has 64 images, which 6 ranks can't share evenly; give one of: 1, 2, "),
         (("intel-omp", "--nodes", 3, "--nproc", 1),
-         "--nodes 3 --nproc 1: a batch of cnn has 64 images, which 3 ranks can't share evenly; take another numb"),
+         "--nodes 3 --nproc 1: a batch of cnn has 64 images, which 3 ranks can't share evenly; use another number"),
         (("intel-omp", "--nodes", 2, "--nproc", 2, "--workload", "loader"),
          "--nodes 2 --nproc 2: ranks can't share the batches of loader; leave it "),
-        (("intel-omp", "--nodes", 2, "--nproc", 2, "--full"), "--nproc 2 means nothing with --full, which trains on"),
+        (("intel-omp", "--nodes", 2, "--nproc", 2, "--full"), "--nproc 2 has no effect with --full, which trains each"),
         (("intel-omp", "--nodes", 2, "--nproc", 1, "--", "python", "x.py"),
-         "--nproc 1 means nothing to a command of your own; leave it out"),
+         "--nproc 1 has no effect on your own command; leave it out"),
         (("two.yaml", "--nodes", 2, "--nproc", 1), "profile 'two' has 2 ranks of its own; leave --nproc out"),
         # which measure one by one
         (("intel-omp", "--nodes", 2, "--weak"), "--weak: the batch grows with the ranks, and there is one; add --npro"),
         (("intel-omp", "--nodes", 64, "--nproc", 64, "--workload", "translation", "--weak"),
-         "--weak: 4096 ranks with 32 sentences each have more at once than the 4,096 of translation; train on 128 ra"),
+         "--weak: 4096 ranks with 32 sentences each need more than the 4,096 of translation; train on 128 ra"),
         (("three.yaml",), "profile 'three', ranks: 3: a batch of cnn has 64 images, which 3 ranks can't share evenly"),
     ],
 )  # fmt: skip
@@ -210,7 +210,7 @@ def test_a_submission_that_is_done_is_reported_again(cli, submission):
 def test_what_it_was_started_with_stays(refused, submission, option):
     said = refused("submit", "--resume", submission, *option)
     assert said == (
-        f"envkit: {option[0]} can be given with --resume only where the whole command is given again; add the PROFILE "
+        f"envkit: {option[0]} can be given with --resume only if the whole command is given again; add the PROFILE "
         "and its options, or give --resume alone"
     )
 
@@ -323,7 +323,7 @@ def test_slurm_that_does_not_answer_may_have_taken_the_job(refused, slurm, monke
     monkeypatch.setattr(client, "submit", no_answer)
     folder = tmp_path / "run"
     assert refused("submit", "intel-omp", "--data", "synthetic", "--output", folder) == (
-        "envkit: sbatch did not end within 120 s; it may have taken the job all the same: look, and go on, with: "
+        "envkit: sbatch did not end within 120 s; Slurm may have accepted the job anyway: check and continue with: "
         f"envkit submit --resume {folder}"
     )
     assert record.read(folder, "submit")[-1]["event"] == "submitting"
@@ -357,4 +357,4 @@ def test_a_script_that_submits_is_told_the_job(cli, refused, slurm, tmp_path):
     options = ("submit", "intel-omp", "--data", "synthetic", "--detach", "--output", tmp_path / "run")
     result = cli(*options, "--json")
     assert json.loads(result.stdout) == {"job": "17", "record": str(tmp_path / "run")}
-    assert refused(*options, "--start-within", "30m").startswith("envkit: --start-within means nothing with --detach")
+    assert refused(*options, "--start-within", "30m").startswith("envkit: --start-within has no effect with --detach")

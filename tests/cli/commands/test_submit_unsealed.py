@@ -67,7 +67,7 @@ def test_nothing_that_an_edited_one_names_is_submitted(refused, submitted, edit)
     folder, jobs, asked = submitted
     rewrite(folder, edit)
     assert refused("submit", "--resume", folder, "--detach") == (
-        f"envkit: --resume {folder}: the record carries no seal of yours (another user or machine made it, or it was "
+        f"envkit: --resume {folder}: the record lacks your seal (another user or machine made it, or it was "
         f"edited), so it can't say what to run; give the whole command again: envkit submit PROFILE OPTIONS --resume "
         f"{folder}"
     )

@@ -46,8 +46,8 @@ def test_the_report_says_when_each_got_there_and_the_ratio(until, simulation):
     assert result.returncode == 0
     text = words(result.stdout)
     assert text.startswith("ONE RUN EACH mine: 4.02x baseline speed to accuracy=0.8, no confidence interval")
-    assert "Target baseline: accuracy=0.8 after 1.0 s and 4 epochs, with 1.0 s of tests besides" in text
-    assert "mine: accuracy=0.8 after 0.2 s and 2 epochs, with 0.5 s of tests besides" in text
+    assert "Target baseline: accuracy=0.8 after 1.0 s and 4 epochs, plus 1.0 s of tests" in text
+    assert "mine: accuracy=0.8 after 0.2 s and 2 epochs, plus 0.5 s of tests" in text
     assert all(start["arguments"][-2:] == ["--until", "accuracy=0.8"] for start in simulation.starts())
 
 
@@ -110,12 +110,13 @@ def test_what_was_measured_before_an_interrupt_is_not_measured_again(until, simu
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--until", "accuracy=0.85"], "--until accuracy=0.85 means nothing without --full, which trains whole epochs"),
+        (["--until", "accuracy=0.85"], "--until accuracy=0.85 has no effect without --full, which trains whole epochs"),
         (["--full", "--until", "acuracy=0.85"],
-         "--until acuracy=0.85: cnn has no 'acuracy' after an epoch (did you mean 'accuracy'?); there are: loss, acc"),
+         "--until acuracy=0.85: cnn has no 'acuracy' after an epoch (did you mean 'accuracy'?); choose one of: "
+         "loss, acc"),
         (["--full", "--until", "accuracy=1.2"], "--until accuracy=1.2: out of range: accuracy is never above 1; write"),
         (["--full", "--until", "BLEU=20", "--workload", "translation"],
-         "--until BLEU=20: translation has no 'BLEU' after an epoch; there are: loss, token accuracy"),
+         "--until BLEU=20: translation has no 'BLEU' after an epoch; choose one of: loss, token accuracy"),
     ],
 )  # fmt: skip
 def test_what_can_not_be_reached_is_refused(refused, bench_arguments, run_folder, options, said):
@@ -129,7 +130,7 @@ def test_what_can_not_be_reached_is_refused(refused, bench_arguments, run_folder
 
 @pytest.mark.parametrize(
     ("target", "said"),
-    [("accuracy", "is no METRIC=NUMBER; write for example accuracy=0.85 or loss=0.4"),
+    [("accuracy", "is not METRIC=NUMBER; write for example accuracy=0.85 or loss=0.4"),
      ("accuracy=lots", "has no number behind the '='; write for example accuracy=0.85 or loss=0.4"),
      ("loss=-1", "is out of range: loss must be a number above 0; write for example accuracy=0.85 or loss=0.4")],
 )  # fmt: skip
@@ -140,7 +141,7 @@ def test_what_is_no_target(cli, target, said):
 
 
 def test_a_command_of_ones_own_is_not_looked_into(refused):
-    said = "envkit: --until means nothing to a command of your own; leave it out, and give the command options of its"
+    said = "envkit: --until has no effect on your own command; leave it out, and give the command options of its"
     assert refused("bench", "intel-omp", "--until", "accuracy=0.9", "--", "true").startswith(said)
 
 

@@ -115,7 +115,7 @@ def test_what_it_writes_is_said(own, simulation, events):
     writing(simulation, inside=WROTE)
     result = own()
     assert result.returncode == 0
-    assert "each start writes 2 files (3.0 MiB), such as model.pt, log, into a copy of the folder" in result.stderr
+    assert "each start writes 2 files (3.0 MiB), such as model.pt, log into its copy of the folder" in result.stderr
     assert [event["writes"] for event in events("warm-up")] == [{"inside": WROTE}] * 2
 
 
@@ -138,7 +138,7 @@ def test_links_out_of_the_folder_are_named_before_anything_is_measured(own, tmp_
 def test_in_place_a_later_start_may_go_on_from_that(own, simulation):
     writing(simulation, inside=WROTE)
     result = own("--in-place")
-    assert "a later start may go on from them, which is other work" in result.stderr
+    assert "a later start may continue from them, and then does other work" in result.stderr
     assert all("--in-place" in start["arguments"] for start in simulation.starts(all=True) if start["name"] == "mine")
 
 
@@ -158,7 +158,10 @@ def test_trackers_of_experiments_are_off_unless_kept(own, cli, simulation, run_f
             seen = {name: start["environment"][name] for name in ("WANDB_MODE", "NEPTUNE_MODE", "CLEARML_OFFLINE_MODE")}
             assert seen == {"WANDB_MODE": "online", "NEPTUNE_MODE": "offline", "CLEARML_OFFLINE_MODE": "1"}
     details = words(cli("report", run_folder, "--details").stdout)
-    assert "trackers off by NEPTUNE_MODE, SWANLAB_MODE, CLEARML_OFFLINE_MODE; --keep-env NAME keeps yours" in details
+    assert (
+        "trackers turned off by NEPTUNE_MODE, SWANLAB_MODE, CLEARML_OFFLINE_MODE; --keep-env NAME keeps yours"
+        in details
+    )
     assert "folder a fresh copy for each start" in details
 
 
@@ -265,7 +268,7 @@ def test_another_python_on_the_path_is_not_resumed_with(own, cli, simulation, ru
     before = (run_folder / record.FILE_NAME).read_bytes()
     result = cli("bench", "--resume", run_folder, PATH=f"{other.parent}:{os.environ['PATH']}")
     assert (result.returncode, (run_folder / record.FILE_NAME).read_bytes()) == (2, before)
-    assert f" and is {other} on this PATH: samples of both can't be compared; resume where" in result.stderr
+    assert f" and is {other} on this PATH: the samples can't be compared; resume with" in result.stderr
 
 
 def test_what_the_worker_says_of_its_failure_is_shown(own, simulation, run_folder, cli):
@@ -380,7 +383,7 @@ def test_a_command_that_takes_longer_than_the_budget_is_refused_after_its_first_
     result = own("--budget", "20s", blocks=None)
     assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
     assert result.stderr.startswith("envkit: --budget 20s is too short: a verdict needs 6 blocks, about 7 minutes on ")
-    assert result.stderr.endswith("; give --budget 7m, or go on with: envkit bench --resume run\n")
+    assert result.stderr.endswith("; give --budget 7m, or continue with: envkit bench --resume run\n")
     assert [event["arm"] for event in events("warm-up")] == ["baseline"]  # it was over the budget already
 
 
@@ -388,5 +391,5 @@ def test_a_budget_with_room_for_one_block_alone_is_refused_after_it_with_one_tha
     instant.takes_s = 60.0
     result = own("--budget", "4m", blocks=None)
     assert "a verdict needs 6 blocks, about 15 minutes on this machine" in result.stderr
-    assert result.stderr.endswith("; give --budget 15m, or go on with: envkit bench --resume run\n")
+    assert result.stderr.endswith("; give --budget 15m, or continue with: envkit bench --resume run\n")
     assert "UNFINISHED mine: 1 complete block (one sample of each), and a verdict needs 6" in words(result.stdout)

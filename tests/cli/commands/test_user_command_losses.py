@@ -166,7 +166,7 @@ def test_losses_that_are_no_numbers(own, losses, loss, shown):
     result = own(*TIMES, *LOSS)
     assert result.returncode == 1
     fix = "lower its learning rate or, where it happens under one profile alone, leave this out"
-    why = f"diverged: the loss of step 3 is {shown}, so that its speed says nothing; {fix} (warming up)"
+    why = f"diverged: the loss of step 3 is {shown}, so its speed is meaningless; {fix} (warming up)"
     assert f"Failed block 1, mine: the worker {why}" in words(result.stdout)
     assert "FASTER" not in result.stdout
 
@@ -176,7 +176,7 @@ def test_another_number_of_losses_than_before(own, losses):
     result = own(*TIMES, *LOSS)
     assert result.returncode == 1
     text = words(result.stdout)
-    assert " had 2; let each run" in text or " had 3; let each run" in text  # by which of the two came first
+    assert " had 2; print equally many" in text or " had 3; print equally many" in text
     assert "losses, and earlier samples had " in text
     assert "FASTER" not in result.stdout
 

@@ -28,11 +28,11 @@ OWN = ("--", "python", "train.py", "--epochs", "1")
     ("options", "line"),
     [
         (["--metric", r"(\d+)", "--unit", "sec"],
-         "--unit: no unit 'sec'; there are: s, ms, us, min, per-second, per-minute, auto"),
+         "--unit: no unit 'sec'; choose one of: s, ms, us, min, per-second, per-minute, auto"),
         (["--metric", "step", "--unit", "ms"], "--metric 'step' has no group that could be a number with a unit; "
          "put one around the number, or leave the unit out"),
         (["--metric", "time ("],
-         "--metric 'time (' is no regular expression: missing ), unterminated subpattern at position 6"),
+         "--metric 'time (' is not a regular expression: missing ), unterminated subpattern at position 6"),
         (["--metric", r"([\d.]+) ?it/s"],
          r"--metric '([\d.]+) ?it/s' looks like a rate, and would be taken "
          "for seconds; give the unit per-second, or s if that is right"),
@@ -45,17 +45,17 @@ OWN = ("--", "python", "train.py", "--epochs", "1")
          "taken for seconds; give the unit min, or s if that is right"),
         (["--metric", "^step", "--unit", "auto"], "--metric '^step' has no group that could be a number with a "
          "unit; put one around the number, or leave the unit out"),
-        (["--metric", ""], "--metric '' is empty; give a regular expression, or a path as $.step_time"),
+        (["--metric", ""], "--metric '' is empty; give a regular expression, or a path such as $.step_time"),
         (["--loss-metric", "^step"],
          r"--loss-metric '^step' has no group that could be a loss; put one around it, as in loss (\S+)"),
         (["--loss-metric", r"loss (\S+) (\S+)"],
          r"--loss-metric 'loss (\S+) (\S+)' has 2 groups, and one can be a loss; write the others (?:…)"),
         (["--loss-metric", ""],
-         "--loss-metric '' is empty; give a regular expression with a group around the loss, or a path as $.loss"),
-        (["--loss-metric", "loss ("], "--loss-metric 'loss (' is no regular expression: missing ), unterminated "
+         "--loss-metric '' is empty; give a regular expression with a group around the loss, or a path such as $.loss"),
+        (["--loss-metric", "loss ("], "--loss-metric 'loss (' is not a regular expression: missing ), unterminated "
          "subpattern at position 6"),
         (["--warmup-steps", 3],
-         "--warmup-steps means nothing to a command of your own; leave it out, and give --warmup-lines"),
+         "--warmup-steps has no effect on your own command; leave it out, and give --warmup-lines"),
     ],
 )  # fmt: skip
 def test_options_that_are_refused(refused, tmp_path, options, line):
@@ -155,7 +155,7 @@ def test_ways_to_time_it_that_do_not_go_together(message_of, tmp_path, options, 
     ],
 )  # fmt: skip
 def test_how_to_train_is_its_own_affair(refused, tmp_path, option):
-    why = "means nothing to a command of your own; leave it out, and give the command options of its own"
+    why = "has no effect on your own command; leave it out, and give the command options of its own"
     assert refused("bench", "baseline", *option, "--output", tmp_path / "run", *OWN) == f"envkit: {option[0]} {why}"
     assert not (tmp_path / "run").exists()
 
@@ -163,12 +163,12 @@ def test_how_to_train_is_its_own_affair(refused, tmp_path, option):
 @pytest.mark.parametrize("command", [("matrix", "jemalloc"), ("tune",)])
 def test_how_to_train_is_its_own_affair_in_other_commands_too(refused, tmp_path, command):
     line = refused(*command, "--scale", 2, "--output", tmp_path / "run", *OWN)
-    assert line.startswith("envkit: --scale means nothing to a command of your own; ")
+    assert line.startswith("envkit: --scale has no effect on your own command; ")
     assert not (tmp_path / "run").exists()
 
 
 def test_a_workload_that_there_is_not(cli):
     result = cli("bench", "baseline", "--workload", "cn")
     assert result.returncode == 2
-    there = f"there are: {', '.join(WORKLOADS)}, and a file like mine.yaml"
+    there = f"choose one of: {', '.join(WORKLOADS)}, and a file like mine.yaml"
     assert result.stderr.splitlines()[-1].endswith(f"no workload 'cn' (did you mean 'cnn'?); {there}")

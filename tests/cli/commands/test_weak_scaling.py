@@ -86,7 +86,7 @@ def test_the_report(bench, cli, workers, run_folder, monkeypatch):
     assert "mine against baseline, weak scaling" in page.read_text()
     assert "mine on 2 ranks, 2 times the batch: 2.0" in markdown
     details = words(cli("report", run_folder, "--details").stdout)
-    assert "all share each batch; weak scaling: 2 ranks, 2 times the batch" in details
+    assert "splitting each batch; weak scaling: 2 ranks, 2 times the batch" in details
     assert "(2 ranks, weak scaling)" in words(cli("history", run_folder.parent).stdout)
 
 
@@ -125,7 +125,7 @@ def test_one_process_for_each_node_has_all_of_its_cpus(bench_arguments, cli, mon
 
 
 ONE = "--weak: the batch grows with the ranks, and there is one; add --nproc N, or leave it out"
-FEWER = "--weak: 2 ranks with 768 images each have more at once than the 1,024 of segmentation; give a smaller --scale"
+FEWER = "--weak: 2 ranks with 768 images each need more than the 1,024 of segmentation; give a smaller --scale"
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,9 @@ FEWER = "--weak: 2 ranks with 768 images each have more at once than the 1,024 o
         ((*WEAK, "--workload", "segmentation", "--scale", 64), FEWER),
         (
             ("--weak", "--nproc", 128, "--workload", "segmentation"),
-            "--weak: 128 ranks with 12 images each have more at once than the 1,024 of segmentation; train on 85 ranks",
+            "--weak: 128 ranks with 12 images each need more than the 1,024 of segmentation; train on 85 ranks",
         ),
-        ((*WEAK, "--against-python", "/usr/bin/env"), "--weak: no arm is one process with the CPUs of one rank, to co"),
+        ((*WEAK, "--against-python", "/usr/bin/env"), "--weak: no arm runs one process on the CPUs of one rank for co"),
         (("--weak", "--full"), ONE),
     ],
 )
@@ -155,8 +155,8 @@ def test_what_can_not_grow(refused, bench_arguments, run_folder, options, said):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--weak",), "--weak means nothing to a command of your own; leave it out, "),
-        (WEAK, "--nproc 2 means nothing to a command of your own; leave it out, "),
+        (("--weak",), "--weak has no effect on your own command; leave it out, "),
+        (WEAK, "--nproc 2 has no effect on your own command; leave it out, "),
     ],
 )
 def test_a_command_of_ones_own_has_batches_of_its_own(refused, tmp_path, options, said):

@@ -32,17 +32,17 @@ def document(tmp_path):
     ("content", "said"),
     [
         (None, "can't be read: No such file or directory; give a fleet's folder, or its report"),
-        ("{", "is no report of a fleet, or is damaged; give another report, or a fleet's folder with its records"),
-        ("[" * 100_000, "is no report of a fleet, or is damaged"),
-        ("[]", "is no report of a fleet, or is damaged"),
-        ('{"nodes": [], "left_out": []}', "is no report of a fleet, or is damaged"),
+        ("{", "is not a fleet report, or is damaged; give another report, or a fleet's folder with its records"),
+        ("[" * 100_000, "is not a fleet report, or is damaged"),
+        ("[]", "is not a fleet report, or is damaged"),
+        ('{"nodes": [], "left_out": []}', "is not a fleet report, or is damaged"),
         (
             '{"schema": 2, "nodes": [], "left_out": []}',
             "this fleet report has schema 2, and this version of envkit reads schema 1; measure again",
         ),
-        ('{"schema": 1, "left_out": []}', "nodes: is no list"),
+        ('{"schema": 1, "left_out": []}', "nodes: is not a list"),
         ('{"schema": 1, "nodes": [], "left_out": []}', "nodes: the list is empty"),
-        ('{"schema": 1, "nodes": [{"name": "n01"}], "left_out": []}', "nodes[0]: does not have the keys of one"),
+        ('{"schema": 1, "nodes": [{"name": "n01"}], "left_out": []}', "nodes[0]: has the wrong keys"),
         (
             '{"schema": 1, "nodes": [], "left_out": [{"name": "n01", "reason": 1}]}',
             "left_out[0].reason: is not a text, or a message of this version of envkit",
@@ -158,7 +158,7 @@ def test_a_damaged_report_beside_its_records_is_written_anew(cli, refused, then,
     now = fleet(tmp_path / "now", 8, began=BEGUN + 60)
     (now / kept.FILE_NAME).write_text("{")
     assert refused("fleet", "diff", then, now) == (
-        f"envkit: {now}/fleet.json: is no report of a fleet, or is damaged; write it anew: envkit fleet report {now}"
+        f"envkit: {now}/fleet.json: is not a fleet report, or is damaged; write it again: envkit fleet report {now}"
     )
     cli("fleet", "report", now)
     assert cli("fleet", "diff", then, now).returncode == 0

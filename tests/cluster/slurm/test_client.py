@@ -156,8 +156,7 @@ def test_jobs_of_such_a_fleet_that_could_not_be_cancelled_are_named(asked, what)
     refused |= {"sbatch": what, "scancel": NoAnswer(SILENT)}
     with pytest.raises(NoAnswer) as error:
         client.submit_each(Path("batch.sh"), ["node1", "node2", "node3"])
-    problem = what.said if isinstance(what, Refused) else what.message
-    assert error.value.message == NotCancelled(problem, ("scancel", "17", "18"))
+    assert error.value.message == NotCancelled(what.message, ("scancel", "17", "18"))
 
 
 def test_one_node_takes_no_question(asked):
@@ -182,5 +181,6 @@ def test_a_job_that_has_ended_needs_no_cancelling(monkeypatch, said, is_over):
     if is_over:
         client.cancel("17,18")
         return
-    with pytest.raises(Refused, match="permission denied"):
+    with pytest.raises(Refused) as error:
         client.cancel("17,18")
+    assert error.value.said == said

@@ -148,7 +148,7 @@ def test_another_submissions_folder_is_not_this_ones(submitted, on_node, folder)
     submitted()
     status, stderr = on_node("node1", identity="another1")
     assert status == 2
-    assert stderr.startswith(f"envkit: node1: {folder}: the results folder is not the same one there; give one")
+    assert stderr.startswith(f"envkit: node1: {folder}: the results folder is a different one there; give one")
     assert not (folder / "node1").exists()
 
 

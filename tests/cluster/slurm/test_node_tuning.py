@@ -9,9 +9,11 @@ import os
 import pytest
 from envkit.bench import record
 from envkit.cli import node_tuning
+from envkit.cli.node_messages import OtherType
 from envkit.cluster.slurm import node_status
 from envkit.profiles import profile
 from envkit.tuning import confirm
+from envkit.tuning.progress_messages import NoRoom
 
 from tests.cluster.slurm.conftest import GAIN, JOB, MORE, NODES
 from tests.tuning.planted_engine import SMALL_SPACE
@@ -81,16 +83,16 @@ def test_a_node_of_another_type_is_left_out_and_named(submitted, stage, folder, 
     (folder / f"roll-call-{JOB}").write_text(f"before node1 1.0\n{roll}after node1 1.0\n")
     assert stage(node_tuning.KIND, nodes) == [0, 0, 0]
     assert stage(node_tuning.SEARCH, nodes) == [0, 2, 0]
-    said = node_status.read(folder / "node2").problem
-    assert said.startswith("is of another type than the others: Another CPU")
-    assert said.endswith("name nodes of one type with --nodelist, or a partition of them")
+    problem = node_status.read(folder / "node2").problem
+    assert isinstance(problem, OtherType)
+    assert problem.kind.startswith("Another CPU")
 
 
 def test_a_budget_without_room_names_one_that_has_it(submitted, stage, folder):
     submitted(budget_s=15.0)
     stage(node_tuning.KIND)
     assert stage(node_tuning.SEARCH) == [2, 2]
-    assert "the budget has no room for a single candidate" in node_status.read(folder / "node1").problem
+    assert isinstance(node_status.read(folder / "node1").problem, NoRoom)
 
 
 def test_a_space_with_more_candidates_than_the_time_has_room_for(submitted, stage, folder, cli, written):

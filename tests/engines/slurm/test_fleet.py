@@ -66,7 +66,7 @@ def test_a_fleet_is_measured_and_reported(cli, fleet, folder, tmp_path, drained)
     assert last_lines(without) == [
         "left out: node2: Slurm says drained (planted)",
         "node2: did not begin: Slurm says that the node is drained (planted)",
-        f"1 of 2 nodes measured; go on with: envkit fleet --resume {folder}",
+        f"1 of 2 nodes measured; continue with: envkit fleet --resume {folder}",
     ]
     done = (folder / "node1" / record.FILE_NAME).read_bytes()
     drained()
@@ -95,7 +95,7 @@ def test_a_busy_node_keeps_no_other_waiting_and_ctrl_c_cancels_all(start, cli, f
     process.send_signal(signal.SIGINT)
     result = ended(process)
     assert result.returncode == 130, result
-    assert last_lines(result)[-1] == f"interrupted; go on with: envkit fleet --resume {folder}"
+    assert last_lines(result)[-1] == f"interrupted; continue with: envkit fleet --resume {folder}"
     assert any(line.startswith("node2: did not begin: the job was cancelled") for line in last_lines(result))
     assert {*job_state(folder).split()} == {"CANCELLED"}
     earlier = measured(folder, "node1")

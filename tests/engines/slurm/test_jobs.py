@@ -107,7 +107,7 @@ def test_a_time_limit_comes_near(start, cli, simulated, slow, folder):
     assert result.returncode == 1, result
     assert last_lines(result) == [
         "node1, node2: the job's time limit was near",
-        f"0 of 2 nodes measured; go on with: envkit submit --resume {folder}",
+        f"0 of 2 nodes measured; continue with: envkit submit --resume {folder}",
     ]
     earlier = {node: measured(folder, node) for node in NODES}
     for node, before in earlier.items():
@@ -149,7 +149,7 @@ def test_a_node_dies(start, cli, simulated, slow, folder):
     assert result.returncode == 1, result
     lost, go_on = last_lines(result)
     assert lost.startswith("node2: did not end by itself: Slurm says that the node is down and does not respond")
-    assert go_on == f"1 of 2 nodes measured; go on with: envkit submit --resume {folder}"
+    assert go_on == f"1 of 2 nodes measured; continue with: envkit submit --resume {folder}"
     assert len(measured(folder, "node1")) == 12
     earlier = measured(folder, "node2")
     assert 2 <= len(earlier) < 12

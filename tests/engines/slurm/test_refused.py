@@ -27,7 +27,7 @@ def refusal(result, folder):
 
 def test_a_partition_that_is_not_there(cli, simulated, folder):
     said = refusal(cli(*simulated("--partition", "wrok")), folder)
-    assert said == "--partition wrok: no such partition (did you mean 'work'?); there are: work, urgent, closed"
+    assert said == "--partition wrok: no such partition (did you mean 'work'?); choose one of: work, urgent, closed"
 
 
 def test_more_nodes_than_there_are(cli, simulated, folder):

@@ -126,7 +126,7 @@ def test_a_rank_that_dies_is_named_and_its_log_shown_and_the_others_end(cli, fol
     failed, go_on = last_lines(result)
     assert failed.startswith(f"{TOGETHER}: block 1, baseline: the worker lost rank 1 on node2, which ended with exit ")
     assert failed.endswith("RuntimeError: planted trouble"), failed
-    assert go_on == f"not measured to the end; go on with: envkit submit --resume {folder}"
+    assert go_on == f"unfinished; continue with: envkit submit --resume {folder}"
     (failure,) = [event for event in record.read(folder / TOGETHER) if event["event"] == "failure"]
     assert failure["time"] - died.stat().st_mtime < DEATH_S
 
@@ -156,7 +156,7 @@ def test_more_ranks_than_cores(cli, folder):
     assert result.returncode == 2, result
     line = last_lines(result)[0]
     assert line.startswith("node1, node2: --nproc 2048: only "), line
-    assert " usable (this node), and each rank takes one of its own; " in line
+    assert " usable (this node), and each rank needs its own; " in line
     assert not (folder / TOGETHER).exists()
 
 

@@ -43,7 +43,7 @@ def test_a_node_that_is_killed_leaves_an_answer_and_the_same_command_goes_on(sta
     result = ended(process)
     assert result.returncode == 1, result
     assert "on 1 node: " in " ".join(result.stdout.split())
-    assert last_lines(result)[-1] == f"1 of 2 nodes measured; go on with: envkit tune --resume {folder}"
+    assert last_lines(result)[-1] == f"1 of 2 nodes measured; continue with: envkit tune --resume {folder}"
     assert profile.load(str(tmp_path / "work-tuned.yaml")).env == {"GOMP_SPINCOUNT": "1000"}
     slurm(CLUSTER, "start-node", "node2")
     again = cli("tune", "--resume", folder)

@@ -66,7 +66,7 @@ def test_a_time_limit_comes_near_in_the_search(start, cli, tune, slow, folder, t
     assert last_lines(result) == [
         "no node has confirmed anything, and no profile was written",
         "node1, node2: the job's time limit was near",
-        f"0 of 2 nodes measured; go on with: envkit tune --resume {folder}",
+        f"0 of 2 nodes measured; continue with: envkit tune --resume {folder}",
     ]
     earlier = {node: trials(folder, node) for node in NODES}
     slow(0)

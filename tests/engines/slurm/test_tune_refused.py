@@ -43,7 +43,7 @@ def answered_by_one(result, folder, tmp_path):
     assert "on 1 node: faster" in " ".join(result.stdout.split())
     assert profile.load(str(tmp_path / "work-tuned.yaml")).env == {"GOMP_SPINCOUNT": "1000"}
     line, go_on = last_lines(result)
-    assert go_on == f"1 of 2 nodes measured; go on with: envkit tune --resume {folder}"
+    assert go_on == f"1 of 2 nodes measured; continue with: envkit tune --resume {folder}"
     return line
 
 
@@ -57,7 +57,7 @@ def test_nodes_with_two_cpu_models(cli, tune, folder, tmp_path, another_cpu):
 def test_a_results_folder_that_one_node_does_not_share(cli, tune, tmp_path):
     folder = LOCAL / "run"
     line = answered_by_one(cli(*tune("--output", folder)), folder, tmp_path)
-    assert line.startswith(f"node2: {folder}: the results folder is not the same one there; give one that all nodes")
+    assert line.startswith(f"node2: {folder}: the results folder is a different one there; give one that all nodes")
 
 
 def test_a_node_that_never_starts(cli, tune, folder):
@@ -87,7 +87,7 @@ def test_two_tunings_into_one_folder(start, cli, tune, folder, tmp_path):
     for arguments in (tune(), ("tune", "--resume", folder)):
         second = cli(*arguments)
         assert (second.returncode, second.stdout) == (2, ""), second
-        why = "another runner is writing to it; wait for it, or give another folder"
+        why = "another envkit process is writing to it; wait for it, or give another folder"
         assert second.stderr == f"envkit: {folder / record.FILE_NAME}: {why}\n"
     result = ended(process)
     assert result.returncode == 0, result
@@ -99,7 +99,7 @@ def test_two_tunings_into_one_folder(start, cli, tune, folder, tmp_path):
     [
         (
             ("--nodes", "2", "--exhaustive"),
-            "--nodes means nothing with --exhaustive, which only measures the space on this machine; "
+            "--nodes has no effect with --exhaustive, which only measures the space on this machine; "
             "leave one of them out",
         ),
         (("--nodes", "0"), "--nodes: '0' is not a whole number above 0"),

@@ -47,7 +47,7 @@ def test_instructions():
         'ENV A="1"',
         'ENV B="a \\"b\\" \\$HOME \\\\n \'c\' # d"',
         'ENV EMPTY=""',
-        "# an ENTRYPOINT takes the CMD of the image below it away: repeat that after this line",
+        "# an ENTRYPOINT clears the CMD of the base image: repeat it after this line",
         'ENTRYPOINT ["numactl", "-N", "\\"0\\""]',
     ]
     assert "ENTRYPOINT" not in dockerfile(resolved(variables))

@@ -76,7 +76,7 @@ def test_a_profile_for_gpus_has_them_inside(srun):
 def test_what_the_job_was_given_does_not_come_along(srun, monkeypatch):
     monkeypatch.setenv("KMP_AFFINITY", "none")
     result = ran(pyxis.pyxis(resolved({"OMP_NUM_THREADS": "2"})), "env", "-0")
-    assert result.stderr == "unset, as it could change the outcome: KMP_AFFINITY\n"
+    assert result.stderr == "unset, because it could change the outcome: KMP_AFFINITY\n"
     inside = variables_of(result.stdout)
     assert (inside.get("KMP_AFFINITY"), inside["OMP_NUM_THREADS"]) == (None, "2")
 

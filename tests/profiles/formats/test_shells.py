@@ -125,7 +125,7 @@ def test_a_batch_script_takes_away_what_its_job_was_given(monkeypatch):
     seen = dict(line.split("=", 1) for line in result.stdout.splitlines() if "=" in line)
     kept = {"CUDA_VISIBLE_DEVICES": "1", "name": "n", "OMP_NUM_THREADS": "2"}
     assert {name: seen[name] for name in given if name in seen} == kept
-    unset = {line.removeprefix("unset, as it could change the outcome: ") for line in result.stderr.splitlines()}
+    unset = {line.removeprefix("unset, because it could change the outcome: ") for line in result.stderr.splitlines()}
     assert unset == given.keys() - {"CUDA_VISIBLE_DEVICES", "name"}
 
 
@@ -138,7 +138,7 @@ def test_a_batch_script_without_a_command_fails():
 
 @pytest.mark.parametrize("form", [shells.shell, shells.sbatch, shells.apptainer])
 def test_what_is_for_each_of_several_ranks_is_said(form):
-    said = "# this is what each of 2 ranks is to have: start them together, with torchrun --nproc-per-node 2"
+    said = "# these are the settings of each of 2 ranks: start them together with torchrun --nproc-per-node 2"
     assert [said in form(resolved({"A": "1"}, ranks=ranks)) for ranks in (1, 2)] == [False, True]
 
 
@@ -149,7 +149,7 @@ def test_a_definition_says_how_its_image_gets_gpus():
 
 def test_a_definition_says_how_nothing_else_comes_in():
     """Apptainer puts all of the caller's variables inside, and a profile's win over them only where it sets them."""
-    said = "    # start it with apptainer run --cleanenv, or what else your shell has set is set inside too"
+    said = "    # start it with apptainer run --cleanenv, or other variables of your shell are set inside too"
     assert said in shells.apptainer(resolved({"A": "1"})).splitlines()
 
 

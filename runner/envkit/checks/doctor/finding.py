@@ -49,7 +49,7 @@ def found(code: str, seen: Message, fix: Message | None = None, severity: Level 
 
 @dataclass(frozen=True)
 class Situation:
-    """What is known; None where it was not looked at."""
+    """Facts that are known; None where nothing looked."""
 
     facts: Mapping[str, Any]  # of an inspection, as are fingerprint, libraries and accelerator
     fingerprint: Mapping[str, Any]

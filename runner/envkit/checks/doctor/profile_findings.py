@@ -82,7 +82,7 @@ def isa_above_cpu(situation: Situation) -> Finding | None:
 
 
 def isa_already_the_best(situation: Situation) -> Finding | None:
-    """Of 256-bit instruction sets oneDNN's code for float32 is AVX2's: what came after it is about smaller types."""
+    """oneDNN's float32 code for 256-bit registers is AVX2's: later instruction sets concern smaller types."""
     if situation.fingerprint["architecture"] != "x86_64" or "avx512f" in situation.fingerprint["isa"]:
         return None
     for name, value in (("ONEDNN_MAX_CPU_ISA", "avx2"), ("ONEDNN_CPU_ISA_HINTS", "prefer_ymm")):

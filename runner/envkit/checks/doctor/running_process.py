@@ -27,7 +27,7 @@ def _runs(pid: int) -> bool:
 
 
 def watch(pid: int, seconds: float) -> dict[str, Any]:
-    """What process ``pid`` and those that it started did for ``seconds``, or until they ended.
+    """Return what process ``pid`` and those that it started did for ``seconds``, or until they ended.
 
     ``threads.runnable`` is the median number of threads that ran or wanted to; start-up, with at most one such
     thread, is left out, as it is of ``steady`` (``steady_process.increase``). The masks are those of the threads that

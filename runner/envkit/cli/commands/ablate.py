@@ -53,7 +53,7 @@ class Parts:
     left_out: dict[str, Message] = field(default_factory=dict)  # of the others why
 
     def environment(self, one: Profile) -> Environment:
-        """What a profile comes to here. Raises InputError where it can't be measured."""
+        """Return what a profile comes to here. Raises InputError where it can't be measured."""
         found = resolve(one, self.inspection)
         catalogue.require(found, self.inspection, self.asked.allow_unknown)
         preflight([(found, self.inspection)], self.asked.force)

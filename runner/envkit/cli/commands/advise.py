@@ -185,7 +185,7 @@ def _advice(
 
 
 def _of_process(pid: int, arguments: argparse.Namespace) -> Advice:
-    """What is advised for a process that runs already, from what can be seen of it from outside."""
+    """Return what is advised for a process that runs already, from what can be seen of it from outside."""
     steady_process.require(pid)
     engine, inherited = engine_options.engine(arguments)
     if isinstance(engine, LocalEngine):

@@ -171,7 +171,7 @@ def _show(
 
 
 def _described(one: Baseline) -> dict[str, Any]:
-    """What a script needs to know of a session."""
+    """Return what a script needs to know of a session."""
     return {
         "source": one.source,
         "name": one.name,

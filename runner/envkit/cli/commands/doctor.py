@@ -90,7 +90,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.add_argument("--for-issue", action="store_true",
                         help="print what a bug report needs: versions, threads, masks, quota, OpenMP, allocator, BLAS. "
-                        "It has no name of user, host or home folder")  # fmt: skip
+                        "It contains no user, host or home folder name")  # fmt: skip
     engine_options.add(parser, engine="look inside")
 
 

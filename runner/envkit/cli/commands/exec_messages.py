@@ -75,7 +75,7 @@ class OneOfSeveralRanks(Message):
     code = "cli.one-of-several-ranks"
     severity = Severity.WARNING
     template = (
-        "{profile} sets what each of {ranks} ranks is to have, and this starts one process; to start {ranks}: "
+        "{profile} has the settings of each of {ranks} ranks, and this starts one process; to start {ranks}: "
         "{instead:command}"
     )
 

@@ -100,7 +100,7 @@ def cells(arguments: argparse.Namespace) -> list[Settings]:
 
 
 def workloads(arguments: argparse.Namespace) -> list[str]:
-    """What is trained, by name: a cell, or one of each start method with workers that stay or don't."""
+    """Return what is trained, by name: a cell, or one of each start method with workers that stay or don't."""
     found = cells(arguments)
     if not ends_epochs(arguments):
         return [one.workload for one in found]

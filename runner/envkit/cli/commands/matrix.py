@@ -78,7 +78,7 @@ def _asked(arguments: argparse.Namespace) -> Specification:
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    """What is submitted. Raises InputError for what no node could measure."""
+    """Return what is submitted. Raises InputError for what no node could measure."""
     submitted.engine_on_nodes(arguments)
     names = [name for name in arguments.profile or profile.names() if name != REFERENCE_PROFILE]
     for name in names:

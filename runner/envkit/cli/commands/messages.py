@@ -71,9 +71,7 @@ class AblatesReference(Message):
     """The baseline was named, which sets nothing."""
 
     code = "cli.ablates-reference"
-    template = (
-        "{profile}: there is nothing to take apart: it is what profiles are compared with; envkit profiles lists them"
-    )
+    template = "{profile}: there is nothing to take apart: it is the reference; envkit profiles lists them"
 
     profile: str
 
@@ -159,7 +157,7 @@ class NotWithPid(Message):
     """A clause whose subject is an option that says how to start a training."""
 
     code = "cli.not-with-pid"
-    template = "means nothing with --pid: that process runs already; leave it out"
+    template = "has no effect with --pid: that process runs already; leave it out"
 
 
 # --- compare-engines ---
@@ -182,7 +180,7 @@ class HalfWidthOfBlocks(Message):
     """A number of blocks is fixed, so that no interval ends the run."""
 
     code = "cli.half-width-of-blocks"
-    template = "--half-width means nothing to {blocks:count block}, which never stop early; add --budget"
+    template = "--half-width has no effect on {blocks:count block}, which never stop early; add --budget"
 
     blocks: int
 
@@ -191,7 +189,7 @@ class PrefetchWithoutWorkers(Message):
     """--prefetch was given, and no setting has workers."""
 
     code = "cli.prefetch-without-workers"
-    template = "--prefetch means nothing without workers; leave it out, or give more --workers"
+    template = "--prefetch has no effect without workers; leave it out, or give more --workers"
 
 
 class TooLargeSettings(Message):
@@ -207,7 +205,7 @@ class OneCell(Message):
     """The options describe one setting, and there is nothing to compare it with."""
 
     code = "cli.one-cell"
-    template = "loader-grid compares settings, and this is one; give more {options:or}"
+    template = "loader-grid compares settings, and this is only one; give more {options:or}"
 
     options: tuple[str, ...]
 
@@ -290,7 +288,7 @@ class TooFewBlocksForNoise(Message):
     """--blocks is less than what a standard deviation takes."""
 
     code = "cli.too-few-blocks-for-noise"
-    template = "--blocks {blocks}: the noise can't be told from fewer than {least} blocks"
+    template = "--blocks {blocks}: the noise can't be estimated from fewer than {least} blocks"
 
     blocks: int
     least: int
@@ -324,7 +322,7 @@ class TryLonger(Message):
 
     code = "cli.try-longer"
     severity = Severity.ADVICE
-    template = "try longer ones, as --steps {steps:d}"
+    template = "try longer ones, such as --steps {steps:d}"
 
     steps: int
 

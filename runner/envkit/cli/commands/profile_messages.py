@@ -39,7 +39,7 @@ class Unset(Message):
 
     code = "cli.unset"
     severity = Severity.NOTE
-    template = "unset, as it could change the outcome: {names:list}; what you need of it, set again"
+    template = "unset, because it could change the outcome: {names:list}; set again what you need"
 
     names: tuple[str, ...]
 
@@ -49,7 +49,7 @@ class PreloadReplaced(Message):
 
     code = "cli.preload-replaced"
     severity = Severity.NOTE
-    template = "{variable}={value} is replaced by the profile's own; what you need of it, add again"
+    template = "{variable}={value} is replaced by the profile's own; add again what you need of it"
 
     variable: str
     value: str
@@ -60,7 +60,7 @@ class MemoryNotWritten(Message):
 
     code = "cli.memory-not-written"
     severity = Severity.NOTE
-    template = "--memory {memory} is in no text of this format; give the limit where it is started"
+    template = "--memory {memory} can't be written in this format; give the limit where you start the command"
 
     memory: str
 
@@ -119,7 +119,7 @@ class NotLookedAt(Message):
 
     code = "cli.not-looked-at"
     severity = Severity.NOTE
-    template = "not looked at: {problem}"
+    template = "not checked: {problem}"
 
     problem: Message
 
@@ -129,7 +129,7 @@ class WorkerTellsNothing(Message):
 
     code = "cli.worker-tells-nothing"
     severity = Severity.NOTE
-    template = "not known: the worker {failure}"
+    template = "unknown: the worker {failure}"
 
     failure: Message
 
@@ -206,7 +206,7 @@ class KeptFromOwnWorkloads(Message):
 
     code = "cli.kept-from-own-workloads"
     severity = Severity.NOTE
-    template = "{value} in your shell; workers start without it, but for commands of your own"
+    template = "{value} in your shell; workers start without it, but your own commands get it"
 
     value: str
 

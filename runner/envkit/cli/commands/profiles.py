@@ -77,7 +77,7 @@ def _show(listed: Sequence[Listed], lacking: Mapping[str, str | None], out: Cons
 
 
 def _document(one: Profile, place: Place, hidden: Sequence[Path]) -> dict[str, Any]:
-    """What ``--json`` has of a profile."""
+    """Return what ``--json`` has of a profile."""
     keys = ("name", "title", "preload", "numerics")
     where = {"from": place.kind, "file": str(one.path), "hides": [str(file) for file in hidden]}
     return {**{key: getattr(one, key) for key in keys}, **where}

@@ -12,8 +12,8 @@ class NoRatio(Message):
 
     code = "cli.no-ratio"
     template = (
-        "the reference kernel is other work now (Python, the C library or the kit changed), and there is no ratio to "
-        "compare instead, because nothing was measured beside the reference"
+        "the reference kernel changed with Python, the C library or envkit, and there is no ratio to compare "
+        "instead, because only the reference was measured"
     )
 
 
@@ -21,7 +21,7 @@ class NotWithAgainst(Message):
     """A clause whose subject is an option that says how to measure."""
 
     code = "cli.not-with-against"
-    template = "means nothing with --against, which measures nothing; leave it out"
+    template = "has no effect with --against, which measures nothing; leave it out"
 
 
 class BaselineSaved(Message):
@@ -137,7 +137,7 @@ class MeasuresLess(Message):
     """A clause whose subject is an option. ``measured`` is all that ``command`` measures."""
 
     code = "cli.measures-less"
-    template = "means nothing to {command}, which measures {measured}; leave it out"
+    template = "has no effect on {command}, which measures {measured}; leave it out"
 
     command: str
     measured: str

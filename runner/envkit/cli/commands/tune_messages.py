@@ -9,14 +9,14 @@ class NoProfileToName(Message):
     """--profile was given for a tuning that writes no profile."""
 
     code = "cli.no-profile-to-name"
-    template = "--profile means nothing with --exhaustive, which writes no profile; leave it out"
+    template = "--profile has no effect with --exhaustive, which writes no profile; leave it out"
 
 
 class GoOnAfter(Message):
     """A tuning stopped at a problem that the user can solve."""
 
     code = "cli.go-on-after"
-    template = "{problem}; then go on with: {command}"
+    template = "{problem}; then continue with: {command}"
 
     problem: Message
     command: str
@@ -26,7 +26,7 @@ class NameAnother(Message):
     """The profile can't be written where the tuning was to write it. ``command`` goes on, with another name."""
 
     code = "cli.name-another"
-    template = "{problem}; go on with: {command} --profile FILE.yaml"
+    template = "{problem}; continue with: {command} --profile FILE.yaml"
 
     problem: Message
     command: str
@@ -47,7 +47,7 @@ class GoOn(Message):
 
     code = "cli.go-on"
     severity = Severity.ADVICE
-    template = "go on with: {command}"
+    template = "continue with: {command}"
 
     command: str
 

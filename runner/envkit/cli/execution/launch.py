@@ -1,9 +1,8 @@
 """Run a command in the runner's own place: in the same process group and terminal, and with the signals sent to it.
 
-The runner waits meanwhile. What comes from the terminal (Ctrl-C) reaches the command anyway; what is sent to the runner
-alone is passed on, if it is one of those that programs are ended or steered with. What a program sends to the whole
-group, as ``timeout`` does, reaches the command twice, as nothing tells that from the former. How to end is for the
-command to decide.
+The runner waits meanwhile. Signals from the terminal (Ctrl-C) reach the command anyway. A signal sent to envkit alone
+is passed on if programs are commonly ended or steered with it. A signal that a program sends to the whole group, as
+``timeout`` does, reaches the command twice. How to end is for the command to decide.
 """
 
 from __future__ import annotations

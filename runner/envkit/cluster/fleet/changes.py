@@ -1,11 +1,11 @@
 """Which nodes changed from one time to the next by more than nodes do that nothing happened to.
 
-In a fleet in which nothing changed, any node is named, slower or faster, in at most RATE of comparisons. That holds
+In a fleet in which nothing changed, any node is named, slower or faster, in at most RATE of comparisons. This holds
 over the nodes of all kinds and both directions together, as long as the changes of the nodes of a kind have one
 distribution, that of Student's t with 3 degrees of freedom or more, which the normal one is a limit of, whatever its
-scale (``envkit.stats.outlying``). Where it is another one, docs/results/fleet-diff.md has what becomes of the rate.
+scale (``envkit.stats.outlying``). docs/results/fleet-diff.md has the rate for other distributions.
 
-A change is held against its scale: that of all changes of its kind, from their median deviation and without what is
+A change is compared with its scale: that of all changes of its kind, from their median deviation and without what is
 error of measurement, together with the node's own error. So a node that was measured badly has to lie out the farther.
 It is named if it lies out by that, and its interval is beyond what the user lets pass (``margin``) as well. Intervals
 cover the error of measurement, of all nodes at once (Bonferroni). Kinds share RATE equally.
@@ -29,7 +29,7 @@ NO_LIMIT = math.log(1000)
 
 @dataclass(frozen=True)
 class Judged:
-    """What was found of a kind's nodes, as arrays in their order: the change as a ratio, with its interval."""
+    """The findings on the nodes of a kind, as arrays in their order: the change as a ratio, with its interval."""
 
     ratio: Any
     low: Any
@@ -43,7 +43,7 @@ class Judged:
 
 
 def judge(kinds: Sequence[Measured], margin: float) -> list[Judged]:
-    """What is found of each kind's nodes; ``margin`` is the smallest share of more time that matters."""
+    """Return what is found of each kind's nodes; ``margin`` is the smallest share of more time that matters."""
     enough = [len(kind.centre) >= MIN_NODES for kind in kinds]
     nodes = sum(len(kind.centre) for kind, judged in zip(kinds, enough, strict=True) if judged)
     side, rate = RATE / (2 * max(nodes, 1)), RATE / max(sum(enough), 1)

@@ -1,6 +1,6 @@
-"""Which nodes can be held against each other: those of one kind of machine that measured the same in the same image.
+"""Which nodes can be compared with each other: those of one kind of machine that measured the same in the same image.
 
-A node can be held against what it was itself in an earlier report, too, and then the image may be another.
+A node can be compared with what it was itself in an earlier report, too, and then the image may be another.
 """
 
 from __future__ import annotations

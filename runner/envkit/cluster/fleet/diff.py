@@ -1,9 +1,9 @@
 """Which nodes became slower from one report to the next.
 
-A node's change is that of its place: its time over the middle node's now, over the same then. What made all nodes
-faster or slower, as another image does, is no node's own, and is told as the fleet's. In a fleet in which nothing
-changed, any node is called slower or faster in at most 5% of comparisons: ``envkit.cluster.fleet.changes`` says what
-that assumes of how the times of healthy nodes change.
+A node's change is that of its place: its time over the middle node's now, over the same then. A change of all nodes, as
+by another image, is reported for the fleet and not for a node. In a fleet in which nothing changed, any node is called
+slower or faster in at most 5% of comparisons: ``envkit.cluster.fleet.changes`` says what that assumes of how the times
+of healthy nodes change.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from envkit.stats.outlying import FEWEST
 
 
 class ChangeVerdict(TextEnum):
-    """What became of a node."""
+    """The change of a node."""
 
     SLOWER = "slower"  # it lies out, and the whole interval is beyond the margin
     FASTER = "faster"
@@ -86,7 +86,7 @@ class Diff:
 
     @property
     def complete(self) -> bool:
-        """Whether each node was judged, but for those that are new."""
+        """Return whether every node except new ones was judged."""
         return not (self.gone or self.left_out or self.of(ChangeVerdict.NOT_JUDGED))
 
     def counts(self) -> dict[str, int]:

@@ -1,6 +1,7 @@
-"""What the nodes of one kind do not have in common, and what of it slow nodes have oftener than by chance.
+"""Facts that differ among nodes of one kind, and those that slow nodes have more often than by chance.
 
-Counts are shown, and how unlikely they are by chance. That is no cause: nodes of one delivery share many things.
+Counts are shown, and how unlikely they are by chance. Such a fact is not a cause: nodes of one delivery share many
+things.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def differences(of_nodes: Sequence[dict[str, str]], slow: Sequence[bool], ratios
 
 
 def commonest(of_nodes: Sequence[dict[str, str]]) -> dict[str, str]:
-    """What most nodes have, by the fact's name."""
+    """Return what most nodes have, by the fact's name."""
     counts: dict[str, Counter[str]] = {}
     for own in of_nodes:
         for name, value in own.items():

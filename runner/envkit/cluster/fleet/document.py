@@ -1,4 +1,4 @@
-"""What was found of a fleet as a document for scripts, with every node."""
+"""The findings on a fleet as a document for scripts, with every node."""
 
 from __future__ import annotations
 

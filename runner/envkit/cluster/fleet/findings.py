@@ -1,4 +1,4 @@
-"""What is found of a fleet, as plain data. Reports only print this."""
+"""The findings on a fleet, as plain data. Reports only print this."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ APART_S, APART_QUARTILES = 3600.0, 3
 
 
 class NodeVerdict(TextEnum):
-    """What is found of a node beside the others of its kind, in the order in which they are counted."""
+    """The findings on a node compared with the others of its kind, in the order in which they are counted."""
 
     OK = "ok"  # the middle of its interval is within the allowance
     NOT_CERTAIN = "not certain"  # the middle is beyond the allowance, but not the whole interval

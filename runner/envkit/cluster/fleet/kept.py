@@ -1,4 +1,4 @@
-"""The file that a fleet's report leaves beside the records: its nodes as plain data, for later ones to be held against.
+"""The file that a fleet's report leaves beside the records: its nodes as plain data, for comparison with later ones.
 
 It needs no records: these may be gone by then.
 """

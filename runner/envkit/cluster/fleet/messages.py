@@ -84,7 +84,7 @@ class UnusableReport(Message):
     """A report of an earlier fleet can't be used. ``anew`` is the command that writes it from its records."""
 
     code = "cluster.unusable-report"
-    template = "{file}: {problem}; write it anew: {anew:command}"
+    template = "{file}: {problem}; write it again: {anew:command}"
 
     file: str
     problem: Message
@@ -105,14 +105,14 @@ class NotAReport(Message):
     """A file is no report of a fleet, or is damaged."""
 
     code = "cluster.not-a-report"
-    template = "is no report of a fleet, or is damaged"
+    template = "is not a fleet report, or is damaged"
 
 
 class NotAList(Message):
     """A key of a report has no list."""
 
     code = "cluster.not-a-list"
-    template = "{key}: is no list"
+    template = "{key}: is not a list"
 
     key: str
 
@@ -137,7 +137,7 @@ class WrongKeys(Message):
     """An entry of a report has other keys than it should."""
 
     code = "cluster.wrong-keys"
-    template = "{key}[[{number:d}]]: does not have the keys of one"
+    template = "{key}[[{number:d}]]: has the wrong keys"
 
     key: str
     number: int
@@ -238,7 +238,7 @@ class InvalidBeginning(Message):
 
     code = "cluster.invalid-beginning"
     severity = WARNING
-    template = "began at {seconds:g} seconds since 1970, which is no time"
+    template = "began at {seconds:g} seconds since 1970, which is not a valid time"
 
     seconds: float
 

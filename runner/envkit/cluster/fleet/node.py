@@ -1,4 +1,4 @@
-"""What is kept of a node's record: a few hundred bytes of the hundreds of kilobytes that it has."""
+"""The kept part of a node's record: a few hundred bytes out of hundreds of kilobytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from envkit.messages import Message
 
 @dataclass(frozen=True)
 class Node:
-    """One node and what it measured. What is None is not known."""
+    """One node and what it measured. None means unknown."""
 
     name: str  # of the folder that its record is in
     profile: str

@@ -1,7 +1,7 @@
-"""What was found of a fleet in Prometheus' text format (version 0.0.4), as node_exporter's textfile collector takes it.
+"""The findings on a fleet in Prometheus' text format (version 0.0.4), as node_exporter's textfile collector takes it.
 
-That collector refuses values with a time of their own, so there are none: when nodes were measured is a value too.
-Source: https://prometheus.io/docs/instrumenting/exposition_formats/
+The collector refuses values with timestamps, so the time of a measurement is a value of its own. Source:
+https://prometheus.io/docs/instrumenting/exposition_formats/
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ TITLES = {
 }
 READING = {
     "spread": (
-        "How many nodes take how much more time per step than the middle node of their kind. The height grows with the "
-        "logarithm from ten nodes on. Nodes beyond the dotted line take more than the allowance."
+        "Number of nodes by extra time per step over the middle node of their kind. Above ten nodes, heights "
+        "are logarithmic. Nodes beyond the dotted line take more than the allowance."
     ),
     "slow": "Each square is a slow node's time, and the line through it its confidence interval.",
 }
@@ -38,7 +38,7 @@ HELP = {
     "envkit_node_time_ratio": "Time per step over that of the middle node of its kind.",
     "envkit_node_time_low_ratio": "Lower end of the interval of the time ratio.",
     "envkit_node_time_high_ratio": "Upper end of the interval of the time ratio.",
-    "envkit_node_slow": "1 if the node is slow, or else 0.",
+    "envkit_node_slow": "1 if the node is slow, otherwise 0.",
     "envkit_node_samples": "Samples that were measured.",
     "envkit_node_interference_samples": "Samples that were disturbed from outside.",
     "envkit_node_reference_kernel_ratio": "Time of a fixed piece of work over the median of the node's kind.",
@@ -48,18 +48,18 @@ HELP = {
     "envkit_node_change_ratio": "Time over the middle node's, now over the same in an earlier report.",
     "envkit_node_change_low_ratio": "Lower end of the interval of the change.",
     "envkit_node_change_high_ratio": "Upper end of the interval of the change.",
-    "envkit_node_became_slower": "1 if the node became slower, or else 0; none of a node that was not judged.",
+    "envkit_node_became_slower": "1 if the node became slower, otherwise 0; absent if the node was not judged.",
     "envkit_fleet_nodes": "Nodes by verdict.",
     "envkit_fleet_step_seconds": "Time per step of the middle node.",
     "envkit_fleet_spread_ratio": "Standard deviation between healthy nodes.",
-    "envkit_fleet_allowance_ratio": "More time that a node may take.",
+    "envkit_fleet_allowance_ratio": "Extra time that is allowed for a node.",
     "envkit_fleet_measured_timestamp_seconds": (
         "When the last node's measurement began, by its own clock, in seconds since 1970."
     ),
-    "envkit_fleet_change_complete": "1 if each node was judged, but for those that are new, or else 0.",
-    "envkit_fleet_change_nodes": "Nodes by what became of them.",
+    "envkit_fleet_change_complete": "1 if every node except new ones was judged, otherwise 0.",
+    "envkit_fleet_change_nodes": "Nodes by outcome.",
     "envkit_fleet_change_ratio": "Time per step of the middle node, now over the same in an earlier report.",
-    "envkit_fleet_change_allowance_ratio": "By how much a node may change.",
+    "envkit_fleet_change_allowance_ratio": "Change that is allowed for a node.",
     "envkit_fleet_change_measured_timestamp_seconds": (
         "When the last node's later measurement began, by its own clock, in seconds since 1970."
     ),

@@ -1,4 +1,4 @@
-"""What was found of a fleet, in rows of messages and in cells: the terminal and the page print these."""
+"""The findings on a fleet, in rows of messages and in cells, for the terminal and the page."""
 
 from __future__ import annotations
 

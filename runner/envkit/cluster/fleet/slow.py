@@ -73,7 +73,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Judged:
-    """What was found of a kind's nodes, as arrays in their order: time over the middle node's, with intervals."""
+    """The findings on the nodes of a kind, as arrays in their order: time over the middle node's, with intervals."""
 
     spread: Spread
     ratio: Any
@@ -106,7 +106,7 @@ def measure(samples: Sequence[Sequence[float]]) -> Measured:
 
 
 def judge(kinds: Sequence[Measured], margin: float) -> tuple[list[Judged], float]:
-    """What is found of each kind's nodes, and the level of each side of every interval.
+    """Return what is found of each kind's nodes, and the level of each side of every interval.
 
     ``margin`` is the smallest share of more time that matters.
     """

@@ -1,4 +1,4 @@
-"""What each node of a submission measured, or why it did not: from the files that the nodes have left."""
+"""Collect what each node of a submission measured, or why it did not, from the files that the nodes left."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def collect(
 def _joint(
     folder: Path, settings: Settings, nodes: Mapping[str, Job], rolls: Mapping[str, RollCall], job: Job
 ) -> dict[str, Job]:
-    """The nodes that would not take part; if there are none, all of them together."""
+    """Return the nodes that refused to take part, or else all of them together."""
     called = rolls.get(job.number)
     refusing = {}
     for name in nodes:
@@ -223,7 +223,7 @@ def verdict(folder: Path, settings: Settings, results: Sequence[NodeResult]) -> 
 def document(
     folder: Path, settings: Settings, followed: Followed | None, results: Sequence[NodeResult]
 ) -> dict[str, Any]:
-    """What was found, for scripts."""
+    """Return what was found, for scripts."""
     return {
         "record": str(folder),
         "jobs": [asdict(job) for job in followed.jobs] if followed else [],

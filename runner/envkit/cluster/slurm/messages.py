@@ -55,7 +55,7 @@ class NotShared(Message):
 
     code = "cluster.not-shared"
     template = (
-        "{folder}: the results folder is not the same one there; give one that all nodes share with --output, "
+        "{folder}: the results folder is a different one there; give one that all nodes share with --output, "
         "for example in your home"
     )
 
@@ -92,7 +92,7 @@ class LeftNothing(Message):
     """A job ran and left no file."""
 
     code = "cluster.left-nothing"
-    template = "its job {job} left nothing: {problem}"
+    template = "its job {job} left no results: {problem}"
 
     job: str
     problem: Message
@@ -138,7 +138,7 @@ class JobForgotten(Message):
     """Slurm tells nothing more of a job, some minutes after its end."""
 
     code = "cluster.job-forgotten"
-    template = "its job has ended, and Slurm tells no more of it"
+    template = "its job has ended, and Slurm knows no more about it"
 
 
 class JobEnded(Message):

@@ -28,7 +28,7 @@ def render(
 ) -> str:
     """Return a script for ``nodes`` nodes: ``wanted`` are among them, and ``unwanted`` are not. A fleet wants all.
 
-    ``name`` is the job's. What each option means: https://slurm.schedmd.com/sbatch.html
+    ``name`` is the job's. Options are documented at https://slurm.schedmd.com/sbatch.html
     """
     values = {
         "options": _options(settings, folder, name, nodes, wanted, unwanted),

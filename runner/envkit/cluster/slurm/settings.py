@@ -1,4 +1,4 @@
-"""What a submission measures, as its nodes and a later ``--resume`` read it."""
+"""The settings of a submission, as its nodes and a later ``--resume`` read them."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Settings:
 
     @staticmethod
     def read(folder: Path) -> Settings:
-        """Read the file of the submission in ``folder``. Raise InputError if there is none, or of another schema."""
+        """Read the file of the submission in ``folder``. Raise InputError if it is missing, or of another schema."""
         path = folder / FILE_NAME
         try:
             document = json.loads(path.read_bytes())

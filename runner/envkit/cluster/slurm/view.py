@@ -74,7 +74,7 @@ def _state(job: Job) -> str:
 
 
 def of_node(name: str, sight: Sight) -> str:
-    """Of a node that measures, only that it does: its blocks come too often for lines."""
+    """A node that measures is only counted: its blocks come too often for lines."""
     if sight.state == "measuring":
         return f"{name}: measuring"
     return f"{name}: {sight.state} ({sight.samples} samples)"

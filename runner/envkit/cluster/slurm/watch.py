@@ -19,7 +19,7 @@ ENDED = {MEASURED: DONE, FAILED: "failed", BAD_INPUT: "refused", INTERRUPTED: "s
 
 @dataclass
 class Sight:
-    """What is seen of one node: its ``samples`` and their blocks, the seconds of all workers, and how it stands."""
+    """The state of one node: its ``samples`` and their blocks, the seconds of all workers, and how it stands."""
 
     state: str = "waiting"
     samples: int = 0

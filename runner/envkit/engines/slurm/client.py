@@ -4,7 +4,7 @@ Plain sbatch, and not submitit: that pickles a Python function, starts it throug
 learns of states from sacct alone. What runs on a node here is a command line, the batch script is to be read by people
 before it is submitted, and a cluster without accounting has no sacct.
 
-What is asked for was tried with Slurm 22.05. Formats: https://slurm.schedmd.com/squeue.html and sinfo.html
+Requests were tried with Slurm 22.05. Formats: https://slurm.schedmd.com/squeue.html and sinfo.html
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def require() -> None:
 
 
 def partitions() -> list[Partition]:
-    """Those that the user may see."""
+    """Return those that the user may see."""
     found: dict[str, Partition] = {}
     for line in _ask("sinfo", "--noheader", "--format", "%P|%D|%N").splitlines():
         name, count, hosts = line.strip().split("|", 2)
@@ -159,10 +159,10 @@ def submit_each(script: Path, nodes: Sequence[str]) -> str:
 
 
 def jobs(numbers: str, one_node: bool = False) -> list[Job]:
-    """What becomes of these jobs, as far as Slurm still knows of them. Raises NoAnswer.
+    """Return what becomes of these jobs, as far as Slurm still knows of them. Raises NoAnswer.
 
-    Of jobs that Slurm remembers no more the state is UNKNOWN, where it remembers none. Each of them may be for
-    ``one_node`` that was asked for: it is then the job's node while it waits, too.
+    Jobs that Slurm has forgotten have the state UNKNOWN, where it remembers none. Each of them may be for ``one_node``
+    that was asked for: it is then the job's node while it waits, too.
     """
     form = "%A|%T|%N|%n|%r"
     try:
@@ -205,7 +205,7 @@ def find(name: str) -> str | None:
 def cancel(numbers: str) -> None:
     """End jobs: SIGTERM to all of their processes, and after Slurm's KillWait SIGKILL. Raises Refused.
 
-    Those that have ended already may be among them: of these Slurm says so, and ends the others.
+    Jobs that have ended may be among them: Slurm says so, and ends the others.
     """
     try:
         _ask("scancel", *numbers.split(","))

@@ -15,9 +15,9 @@ REASONS = {
     "Nodes required for job are DOWN": "nodes that it needs are down, drained or reserved",
     "ReqNodeNotAvail": "a node that it needs is down, drained or reserved",
     "NodeDown": "a node that it needs is down",
-    "BeginTime": "its time to begin has not come; a job that was requeued waits for a while",
+    "BeginTime": "its start time has not come; a job that was requeued waits for a while",
     "JobHeld": "it is held; scontrol release lets it go",
-    "BadConstraints": "no node is as it asks for",
+    "BadConstraints": "no node meets its requirements",
     "Assoc": "a limit of your account is reached",
     "QOS": "a limit of your quality of service is reached",
 }
@@ -42,7 +42,7 @@ class SlurmMissing(Message):
     """This machine lacks a command of Slurm's."""
 
     code = "engines.slurm-missing"
-    template = "{command} is not found, which comes with Slurm; load its module (module load slurm)"
+    template = "{command} of Slurm is not found; load its module (module load slurm)"
 
     command: str
 
@@ -110,8 +110,8 @@ class NotOnANode(Message):
 
     code = "engines.not-on-a-node"
     template = (
-        "--nodes {nodes:d}: the runner must be on a node of the job; start it by srun or sbatch, or: "
-        "envkit submit PROFILE --nodes {nodes:d} --nproc N"
+        "--nodes {nodes:d}: envkit must run on a node of the job; start it by srun or sbatch, or: envkit "
+        "submit PROFILE --nodes {nodes:d} --nproc N"
     )
 
     nodes: int
@@ -149,4 +149,4 @@ class NoFreePort(Message):
     """Ranks have no port to meet at."""
 
     code = "engines.no-free-port"
-    template = "no port is free on this node, at which ranks could meet"
+    template = "no port is free on this node for ranks to meet"

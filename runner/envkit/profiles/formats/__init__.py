@@ -1,4 +1,4 @@
-"""What to paste so that something else sets a profile. A new format is a function and a line in FORMATS."""
+"""Texts to paste so that another tool sets a profile. A new format is a function and a line in FORMATS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from envkit.profiles.formats.resolved import Resolved
 
 @dataclass(frozen=True)
 class Format:
-    """What prints a profile, and what must be known of that."""
+    """A printer of a profile, and its properties."""
 
     render: Callable[[Resolved], str]
     use: str  # for the help

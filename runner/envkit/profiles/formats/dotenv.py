@@ -1,7 +1,7 @@
 """A file of ``NAME=value`` lines, in the form that its readers agree on.
 
 ``docker run --env-file`` takes everything after ``=`` as it stands, quotes too; Compose and python-dotenv take quotes,
-``$`` and `` #`` for themselves. What all of them read alike is a plain value. What would need quotes is refused.
+``$`` and `` #`` for themselves. Plain values are read alike by all of them. A value that needs quotes is refused.
 Sources: https://docs.docker.com/reference/cli/docker/container/run/#env,
 https://docs.docker.com/compose/how-tos/environment-variables/variable-interpolation/ and
 https://saurabh-kumar.com/python-dotenv/

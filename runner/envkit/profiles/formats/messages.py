@@ -49,7 +49,7 @@ class OuterBlank(Message):
     """A value begins or ends with a blank."""
 
     code = "profiles.outer-blank"
-    template = "it begins or ends with a blank"
+    template = "it begins or ends with a space"
 
 
 class LeadingQuote(Message):
@@ -163,7 +163,8 @@ class EachRank(Message):
     code = "profiles.each-rank"
     severity = Severity.NOTE
     template = (
-        "this is what each of {ranks:d} ranks is to have: start them together, with torchrun --nproc-per-node {ranks:d}"
+        "these are the settings of each of {ranks:d} ranks: start them together with torchrun "
+        "--nproc-per-node {ranks:d}"
     )
 
     ranks: int
@@ -203,7 +204,7 @@ class StartCleanly(Message):
 
     code = "profiles.start-cleanly"
     severity = Severity.NOTE
-    template = "start it with apptainer run --cleanenv, or what else your shell has set is set inside too"
+    template = "start it with apptainer run --cleanenv, or other variables of your shell are set inside too"
 
 
 class ReadAtStart(Message):
@@ -244,7 +245,7 @@ class RepeatCommand(Message):
 
     code = "profiles.repeat-command"
     severity = Severity.NOTE
-    template = "an ENTRYPOINT takes the CMD of the image below it away: repeat that after this line"
+    template = "an ENTRYPOINT clears the CMD of the base image: repeat it after this line"
 
 
 class FolderInside(Message):

@@ -1,4 +1,4 @@
-"""What every format is given, and what they all say in their comments. Plain data."""
+"""The input of every format, and the comments that all formats share. Plain data."""
 
 from __future__ import annotations
 

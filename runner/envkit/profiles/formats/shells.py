@@ -37,7 +37,7 @@ def _exports(resolved: Resolved, quote: Callable[[str], str], indent: str = "") 
 
 
 def shell(resolved: Resolved) -> str:
-    """Lines for ``eval "$(envkit env PROFILE)"`` in bash, zsh or dash. What an earlier profile set is taken away."""
+    """Lines for ``eval "$(envkit env PROFILE)"`` in bash, zsh or dash. Settings of an earlier profile are removed."""
     unset = f"unset {' '.join(resolved.stray)}\n" if resolved.stray else ""
     return resolved.comments() + unset + _exports(resolved, shlex.quote)
 

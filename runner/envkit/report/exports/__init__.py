@@ -1,4 +1,4 @@
-"""What was recorded, in formats that others' tools read. A new format is a module and a line in FORMATS."""
+"""Exports of records in formats of other tools. A new format is a module and a line in FORMATS."""
 
 from __future__ import annotations
 

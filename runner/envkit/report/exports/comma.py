@@ -11,7 +11,7 @@ from envkit.report.exports.rows import Row, columns
 
 
 def render(rows: Sequence[Row]) -> bytes:
-    """What is not known is empty; yes and no are ``true`` and ``false``."""
+    """Return what is not known is empty; yes and no are ``true`` and ``false``."""
     out = io.StringIO()
     writer = csv.DictWriter(out, columns(rows), lineterminator="\n")
     writer.writeheader()

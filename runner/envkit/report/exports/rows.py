@@ -73,7 +73,7 @@ def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
 
 
 def _nccl(event: SampleEvent) -> Row:
-    """What NCCL chose, of a sample with a log of it."""
+    """Return what NCCL chose, of a sample with a log of it."""
     log = nccl_of(event)
     return {} if log is None else {f"nccl_{name}": log[name] for name in NCCL}
 

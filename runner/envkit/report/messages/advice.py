@@ -48,7 +48,7 @@ class UseCopy(Advice):
 
 class UseInstances(Advice):
     code = "report.use-instances"
-    template = "{instances} at once, each on CPUs of its own: {command}"
+    template = "{instances} at once, each on its own CPUs: {command}"
 
     instances: int
     command: str
@@ -58,7 +58,7 @@ class UseFound(Advice):
     """After a search: ``shipped`` is what it wrote, unless ``tuned`` was faster than that."""
 
     code = "report.use-found"
-    template = "{shipped}, unless {tuned} is faster than it too: {command}"
+    template = "{shipped}, unless {tuned} is faster still: {command}"
 
     shipped: str
     tuned: str
@@ -89,7 +89,7 @@ class MeasureProfile(Advice):
 
 class OneAfterTheOther(Advice):
     code = "report.one-after-the-other"
-    template = "train one after the other under {profile}: {instances} at once have less throughput"
+    template = "train one after another under {profile}: {instances} at once have lower throughput"
 
     profile: str
     instances: int
@@ -216,7 +216,7 @@ class Resume(Advice):
 
 class ResumeWithout(Advice):
     code = "report.resume-without"
-    template = "measure without {arm}, or mend what its worker printed, then: {command}"
+    template = "measure without {arm}, or fix the problem that its worker printed, then: {command}"
 
     arm: str
     command: str
@@ -232,7 +232,7 @@ class MeasureWithout(Advice):
 
 class MendWorker(Advice):
     code = "report.mend-worker"
-    template = "mend what the worker printed, then: {command}"
+    template = "fix the problem that the worker printed, then: {command}"
 
     command: str
 
@@ -241,7 +241,7 @@ class FindMemory(Advice):
     """SIGKILL ended a worker, which most often means too little memory."""
 
     code = "report.find-memory"
-    template = "look whether memory ran out (dmesg), then: {command}"
+    template = "check whether memory ran out (dmesg), then: {command}"
 
     command: str
 

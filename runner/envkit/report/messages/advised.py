@@ -172,8 +172,8 @@ class Idle(Message):
     code = "report.idle"
     severity = NOTE
     template = (
-        "it keeps {busy:.1f} CPUs busy and waits otherwise, for input or for one thread; "
-        "no profile changes that, but more DataLoader workers may"
+        "it keeps {busy:.1f} CPUs busy and otherwise waits for input or for one thread; no profile changes "
+        "that, but more DataLoader workers may"
     )
 
     busy: float
@@ -185,7 +185,7 @@ class IdleBesideHelpers(Message):
     code = "report.idle-beside-helpers"
     severity = NOTE
     template = (
-        "it keeps {busy:.1f} CPUs busy itself, and processes beside it {helpers:.1f}: it waits for its input or for "
+        "it keeps {busy:.1f} CPUs busy and its helper processes {helpers:.1f}: it waits for input or for "
         "other ranks; no profile changes that, but DataLoader settings may (envkit loader-grid)"
     )
 
@@ -208,15 +208,15 @@ class Ranges(Message):
 class RangesOfOther(Ranges):
     code = "report.ranges-of-other"
     template = (
-        "from {trainings:count training} that were measured on {machine}; "
-        "on another machine, such as this, only the order is of use"
+        "from {trainings:count training} that were measured on {machine}; on another machine, such as this "
+        "one, only the ranking is useful"
     )
 
 
 class Unmeasured(Message):
     code = "report.unmeasured"
     severity = NOTE
-    template = "{profiles:list}: these trainings were not run under it; envkit matrix measures it"
+    template = "{profiles:list}: not measured on these trainings; envkit matrix measures it here"
 
     profiles: tuple[str, ...]
 

@@ -92,8 +92,8 @@ class OtherKernel(Message):
     code = "report.baseline-other-kernel"
     severity = WARNING
     template = (
-        "the reference kernel is other work now, so speeds can't be normalised; only speedups over the reference "
-        "decide, and what slows all profiles alike goes unseen"
+        "the reference kernel changed, so speeds can't be normalised: only speedups over the reference are "
+        "compared, and a slowdown of all profiles alike goes unseen"
     )
 
 
@@ -101,7 +101,8 @@ class OtherWarmUp(Message):
     code = "report.baseline-other-warm-up"
     severity = WARNING
     template = (
-        "then {then} timed steps of each sample were left out, now {now}: part of a change may be that of warming up"
+        "the baseline left out the first {then} timed steps of each sample, this run {now}: warm-up may "
+        "explain part of a change"
     )
 
     then: int

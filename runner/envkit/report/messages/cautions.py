@@ -67,7 +67,7 @@ class HeldBackByQuota(Message):
 class SyntheticData(Message):
     code = "report.synthetic-data"
     severity = WARNING
-    template = "SYNTHETIC DATA: losses and accuracy mean nothing"
+    template = "SYNTHETIC DATA: losses and accuracy are meaningless"
 
 
 class UnverifiedPackage(Message):

@@ -114,7 +114,7 @@ class KernelTimes(Message):
 class ReferenceDrifted(Message):
     code = "report.reference-drifted"
     severity = NOTE
-    template = "{reference} ended at {ratio:ratio}x of its first speed; pairing in blocks cancels this"
+    template = "{reference} ended at {ratio:ratio}x its initial speed; pairing in blocks cancels this"
 
     reference: str
     ratio: float

@@ -158,7 +158,7 @@ class FreshCopy(Message):
 class TrackersOff(Message):
     code = "report.trackers-off"
     severity = NOTE
-    template = "off by {variables:list}; --keep-env NAME keeps yours"
+    template = "turned off by {variables:list}; --keep-env NAME keeps yours"
 
     variables: tuple[str, ...]
 
@@ -186,7 +186,7 @@ class TrainedEpochs(Message):
 class SharedBatches(Message):
     code = "report.shared-batches"
     severity = NOTE
-    template = "{ranks:list}; each on its part of the CPUs, and all share each batch[; {steps}]"
+    template = "{ranks:list}; each on its share of the CPUs, splitting each batch[; {steps}]"
 
     ranks: tuple[Message, ...]
     steps: Message | None = None
@@ -195,7 +195,7 @@ class SharedBatches(Message):
 class AllBatches(Message):
     code = "report.all-batches"
     severity = NOTE
-    template = "{arms:list}; each on its part of the CPUs, and each trains all batches"
+    template = "{arms:list}; each on its share of the CPUs, training on all batches"
 
     arms: tuple[str, ...]
 

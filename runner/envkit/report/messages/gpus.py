@@ -19,7 +19,7 @@ class GpuState(Message):
 class NoGpuReadings(Message):
     code = "report.no-gpu-readings"
     severity = NOTE
-    template = "NVML reports nothing of it"
+    template = "NVML reports nothing about it"
 
 
 class Clock(Message):
@@ -55,7 +55,7 @@ class Power(Message):
 class InTensors(Message):
     code = "report.in-tensors"
     severity = NOTE
-    template = "{bytes:size} in tensors at most"
+    template = "at most {bytes:size} in tensors"
 
     bytes: float
 
@@ -75,9 +75,7 @@ class IdleGpu(Message):
 
     code = "report.idle-gpu"
     severity = NOTE
-    template = (
-        "nothing ran on it for {share:.1%} of a step[ between {kernels:,.0f} kernels and copies], under the profiler"
-    )
+    template = "without work for {share:.1%} of a step[ between {kernels:,.0f} kernels and copies], under the profiler"
 
     share: float
     kernels: float | None

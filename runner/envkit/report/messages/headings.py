@@ -12,7 +12,7 @@ SECTIONS = {
     "findings": "Findings",
     "step-times": "Step times",
     "course": "Course of the run",
-    "evidence": "Evidence: what the workers ran with",
+    "evidence": "Evidence: settings observed in the workers",
     "differences": "Differences between the environments",
     "reproduce": "How to reproduce it",
 }
@@ -28,15 +28,15 @@ PICTURES = {
 }
 # How to read each picture.
 READING = {
-    "forest": "Each square is a speedup, and the line through it its confidence interval. An interval that leaves "
-    "out 1 shows a difference. Green is faster, orange slower, blue neither.",
-    "distributions": "How often a step takes how long: all timed steps of all samples. The axis leaves out the slowest "
-    "and fastest 0.5%; the slowest step is given in figures.",
+    "forest": "Each square is a speedup, and the line through it its confidence interval. An interval that "
+    "excludes 1 shows a difference. Green is faster, orange slower, blue neither.",
+    "distributions": "Distribution of step times: all timed steps of all samples. The axis leaves out the "
+    "slowest and fastest 0.5%; the slowest step is given as a number.",
     "learning-curves": "One point for each epoch, at the training time so far, without tests: its training loss, and "
     "the figures of the test after it.",
-    "grid": "One line for each number of workers: the median of its samples, with the least and the most of any.",
-    "epoch-ends": "The time until the first step of an epoch is done: the median of the samples, with the least and "
-    "the most of any.",
+    "grid": "One line for each number of workers: the median of its samples, with the minimum and maximum.",
+    "epoch-ends": "The time until the first step of an epoch is done: the median of the samples, with the "
+    "minimum and maximum.",
     "time-course": "One point for each sample, at the time when it began. Equal distances are equal percentages "
     "everywhere.",
 }
@@ -63,7 +63,7 @@ ONE_OF_EACH = "one sample of each"
 LEARNT = "what was learnt"
 TRAINED = ("workload", "a step", "ms", "/s", "loss", LEARNT)
 DISTURBED = ("block", "sample and reason")
-EPOCH_ENDS = ("start", "persistent", "s to begin", "least to most", "ms/batch", "s/epoch")
+EPOCH_ENDS = ("start", "persistent", "s to begin", "min to max", "ms/batch", "s/epoch")
 OPERATORS, PHASES, BATCHES = "ms per step", "ms per step", "ms per batch"
 WITHOUT_PROFILER = "without the profiler"
 EXPECTED = ("profile", "expected", "7 of 10 lie within", "because")
@@ -89,7 +89,7 @@ EFFECTS = {
     "HELPS": ("helps alone", "each help alone"),
     "COSTS": ("costs time", "cost time"),
     "EQUIVALENT": ("makes no relevant difference", "make no relevant difference"),
-    "NOT_FOUND": ("has no effect that was found", "have no effect that was found"),
+    "NOT_FOUND": ("has no detectable effect", "have no detectable effect"),
 }
 # Where a step's time goes, by the kind of operator.
 OPERATOR_KINDS = {
@@ -101,7 +101,7 @@ OPERATOR_KINDS = {
     "outside": "outside of operators",
 }
 NOT_MEASURED = "not measured yet"
-GAINED, NOT_GAINED = "trainings like this gained by it", "trainings like this did not gain by it"
+GAINED, NOT_GAINED = "similar trainings became faster", "similar trainings did not become faster"
 QUANTITIES = {"trainings": "whole trainings", "images": "times per image", "ranks": "speed per rank"}
 DEFAULT_MODES = "fp32, not compiled, usual memory layout"
 PRINTED_NOTHING = "It printed nothing."
@@ -111,7 +111,7 @@ NOT_ENDED = "not ended"
 GAUGES = (
     (
         "envkit_speedup_ratio", "ratio", "ratio",
-        "Time of the reference for an item over that of this arm: above 1 it is faster.",
+        "Time per item of the reference divided by that of this arm: above 1 it is faster.",
     ),
     ("envkit_speedup_low_ratio", "ratio", "low", "Lower end of the confidence interval of the speedup."),
     ("envkit_speedup_high_ratio", "ratio", "high", "Upper end of the confidence interval of the speedup."),
@@ -121,5 +121,5 @@ GAUGES = (
         "Share of a step in which one of several ranks communicates or waits, under the profiler.",
     ),
     ("envkit_samples", "", "samples", "Samples that were measured, each a fresh process."),
-    ("envkit_in_effect", "", "in_effect", "1 if every worker observed what the profile expects, or else 0."),
+    ("envkit_in_effect", "", "in_effect", "1 if every worker observed what the profile expects, otherwise 0."),
 )  # fmt: skip

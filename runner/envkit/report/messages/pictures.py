@@ -37,13 +37,13 @@ class NoSample(Message):
 class NoEpochEnded(Message):
     code = "report.no-epoch-ended"
     severity = NOTE
-    template = "no sample was measured in which epochs ended"
+    template = "no measured sample reached the end of an epoch"
 
 
 class NoCourse(Message):
     code = "report.no-course"
     severity = NOTE
-    template = "one sample of each shows no course"
+    template = "one sample each shows no trend"
 
 
 class NoLoaderSettings(Message):
@@ -149,7 +149,7 @@ class WithinMargin(Message):
 class WithinNoise(Message):
     code = "report.within-noise"
     severity = NOTE
-    template = "noise floor: equal profiles differ so (±{floor:.1%})"
+    template = "noise floor of identical profiles (±{floor:.1%})"
 
     floor: float
 

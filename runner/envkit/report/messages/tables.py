@@ -26,7 +26,7 @@ class Medians(Message):
 
 
 class MediansOfTooFew(Message):
-    """Of so few samples that no speedup is told."""
+    """The figures are of too few samples for a speedup."""
 
     code = "report.medians-of-too-few"
     severity = NOTE
@@ -34,7 +34,7 @@ class MediansOfTooFew(Message):
 
 
 class MediansAlone(Message):
-    """Of what is held against nothing."""
+    """The figures are not compared with others."""
 
     code = "report.medians-alone"
     severity = NOTE
@@ -42,7 +42,7 @@ class MediansAlone(Message):
 
 
 class MediansOfFailed(Message):
-    """Of a run in which a worker failed before anything could be compared."""
+    """A worker failed before anything could be compared."""
 
     code = "report.medians-of-failed"
     severity = NOTE
@@ -50,7 +50,7 @@ class MediansOfFailed(Message):
 
 
 class WithoutTimes(Message):
-    """Why a table of such a run has no times, of which a reader would make a speedup."""
+    """A table of such a run has no times, because a reader would make a speedup of them."""
 
     code = "report.without-times"
     severity = NOTE

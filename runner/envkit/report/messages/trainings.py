@@ -20,7 +20,7 @@ class TargetReached(Message):
 
     code = "report.target-reached"
     severity = NOTE
-    template = "{arm}: {target} after {seconds:.1f} s and {epochs:count epoch}, with {testing_s:.1f} s of tests besides"
+    template = "{arm}: {target} after {seconds:.1f} s and {epochs:count epoch}, plus {testing_s:.1f} s of tests"
 
     arm: str
     target: str
@@ -142,7 +142,7 @@ class InstancesOverOwn(Message):
 class StepsAtOnce(Message):
     code = "report.steps-at-once"
     severity = NOTE
-    template = "several at once: a step is one of each, and a speedup is per item"
+    template = "several trainings at once: a step is one step of each, and speedups are per item"
 
 
 class StepsOfRanks(Message):

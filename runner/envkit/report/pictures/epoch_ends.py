@@ -1,4 +1,4 @@
-"""What it takes to begin an epoch: a row for each start method of DataLoader's workers, new ones or such that stay."""
+"""Time to begin an epoch: a row for each start method of DataLoader's workers, new ones or such that stay."""
 
 from __future__ import annotations
 

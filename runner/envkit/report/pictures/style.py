@@ -1,4 +1,4 @@
-"""What all pictures share: colours, sizes, ticks, and the way from a figure to bytes.
+"""Shared by all pictures: colours, sizes, ticks, and the way from a figure to bytes.
 
 Colours that say something are those of M. Okabe and K. Ito (Color Universal Design, 2008): they can be told apart with
 any kind of colour vision.

@@ -15,7 +15,7 @@ NOTHING = (sys.executable, "-S", "-c", "")
 
 
 def printed(descriptor: int, call: Callable[[], object]) -> str:
-    """What ``call`` makes libraries print to the file descriptor (1 for stdout, 2 for stderr)."""
+    """Return what ``call`` makes libraries print to the file descriptor (1 for stdout, 2 for stderr)."""
     flush = process().fflush
     with tempfile.TemporaryFile() as caught:
         flush(None)
@@ -32,7 +32,7 @@ def printed(descriptor: int, call: Callable[[], object]) -> str:
 
 
 def run_child(command: Sequence[str], variables: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """What a command prints that has these ``variables``.
+    """Return what a command prints that has these ``variables``.
 
     They are never those of ``os.environ``, which the program may have changed: see ``initial_environment``.
     """

@@ -60,7 +60,7 @@ def probe() -> dict[str, Any]:
 
 
 def measured(torch: Any) -> dict[str, Any]:
-    """What is seen of settings that no library tells, or not every driver, by what they do.
+    """Return what is seen of settings that no library tells, or not every driver, by what they do.
 
     ``cublas_workspace_bytes``; ``work_queues`` as the driver has them, or else ``kernel_times`` by which they are
     judged; ``one_queue`` says whether streams share one. ``not_verified`` has, by these names, why one is missing.
@@ -75,7 +75,7 @@ def measured(torch: Any) -> dict[str, Any]:
 
 
 def allocator(snapshot: Mapping[str, Any]) -> dict[str, Any]:
-    """What torch's caching allocator says of itself; a size without a limit is left out."""
+    """Return what torch's caching allocator says of itself; a size without a limit is left out."""
     told = snapshot.get("allocator_settings") or {}
     settings = {name: told[name] for name in TOLD_AS_SET if name in told}
     most = told.get("max_split_size", -1)  # no limit is all bits set, which is -1 in a signed number

@@ -84,7 +84,7 @@ def _tcmalloc_settings() -> dict[str, int | float | bool]:
 
 
 def _mimalloc_options() -> dict[str, int]:
-    """What mimalloc has for each of its options, in a child that is started as this process was.
+    """Return what mimalloc has for each of its options, in a child that is started as this process was.
 
     It reads all of them when it is loaded (``_mi_options_init`` in its src/options.c).
     """

@@ -85,7 +85,7 @@ def mkl() -> dict[str, Any]:
 
 
 def _made_for() -> str:
-    """What MKL calls the processor. Raises Unread where no function is found that says so.
+    """Return what MKL calls the processor. Raises Unread where no function is found that says so.
 
     MKL's verbose mode prints the same words, and first takes most of a second to measure the frequency that stands
     beside them.

@@ -72,7 +72,7 @@ def log_name(pattern: str, host: str, process: int) -> str:
 
 
 def parse(log: str) -> dict[str, Any]:
-    """What a log says, as far as it does; a text that lists several has them in alphabetical order.
+    """Return what a log says, as far as it does; a text that lists several has them in alphabetical order.
 
     ``transports`` are the ways between ranks, ``NET``, ``P2P`` or ``SHM``, and ``paths`` counts their connections by
     the whole of what NCCL calls each; ``rings`` and ``trees`` are what it made ready, ``algorithms`` and ``protocols``
@@ -115,7 +115,7 @@ def _value(text: str) -> str | int:
 
 
 def _channels(log: str) -> int | None:
-    """Those for collectives; older versions only number them."""
+    """Return those for collectives; older versions only number them."""
     counted = CHANNELS.search(log) or CHANNEL_OF.search(log)
     return int(counted.group(1)) if counted else None
 

@@ -114,7 +114,7 @@ def wait_policy(spin_count: str | None, blocktime_ms: float | None) -> str | Non
 
 
 def _display(library: str) -> str:
-    """What the runtime itself prints of its settings (OpenMP's OMP_DISPLAY_ENV).
+    """Return what the runtime itself prints of its settings (OpenMP's OMP_DISPLAY_ENV).
 
     Runtimes with OpenMP 5.1's ``omp_display_env`` are asked in this process. Older ones print only when they are
     loaded, so a child with the variables that this one read, and with the CPUs that this process began with, loads the

@@ -342,7 +342,7 @@ def _has_peers() -> bool:
 
 
 def _number(name: str, otherwise: int = 0) -> int:
-    """What a variable says, as torchrun's of a rank do."""
+    """Return what a variable says, as torchrun's of a rank do."""
     text = os.environ.get(name, "")
     return int(text) if text.isdigit() else otherwise
 

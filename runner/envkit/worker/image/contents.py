@@ -27,7 +27,7 @@ def contents() -> dict[str, dict[str, str]]:
 
 
 def torch_build() -> dict[str, str]:
-    """What PyTorch says of its build, in a file that can be read without importing all of it."""
+    """Return what PyTorch says of its build, in a file that can be read without importing all of it."""
     found = importlib.util.find_spec("torch")
     if found is None or found.origin is None:
         return {}
@@ -39,7 +39,7 @@ def torch_build() -> dict[str, str]:
 
 
 def python_packages() -> dict[str, str]:
-    """Those that an import would find, by their names in the spelling of PEP 503."""
+    """Return those that an import would find, by their names in the spelling of PEP 503."""
     found: dict[str, str] = {}
     for one in metadata.distributions():
         name = one.metadata["Name"]

@@ -18,7 +18,7 @@ COUNTED = {
 
 
 def used(root: Path = Path("/")) -> dict[str, float]:
-    """What is counted of this process' children that run now, since each of them began; times in seconds.
+    """Return what is counted of this process' children that run now, since each of them began; times in seconds.
 
     Without it the time that they take would look like that of other programs. Children that have ended are counted by
     their parent; where that is a server which forks them (the start method forkserver), what it knows is added, which

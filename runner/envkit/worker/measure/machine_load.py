@@ -100,7 +100,7 @@ def _difference(before: float | None, after: float | None) -> float:
 
 
 def watch(seconds: float) -> Load:
-    """What the machine does while we wait for ``seconds``."""
+    """Return what the machine does while we wait for ``seconds``."""
     before = read()
     time.sleep(seconds)
     return between(before, read())

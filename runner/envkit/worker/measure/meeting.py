@@ -71,5 +71,5 @@ class Meeting:
 
 
 def documents(folder: Path) -> list[dict[str, Any]]:
-    """What those that met there have left, in no order. Raises ValueError for what is no JSON."""
+    """Return what those that met there have left, in no order. Raises ValueError for what is no JSON."""
     return [json.loads(path.read_text()) for path in folder.glob(f"{DOCUMENT}-*")]

@@ -39,7 +39,7 @@ class Recorder:
         self._mark(self._open[-1] if self._open else OTHER)
 
     def step(self, train: Callable[[], Loss]) -> tuple[Loss, dict[str, float]]:
-        """What ``train`` returns, and how long each of its phases took, in seconds."""
+        """Return what ``train`` returns, and how long each of its phases took, in seconds."""
         self._start_anew()
         self._mark(OTHER)
         returned = train()

@@ -45,7 +45,7 @@ class Tester:
         os.kill(self._pid, signal.SIGSTOP)
 
     def quality(self, training: Any) -> dict[str, Any] | None:
-        """What a test of ``training`` finds, with its weights as they are now."""
+        """Return what a test of ``training`` finds, with its weights as they are now."""
         os.kill(self._pid, signal.SIGCONT)
         try:
             self._send(training)
@@ -77,7 +77,7 @@ class Tester:
 
 
 def _serve(prepare: Callable[[], Any], weights: int, answer: int, parent: int) -> NoReturn:
-    """What the tester does: say that it is ready, and then what each test finds."""
+    """Return what the tester does: say that it is ready, and then what each test finds."""
     ready = False
     try:
         if die_with(parent, signal.SIGKILL):

@@ -25,7 +25,7 @@ from envkit.worker.workloads import get
 
 
 def counters(cpus: Collection[int]) -> dict[str, float | None]:
-    """What is counted since this process began, or since the machine did; times in seconds.
+    """Return what is counted since this process began, or since the machine did; times in seconds.
 
     ``machine_`` is the whole machine, ``worker_cpus_`` the CPUs given; None is what the kernel does not tell. What
     children took that run or have ended, such as a compiler, is this process's.
@@ -110,14 +110,14 @@ def _stretch(
 
 
 def _of_ranks(training: Any, options: Options, profiled: bool) -> dict[str, Any]:
-    """What one of several ranks tells besides, for which it takes more steps."""
+    """Return what one of several ranks tells besides, for which it takes more steps."""
     backend = distributed.backend_of(options.device)
     communication = {"communication": distributed.communication(training.step, backend)} if profiled else {}
     return {"backend": backend, **communication, "final_weights": training.network.weights()}
 
 
 def _test(training: Any, tester: Tester | None) -> dict[str, Any] | None:
-    """What was learnt between two epochs, without a trace in those that follow where a ``tester`` finds it."""
+    """Return what was learnt between two epochs, without a trace in those that follow where a ``tester`` finds it."""
     with helpers.paused():
         found: dict[str, Any] | None = tester.quality(training) if tester else training.quality()
     return found

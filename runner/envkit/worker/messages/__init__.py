@@ -130,7 +130,7 @@ class NotAPng(Message):
     """A picture has another format."""
 
     code = "worker.not-a-png"
-    template = "read a picture that is no PNG"
+    template = "read an image that is not a PNG"
 
 
 class OtherPng(Message):
@@ -156,7 +156,7 @@ class NotATarget(Message):
     """A quality target is not of the form METRIC=NUMBER."""
 
     code = "worker.not-a-target"
-    template = "is no METRIC=NUMBER; write for example accuracy=0.85 or loss=0.4"
+    template = "is not METRIC=NUMBER; write for example accuracy=0.85 or loss=0.4"
 
 
 class NoTargetNumber(Message):

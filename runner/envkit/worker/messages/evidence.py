@@ -28,14 +28,14 @@ class MklSilent(Message):
     """No function of MKL tells which code it takes."""
 
     code = "worker.mkl-silent"
-    template = "this PyTorch does not let MKL be asked which code it takes"
+    template = "this PyTorch has no way to ask MKL which code it uses"
 
 
 class AllocatorSilent(Message):
     """Torch has another allocator than its own for GPUs."""
 
     code = "worker.allocator-silent"
-    template = "torch's allocator is {allocator}, which does not tell what it is asked for"
+    template = "torch's allocator is {allocator}, which does not report requests"
 
     allocator: str
 
@@ -51,14 +51,14 @@ class NoDriverVersion(Message):
     """The driver does not tell its version."""
 
     code = "worker.no-driver-version"
-    template = "the driver does not tell its version"
+    template = "the driver does not report its version"
 
 
 class DriverHidesQueues(Message):
     """The driver is too old to tell the number of its queues."""
 
     code = "worker.driver-hides-queues"
-    template = "the driver is for CUDA {cuda}, and tells its queues since {since}"
+    template = "the driver is for CUDA {cuda}, and reports its queues since {since}"
 
     cuda: str
     since: str
@@ -75,7 +75,7 @@ class QueuesNotTold(Message):
     """The driver refused to tell the number of its queues. ``status`` is CUresult."""
 
     code = "worker.queues-not-told"
-    template = "the driver does not tell its queues (cuCtxGetDevResource gave {status:d})"
+    template = "the driver does not report its queues (cuCtxGetDevResource gave {status:d})"
 
     status: int
 

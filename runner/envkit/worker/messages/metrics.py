@@ -12,7 +12,7 @@ class NotARegex(Message):
     """Python refused a regular expression, with ``reason``. ``position`` counts from 1."""
 
     code = "worker.not-a-regex"
-    template = "is no regular expression: {reason}[ at position {position:d}]"
+    template = "is not a regular expression: {reason}[ at position {position:d}]"
 
     reason: str
     position: int | None = None
@@ -40,7 +40,7 @@ class NotAPath(Message):
 
     code = "worker.not-a-path"
     template = (
-        "is no path at position {position:d} ('{rest}'); write it like $.train.step_time, $.times[[0]] or $[['a/b']]"
+        "is not a path at position {position:d} ('{rest}'); write it like $.train.step_time, $.times[[0]] or $[['a/b']]"
     )
 
     position: int
@@ -58,7 +58,7 @@ class EmptyLossMetric(Message):
     """A metric of losses is empty."""
 
     code = "worker.empty-loss-metric"
-    template = "is empty; give a regular expression with a group around the loss, or a path as $.loss"
+    template = "is empty; give a regular expression with a group around the loss, or a path such as $.loss"
 
 
 class NoLossGroup(Message):
@@ -115,7 +115,7 @@ class NotANumber(Message):
 
     code = "worker.not-a-number"
     template = (
-        "can't read {what}: {value} in '{line}' is no number[ above {limit:g}]; let the {pattern} match nothing else"
+        "can't read {what}: {value} in '{line}' is not a number[ above {limit:g}]; let the {pattern} match nothing else"
     )
 
     what: str

@@ -83,7 +83,7 @@ class LastLine(Message):
     """The last line that the command printed."""
 
     code = "worker.last-line"
-    template = "the last it printed is '{line}'"
+    template = "its last line of output is '{line}'"
 
     line: str
 
@@ -179,7 +179,7 @@ class TorchTooOld(Message):
     """The command's torch does not tell of steps."""
 
     code = "worker.torch-too-old"
-    template = "has a torch that can't say when an optimizer steps; 2.1 can"
+    template = "has a torch that can't report optimizer steps; 2.1 or later can"
 
 
 class OtherMeans(Message):

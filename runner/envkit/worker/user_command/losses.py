@@ -54,7 +54,7 @@ class Losses:
         self.values.append(value)
 
     def beside(self, times: Readings | None, warmup: int, steps: int) -> list[float]:
-        """Those of the ``steps`` that count, after ``warmup`` of them; ``times`` are where these were read from.
+        """Return those of the ``steps`` that count, after ``warmup`` of them; ``times`` are where these were read from.
 
         Where the whole training is one step all count. Raises NotMeasured where there are none, or more or fewer than
         there are steps: which loss is of which step is not known then.

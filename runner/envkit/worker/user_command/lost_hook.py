@@ -121,7 +121,7 @@ def _letters(argv: Sequence[str]) -> str:
 
 
 def _other_sitecustomize(pid: int, before: Sequence[str]) -> str | None:
-    """Return the file of another ``sitecustomize`` in one of these entries of PYTHONPATH; None if there is none."""
+    """Return the file of another ``sitecustomize`` in one of these entries of PYTHONPATH; None if absent."""
     for entry in before:
         inside = entry if entry.startswith("/") else f"/proc/{pid}/cwd/{entry}"
         for name in ("sitecustomize.py", "sitecustomize/__init__.py"):

@@ -213,7 +213,7 @@ def _path(text: str) -> tuple[str | int, ...]:
 
 
 def unmatched(lines: tuple[int, str] | None) -> UnmatchedLines | None:
-    """Return a message on unmatched lines: how many, and the first. None if there are none."""
+    """Return a message on unmatched lines: how many, and the first. None if absent."""
     return None if lines is None else UnmatchedLines(lines[0], shown(lines[1]))
 
 
@@ -251,7 +251,7 @@ def cleaned(line: str) -> str:
 
 
 def number(found: Any) -> float | None:
-    """What ``Metric.find`` has found, as a number, which may be nan or infinite; None where it is none."""
+    """Return what ``Metric.find`` has found, as a number, which may be nan or infinite; None where it is none."""
     text = found.replace(",", "") if isinstance(found, str) and GROUPED.fullmatch(found) else found
     try:
         return float(text) if not isinstance(text, bool) else None

@@ -57,7 +57,7 @@ class Asked:
 
     @staticmethod
     def given(arguments: argparse.Namespace) -> Asked | None:
-        """What the worker was told; None where it is not to look at an optimizer."""
+        """Return what the worker was told; None where it is not to look at an optimizer."""
         if arguments.optimizer_steps:
             limits = {"least_s": arguments.least_seconds, "first_s": arguments.first_step_within}
             return Asked(arguments.warmup_lines, steps=arguments.optimizer_steps, **limits)
@@ -126,7 +126,7 @@ class Watch:
 
 
 def documents(folder: Path) -> list[dict[str, Any]]:
-    """What the hook left: those that are complete first, and the lowest rank's."""
+    """Return what the hook left: those that are complete first, and the lowest rank's."""
     found = [json.loads(path.read_text()) for path in folder.glob("*.steps")]
     return sorted(found, key=lambda one: (not one["complete"], one["rank"], one["pid"]))
 

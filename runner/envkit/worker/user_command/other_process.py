@@ -23,7 +23,7 @@ class Look(NamedTuple):
 
 
 def look(pid: int, earlier: Look | None) -> Look | None:
-    """What is seen of the process now; what was seen ``earlier`` where it has just ended.
+    """Return what is seen of the process now; what was seen ``earlier`` where it has just ended.
 
     A preload that was mapped once counts as mapped.
     """

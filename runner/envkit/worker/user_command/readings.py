@@ -300,6 +300,6 @@ def _end_of(line: str, found: Found) -> int:
 
 
 def _shape(line: str, begin: int, end: int) -> str:
-    """Return the words of a line, with a mark in the place of the time from ``begin`` to ``end``."""
+    """Return the words of a line, with a mark instead of the time from ``begin`` to ``end``."""
     words = _WORDS.findall(f"{line[:begin]}\0{line[end:]}")
     return intern(" ".join(word for word in words if word not in _NO_WORDS))

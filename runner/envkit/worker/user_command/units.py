@@ -84,7 +84,7 @@ class Unit:
 
     @property
     def choice(self) -> str:
-        """What to give as --unit for numbers in this unit."""
+        """Return what to give as --unit for numbers in this unit."""
         return next((name for name in SECONDS if self.means(name)), AUTO)
 
 

@@ -133,7 +133,7 @@ def _cell(
 
 
 def get(name: str) -> Workload:
-    """The same. Raises KeyError if there is none."""
+    """The same. Raises KeyError if it is missing."""
     found = find(name)
     if found is None:
         raise KeyError(name)

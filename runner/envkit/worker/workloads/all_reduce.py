@@ -4,7 +4,7 @@ A step adds up each of SIZES (times the scale) REPEATS times, as DistributedData
 place. How long one takes is the mean over these; one before them, which is not timed, has ranks begin together. The
 bandwidths are those of nccl-tests (https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md): that of the
 algorithm is size over time, and that of the bus what each rank's way out carries at least: 2 (n - 1) / n times as much,
-for n ranks. The latter can be held against what hardware can do, whatever the number of ranks.
+for n ranks. The latter can be compared with what hardware can do, whatever the number of ranks.
 """
 
 from __future__ import annotations

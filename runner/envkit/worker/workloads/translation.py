@@ -105,7 +105,7 @@ def _count(words: Any) -> int:
 
 
 def _words(numbers: list[int]) -> list[int]:
-    """What comes before the end."""
+    """Return what comes before the end."""
     return numbers[: numbers.index(END)] if END in numbers else numbers
 
 

@@ -238,7 +238,7 @@ def test_one_process_of_a_profile_for_several_is_told_of(execute, write_profile)
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("two ranks take two CPUs")
     said = (
-        f"envkit: {path} sets what each of 2 ranks is to have, and this starts one process; to start 2: "
+        f"envkit: {path} has the settings of each of 2 ranks, and this starts one process; to start 2: "
         f"envkit exec {path} -- torchrun --nproc-per-node 2 train.py\n"
     )
     assert execute(path, "true").stderr.startswith(said)

@@ -19,7 +19,7 @@ import pytest
             "--evidence: --no-check collects no evidence",
         ),
         (["baseline", "--engine", "lxc", "--", "true"], "no engine 'lxc'"),
-        (["baseline", "--memory", "4g", "--", "true"], "--memory means nothing to the engine local"),
+        (["baseline", "--memory", "4g", "--", "true"], "--memory has no effect on the engine local"),
         (["baseline", "--gpus", "--", "true"], "--gpus is for a container; on this machine a command has its GPUs"),
         (["baseline", "--python", "/no/python", "--", "true"], "--python /no/python: no such executable"),
     ],

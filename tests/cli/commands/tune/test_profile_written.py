@@ -125,7 +125,7 @@ def test_an_earlier_tuned_profile_stays_where_nothing_betters_the_baseline(tuned
 def test_a_profile_that_no_tuning_wrote_is_never_replaced(refused, arguments, write_profile, tmp_path, simulation):
     path = write_profile("mine", folder=tmp_path)
     line = refused(*arguments("--profile", path))
-    assert line == f"envkit: --profile {path}: it is there already, and no tuning wrote it; give another name"
+    assert line == f"envkit: --profile {path}: it already exists, and no tuning wrote it; give another name"
     assert simulation.starts(all=True) == []
 
 
@@ -236,7 +236,7 @@ def test_what_can_not_be_kept_of_the_search_is_told_with_the_way_on(tuned, tmp_p
     monkeypatch.setattr(atomic, "write", full)
     result = tuned()
     assert result.returncode == 2
-    said = f"No space left on device; then go on with: envkit tune --resume {tmp_path / 'tuning'}"
+    said = f"No space left on device; then continue with: envkit tune --resume {tmp_path / 'tuning'}"
     assert result.stderr.splitlines()[-1].endswith(said)
 
 

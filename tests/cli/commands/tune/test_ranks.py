@@ -83,7 +83,7 @@ def test_every_candidate_can_have_as_many_ranks(tuned, simulation, tmp_path):
 @pytest.mark.parametrize(
     ("numerics", "reason"),
     [
-        ("same", "Left out ranks=two: several ranks learn something else; --numerics any tries them too"),
+        ("same", "Left out ranks=two: several ranks give different losses; --numerics any tries them too"),
         ("any", "Left out ranks=sixteen: a batch of segmentation has 12 images, which 16 ranks can't share evenly"),
     ],
 )
@@ -102,8 +102,8 @@ OWN = ("--", "python", "train.py")
 @pytest.mark.parametrize(
     ("searched", "options", "said"),
     [
-        (True, OWN, "has 2 ranks, which a command of your own has to start by itself; leave one of them out"),
-        (False, ("--nproc", 2, *OWN), "envkit: --nproc 2 means nothing to a command of your own"),
+        (True, OWN, "has 2 ranks, which your own command must start itself; leave one of them out"),
+        (False, ("--nproc", 2, *OWN), "envkit: --nproc 2 has no effect on your own command"),
         (True, ("--nproc", 2), "envkit: --nproc 2: the space 'together' chooses the number of ranks; leave"),
         (False, ("--nproc", 3), "envkit: --nproc 3: a batch of cnn has 64 images, which 3 ranks can't share evenly; "),
     ],

@@ -53,7 +53,7 @@ def test_where_the_confirmation_fails_nothing_is_written_and_it_can_go_on(tuned,
     result = tuned()
     assert result.returncode == 1
     assert result.stderr.splitlines()[-1] == (
-        "envkit: the confirmation ended: a worker failed; no profile was written; go on with: "
+        "envkit: the confirmation ended: a worker failed; no profile was written; continue with: "
         f"envkit tune --resume {tmp_path / 'tuning'}"
     )
     assert "Failed" in result.stdout
@@ -68,7 +68,7 @@ def test_where_the_same_fails_again_in_the_confirmation_there_is_another_way_on(
         "was killed" if engine.trained >= 75 and variables.items() >= lacks.items() else None
     )
     assert "failed before" not in tuned().stderr
-    go_on = f"go on with: envkit tune --resume {tmp_path / 'tuning'}"
+    go_on = f"continue with: envkit tune --resume {tmp_path / 'tuning'}"
     said = "tuned failed before, too: start a new tuning with what its workers lacked or without what it sets, or "
     for _ in range(2):
         result = cli("tune", "--resume", tmp_path / "tuning")
@@ -178,7 +178,7 @@ def test_a_candidate_whose_losses_are_no_numbers_is_always_rejected(tuned, engin
     engine.other = lambda variables: {"losses": [2.3, math.nan, 2.1]} if "GOMP_SPINCOUNT" in variables else {}
     result = tuned("--numerics", "any", "--details")
     assert "GOMP_SPINCOUNT" not in written(local).env
-    assert "diverged: the loss of step 7 is nan, so that its speed says nothing" in words(result.stdout)
+    assert "diverged: the loss of step 7 is nan, so its speed is meaningless" in words(result.stdout)
 
 
 def test_a_baseline_whose_losses_are_no_numbers_ends_the_search(tuned, engine, local):
@@ -237,7 +237,7 @@ def test_where_the_baseline_fails_later_what_failed_before_it_is_tried_again(
     engine.misbehave = lambda variables: "was lost: the daemon went away" if engine.trained > trainings else None
     result = tuned()
     assert result.returncode == 1
-    assert result.stderr.splitlines()[-1].endswith(f"go on with: envkit tune --resume {tmp_path / 'tuning'}")
+    assert result.stderr.splitlines()[-1].endswith(f"continue with: envkit tune --resume {tmp_path / 'tuning'}")
     assert len(events(tmp_path, "failure")) > 1  # others had their turn before the baseline
     engine.misbehave = lambda variables: None
     result = cli("tune", "--resume", tmp_path / "tuning", "--json")
@@ -281,7 +281,7 @@ def test_ctrl_c_in_a_trial_loses_nothing(tuned, cli, engine, local, tmp_path, in
     result = tuned()
     assert (result.returncode, result.stdout) == (130, "")
     line = result.stderr.splitlines()[-1]
-    assert line == f"envkit: interrupted; go on with: envkit tune --resume {tmp_path / 'tuning'}"
+    assert line == f"envkit: interrupted; continue with: envkit tune --resume {tmp_path / 'tuning'}"
     result = cli("tune", "--resume", tmp_path / "tuning", "--json")
     assert result.returncode == 0, result
     # the interrupted worker alone was started once more; a run that goes on warms up its arms again
@@ -316,17 +316,17 @@ def test_exhaustive_ranks_all_candidates_each_with_its_interval_and_writes_no_pr
     speedup, low, _, high = first.split()[:4]
     assert float(low) < float(speedup.removesuffix("x")) < float(high)
     assert profile.load(str(tmp_path / "tuning/chosen.yaml")).env["GOMP_SPINCOUNT"] == "1000"
-    assert "the first of 23 was lucky too, and is not confirmed" in words(result.stdout)
+    assert "the first of 23 was also lucky, and is not confirmed" in words(result.stdout)
     assert "not tried" not in result.stdout
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--blocks", 3), "--blocks means nothing without --exhaustive"),
-        (("--exhaustive", "--budget", "9m"), "--budget means nothing with --exhaustive"),
-        (("--exhaustive", "--space-only"), "--space-only means nothing with --exhaustive"),
-        (("--exhaustive", "--profile", "x.yaml"), "--profile means nothing with --exhaustive"),
+        (("--blocks", 3), "--blocks has no effect without --exhaustive"),
+        (("--exhaustive", "--budget", "9m"), "--budget has no effect with --exhaustive"),
+        (("--exhaustive", "--space-only"), "--space-only has no effect with --exhaustive"),
+        (("--exhaustive", "--profile", "x.yaml"), "--profile has no effect with --exhaustive"),
         (("--profile", "tuned"), "give a name that ends in .yaml"),
         (("--exhaustive", "--space", "default"), "more than 500 candidates one by one"),
     ],
@@ -352,7 +352,7 @@ constraints:
   - {never: {spin: [0]}, because: a test}
 """)
     line = refused(*arguments("--space", nothing, option, budget=None))
-    why = "each choice comes to the baseline, sets a variable twice or can't have an effect"
+    why = "each choice equals the baseline, sets a variable twice or can't have an effect"
     assert line == f"envkit: {nothing}: nothing of this space can be tried here: {why}; give another space"
     assert engine.trained == 0
     assert not (tmp_path / "tuning").exists()
@@ -381,7 +381,7 @@ def test_where_a_budget_is_too_small_on_a_busy_machine_that_is_said_too(tuned, e
     usage = sample(["train", "--steps", "3"], {"seconds": [1.0]}, 0, {})["usage"]
     engine.other = lambda variables: {"usage": {**usage, "worker_cpus_busy_s": 3.0}}
     result = tuned(budget="4s")
-    said = r" or more; the machine is busy \(others used 1\.\d\d CPUs\), and a quiet one needs less; no profile was "
+    said = r" or more; the machine is busy \(others used 1\.\d\d CPUs\), and an idle one needs less; no profile was "
     assert re.search(said, result.stderr)
 
 
@@ -394,5 +394,5 @@ def test_a_candidate_that_is_stopped_for_being_hopeless_is_said_so(tuned, engine
 
     engine.run = stopped
     said = words(tuned("--exhaustive", "--blocks", 1, "--details", budget=None).stdout)
-    assert "its worker was stopped after 20 s, at least 4 times what the baseline's took" in said
+    assert "its worker was stopped after 20 s, at least 4 times the baseline's time" in said
     assert "--timeout" not in said

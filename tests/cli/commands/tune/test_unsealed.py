@@ -72,7 +72,7 @@ def test_nothing_that_an_edited_record_names_is_run(
     rewrite(interrupted, change(PROGRAM))
     before = engine.trained
     line = refused(*(arguments("--resume", interrupted) if given else ["tune", "--resume", interrupted]))
-    assert "carries no seal of yours (another user or machine made it, or it was edited), and differs from the" in line
+    assert "lacks your seal (another user or machine made it, or it was edited), and differs from the" in line
     assert not given or PROGRAM in line
     assert (engine.trained, {*pythons}) == (before, {None})
 
@@ -105,7 +105,7 @@ def test_another_space_is_refused(interrupted, refused, arguments, tmp_path):
     """A space names programs, too: those of prefixes."""
     path = interrupted / SPACE_FILE
     path.write_text(path.read_text().replace("5000", "6000"))
-    line = f"{path}: is not the space that was to be searched; put that back, or start a new tuning"
+    line = f"{path}: is not the space of this search; restore that, or start a new tuning"
     assert refused("tune", "--resume", interrupted) == f"envkit: {line}"
     assert refused(*arguments("--resume", interrupted)) == f"envkit: {line}"
     (tmp_path / "small.yaml").write_text(path.read_text())
@@ -135,7 +135,7 @@ def test_what_the_confirmations_record_names_is_not_run(tuned, engine, refused, 
            "loss_metric": None, "optimizer_steps": None}  # fmt: skip
     rewrite(confirmation, lambda run: run["plan"].update(user_command=own))
     line = refused("tune", "--resume", tmp_path / "tuning")
-    assert f"{confirmation}: the record carries no seal of yours" in line
+    assert f"{confirmation}: the record lacks your seal" in line
     assert "user_command was " in line
 
 
