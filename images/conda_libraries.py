@@ -151,7 +151,9 @@ def download(package: Package, url: str, path: Path) -> None:
         raise LibrariesError(f"{url}: ended after {size} of {length} bytes: try again, or use another mirror")
     again = "use another mirror, or lock again if the channel replaced the file"
     if size > package.size:
-        raise LibrariesError(f"{url}: is longer than the {package.size} bytes of the lock, so its SHA-256 is not: {again}")
+        raise LibrariesError(
+            f"{url}: is longer than the {package.size} bytes of the lock, so its SHA-256 is not: {again}"
+        )
     actual = hashlib.sha256(content).hexdigest()
     if actual != package.sha256:
         raise LibrariesError(f"{url}: its SHA-256 {actual} is not the one in the lock, {package.sha256}: {again}")

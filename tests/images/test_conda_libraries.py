@@ -234,9 +234,7 @@ def test_a_channel_without_the_packages(lock: Path, url: str, channel: Path) -> 
 
 
 ENTRY = (
-    '{{"packages": [{{"url": "{}/b/linux-64/jemalloc-5.3.0-h0_0.conda", "sha256": "'
-    + "0" * 64
-    + '", "size": {}}}]}}'
+    '{{"packages": [{{"url": "{}/b/linux-64/jemalloc-5.3.0-h0_0.conda", "sha256": "' + "0" * 64 + '", "size": {}}}]}}'
 )
 
 
@@ -250,7 +248,10 @@ ENTRY = (
         (ENTRY.format("https://a", -1), "packages[0].size: -1 is not the size"),
         (ENTRY.format("https://a", "true"), "packages[0].size: True is not the size"),
         (ENTRY.format("http://a", 9), "packages[0].url: http://a/b/linux-64/jemalloc-5.3.0-h0_0.conda is not https"),
-        (ENTRY.format("https://me:canary@a", 9), "packages[0].url: https://****@a/b/linux-64/jemalloc-5.3.0-h0_0.conda"),
+        (
+            ENTRY.format("https://me:canary@a", 9),
+            "packages[0].url: https://****@a/b/linux-64/jemalloc-5.3.0-h0_0.conda",
+        ),
         ("[" * 100_000, "not JSON"),
     ],
 )
@@ -346,6 +347,8 @@ OF_THE_LIST = {
     "hangs": "does not answer: .*timed out", "404": "is no conda channel: .*404", "page": "is no conda channel",
     "cut short": "does not answer|is no conda channel",
 }  # fmt: skip
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize(
     ("command", "content", "where", "said"),

@@ -155,6 +155,7 @@ PIP = """\
 #!/bin/sh
 case "$*" in
 *" config list") echo "$CONFIGURED" ;;
+images/addresses.py) exec python3 "$@" ;;
 *) echo "$@" >&2 && echo "$@" ;;
 esac
 """
