@@ -40,7 +40,7 @@ def _licence(fields: metadata.PackageMetadata) -> str:
         text.rsplit(" :: ", 1)[1] for text in fields.get_all("Classifier") or () if text.startswith("License ::")
     ]
     said = [fields.get("License-Expression") or "", fields.get("License") or "", *classifiers]
-    return next((text.strip() for text in said if text.strip() and "\n" not in text and len(text) < 100), "")
+    return next((text.strip() for text in said if text.strip() and "\n" not in text and len(text) < 300), "")
 
 
 def conda(prefix: Path) -> list[dict[str, str]]:

@@ -67,7 +67,7 @@ def of_conda(hashes: dict[str, str], packages: Iterable[dict[str, str]]) -> list
         channel, subdir, file = one["url"].rsplit("/", 2)
         kind = "conda" if file.endswith(".conda") else "tar.bz2"
         where = f"build={quote(one['build'])}&channel={quote(channel.rsplit('/', 1)[-1])}&subdir={subdir}&type={kind}"
-        purl = f"pkg:conda/{one['name']}@{quote(one['version'])}?{where}"
+        purl = f"pkg:conda/{one['name']}@{quote(one['version'], safe=':')}?{where}"
         if file not in hashes:
             raise ContentsError(f"the image has {file}, which its manifest does not name")
         made.append(component(one["name"], one["version"], purl, hashes[file], one["licence"]))
@@ -78,7 +78,7 @@ def of_debian(packages: Iterable[dict[str, str]]) -> list[Component]:
     """Return Debian's packages. Their files have no hash here: dpkg keeps none of what it unpacked."""
     made = []
     for one in packages:
-        purl = f"pkg:deb/debian/{quote(one['name'])}@{quote(one['version'])}?arch={one['architecture']}"
+        purl = f"pkg:deb/debian/{quote(one['name'])}@{quote(one['version'], safe=':')}?arch={one['architecture']}"
         made.append(component(one["name"], one["version"], purl))
     return made
 
