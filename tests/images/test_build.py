@@ -502,6 +502,22 @@ def test_a_base_that_is_named_by_its_digest_is_no_other_one(builders: Builders, 
         assert builders.arguments()["BASE"] == "debian:bookworm-slim"
 
 
+def test_a_base_that_is_a_file_has_the_digest_of_the_file(builders: Builders) -> None:
+    archive = builders.tree / "base@home.tar"
+    archive.write_text("files")
+    digest = f"sha256:{hashlib.sha256(b'files').hexdigest()}"
+    command = [builders.tree / "images/build", "sif"]
+    variables = {"PATH": f"{builders.path}:{os.environ['PATH']}", "KIT_BUILD_DIR": str(builders.tree / "build"),
+                 "BASE": str(archive), "BOOTSTRAP": "docker-archive"}  # fmt: skip
+    subprocess.run(command, env={**os.environ, **variables}, check=True, capture_output=True)
+    record = json.loads((builders.tree / "build/records/apptainer-plain.json").read_text())
+    assert record["base"] == {"name": str(archive), "digest": digest}
+    assert "base.json" in builders.files()
+    archive.write_text("other files")
+    refused = build("sif", tree=builders.tree, **variables)
+    assert_one_clear_line(refused, 2, f"the base image {archive} is sha256:", f"the last build had {digest}")
+
+
 @pytest.mark.parametrize("base", ["Debian", "debian@sha256:12", "debian:a b", "-x", "debian@sha512:" + "0" * 64])
 def test_what_is_no_base_image(builders: Builders, base: str) -> None:
     variants = builders.tree / "images/variants.yaml"
