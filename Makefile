@@ -164,7 +164,7 @@ lint: dev  ## check style, types, English, the Dockerfile and shell scripts
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy --num-workers 2
 	@$(VENV)/bin/python .ci/prose
 	@$(VENV)/bin/hadolint images/*/Dockerfile
-	@for script in images/build images/common.sh images/install.sh images/lock images/manifest images/setup images/stack images/wheelhouse .ci/run .ci/engines/* benchmarks/gpu.sh runner/envkit/engines/enroot_rc.sh runner/envkit/cluster/slurm/batch/*.sh; do \
+	@for script in images/build images/common.sh images/install.sh images/lock images/manifest images/sbom images/setup images/stack images/wheelhouse .ci/run .ci/engines/* benchmarks/gpu.sh runner/envkit/engines/enroot_rc.sh runner/envkit/cluster/slurm/batch/*.sh; do \
 		bash -n $$script || exit 1; done
 
 lock:  ## renew the lock files

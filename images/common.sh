@@ -8,6 +8,15 @@ die() {
     exit 2
 }
 
+is_engine() { [[ $1 =~ ^(docker|podman|apptainer|sqsh)$ ]]; }
+read_image() { # read_image ENGINE IMAGE FILE...: print files of an image; a sqsh is read without Enroot
+    case $1 in
+    docker | podman) "$1" run --rm --network none --entrypoint cat "$2" "${@:3}" ;;
+    apptainer) apptainer --silent exec --cleanenv --contain "$2" cat "${@:3}" ;;
+    sqsh) unsquashfs -cat "$2" "${@:3}" ;;
+    esac
+}
+
 digest() { cat "$@" | sha256sum | cut -d ' ' -f 1; }
 
 # What the virtual environment gets, and an image unless its variant says otherwise (read_variant).
@@ -15,7 +24,7 @@ torch=torch==2.13.0+cpu
 torch_lock=images/cpu/torch.lock
 torch_index=https://download.pytorch.org/whl/cpu
 
-# read_variant NAME: set `variant`, `image_name`, `libraries`, `compiler` (or none), `torch`, the locks `packages_lock`, `torch_lock`
+# read_variant NAME: set `variant`, `image_name`, `variant_base`, `libraries`, `compiler` (or none), `torch`, the locks `packages_lock`, `torch_lock`
 # and (of conda's libraries) `conda_lock`, and the options `pins`, to what images/variants.yaml says of the variant NAME, or of the
 # first one; and `wheels_mb` and `sif_mb` to what its wheels take on the way, and the making of a SIF, in MB.
 read_variant() {
@@ -43,10 +52,13 @@ make_venv() {
 }
 
 # pip ARGUMENT...: run pip, show only what it fetches, and keep all it said in the log and, for the last call, in the log's .last.
+# An index that others on the way can change is refused (images/addresses.py), before pip asks it for anything.
 # By itself it waits a minute and a half for an index that never answers. What is configured, as for a slow mirror, counts.
 pip() {
-    local patience=() ended
-    [[ $("$venv/bin/python" -m pip config list 2>/dev/null) =~ (timeout|retries)= ]] || patience=(--timeout 15 --retries 2)
+    local patience=() ended configured refused
+    configured=$("$venv/bin/python" -m pip config list 2>/dev/null) || true
+    refused=$("$venv/bin/python" images/addresses.py <<<"$configured") || die "pip config list: $refused"
+    [[ $configured =~ (timeout|retries)= ]] || patience=(--timeout 15 --retries 2)
     echo "\$ pip $*" 2>/dev/null >>"$log"
     PYTHONUNBUFFERED=1 "$venv/bin/python" -m pip --disable-pip-version-check --no-input "${patience[@]}" "$@" --progress-bar off 2>&1 |
         tee "$log.last" 2>/dev/null | tee -a "$log" 2>/dev/null |

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 """Memory allocators from conda-forge: lock them, fetch exactly the locked files, install them into a prefix.
 
-    lock               write images/cpu/conda.lock from what the channel has now
+    lock               write images/cpu/conda.lock from what the channel has now, and print it
     fetch [DIR]        download the files of the lock and verify their SHA-256
     install PREFIX     put them into PREFIX, for example .venv/conda for the local engine
 
---channel URL or ENVKIT_CONDA_CHANNEL names a mirror of the channel; the hashes stay those of the lock. --pin
-NAME=VERSION asks for that version of a package.
+Only locked packages are fetched and installed. --channel URL or ENVKIT_CONDA_CHANNEL names a mirror of the channel, by
+https, as a file:// or on this machine (http://127.0.0.1); the hashes stay those of the lock. --pin NAME=VERSION asks
+for that version of a package.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import base64
 import contextlib
 import errno
 import hashlib
@@ -28,24 +30,14 @@ import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NoReturn
+from urllib.parse import unquote, urlsplit, urlunsplit
 
-from conda_lock import (
-    CHANNEL,
-    PACKAGES,
-    PLATFORM,
-    PROJECT,
-    LibrariesError,
-    Lock,
-    NoLockError,
-    Package,
-    read_lock,
-    shown,
-)
+from addresses import hidden, refusal
+from conda_lock import CHANNEL, LOCK, PACKAGES, PLATFORM, PROJECT, LibrariesError, Lock, Package, read_lock, shown
 
-LOCK = PROJECT / "images/cpu/conda.lock"
 FILES = PROJECT / "build/conda"
 # What the image offers to packages beside conda's own: the lock must not depend on the machine that it is made on.
 VIRTUAL_PACKAGES = {
@@ -57,8 +49,8 @@ VIRTUAL_PACKAGES = {
 TIMEOUT_S = 30
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 ABOUT = (
-    "Written by `images/conda_libraries.py lock`. It may be filled in by hand: url and sha256 decide which file is "
-    "installed, the other keys are for people to read."
+    "Written by `images/conda_libraries.py lock`. It may be filled in by hand: url, sha256 and size decide which "
+    "file is installed, the other keys are for people to read."
 )
 # There are two ways on for somebody whose machine does not reach the channel.
 WAYS_ON = "name a mirror (--channel URL or ENVKIT_CONDA_CHANNEL), or use a variant with libraries: debian"
@@ -99,17 +91,20 @@ def lock(path: Path, channel: str, pins: Mapping[str, str]) -> None:
         raise LibrariesError(f"{channel} {what}: {WAYS_ON} ({one_line(error)})") from None
     packages = []
     for record in sorted(records, key=lambda record: record.name.normalized):
-        if record.sha256 is None:
-            raise LibrariesError(f"{channel}: gives no SHA-256 of {record.file_name}: use another mirror")
-        package = Package(
-            record.name.normalized, str(record.version), str(record.build), record.url, record.sha256.hex()
-        )
-        packages.append({**asdict(package), "url": package.url_at(CHANNEL)})
-    document = {"about": ABOUT, "channel": CHANNEL, "platform": PLATFORM, "packages": packages}
+        for what, value in (("SHA-256", record.sha256), ("size", record.size)):
+            if not value:
+                raise LibrariesError(f"{channel}: gives no {what} of {record.file_name}: use another mirror")
+        identity = (record.name.normalized, str(record.version), str(record.build))
+        package = Package(*identity, record.url, record.sha256.hex(), record.size)
+        packages.append(replace(package, url=package.url_at(CHANNEL)))
+    document = {"about": ABOUT, "channel": CHANNEL, "platform": PLATFORM, "packages": [asdict(one) for one in packages]}
     path.parent.mkdir(parents=True, exist_ok=True)
     with complete(path) as partial:
         partial.write_text(json.dumps(document, indent=2) + "\n")
-    print(f"{shown(path)}: {len(packages)} packages")
+    # The channel was trusted just now, and never again: somebody has to look at this.
+    print(f"{shown(path)}: {len(packages)} packages that {hidden(channel)} has today: check and commit it")
+    for one in packages:
+        print(f"  {one.name} {one.version} {one.build} ({one.size:,} bytes, sha256:{one.sha256})")
 
 
 @contextlib.contextmanager
@@ -143,23 +138,46 @@ def fetch(locked: Lock, folder: Path, channel: str) -> None:
 def download(package: Package, url: str, path: Path) -> None:
     """Raises LibrariesError if the channel does not answer with the locked file."""
     try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer, path.open("wb") as file:
+        with open_url(url) as answer:
             length = answer.headers.get("Content-Length", "")
-            with contextlib.suppress(http.client.IncompleteRead):  # most Pythons don't raise it, so the size tells
-                shutil.copyfileobj(answer, file)
+            content = answer.read(package.size + 1)  # no more: an answer may have no end
     except urllib.error.HTTPError as error:
         raise LibrariesError(f"{url}: {error.code} {error.reason}: {WAYS_ON}") from None
     except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
         raise LibrariesError(f"{url} does not answer: {WAYS_ON} ({one_line(error)})") from None
-    size = path.stat().st_size
-    if length.isdigit() and size < int(length):
+    path.write_bytes(content)
+    size = len(content)
+    if length.isdigit() and size < min(int(length), package.size):
         raise LibrariesError(f"{url}: ended after {size} of {length} bytes: try again, or use another mirror")
-    actual = file_sha256(path)
-    if actual != package.sha256:
+    again = "use another mirror, or lock again if the channel replaced the file"
+    if size > package.size:
         raise LibrariesError(
-            f"{url}: its SHA-256 {actual} is not the one in the lock, {package.sha256}: use another mirror, or "
-            "lock again if the channel replaced the file"
+            f"{url}: is longer than the {package.size} bytes of the lock, so its SHA-256 is not: {again}"
         )
+    actual = hashlib.sha256(content).hexdigest()
+    if actual != package.sha256:
+        raise LibrariesError(f"{url}: its SHA-256 {actual} is not the one in the lock, {package.sha256}: {again}")
+
+
+class SafeRedirects(urllib.request.HTTPRedirectHandler):
+    """Follow an answer that names another address, if that is one that software is taken from."""
+
+    def redirect_request(self, request: Any, file: Any, code: int, message: str, headers: Any, address: str) -> Any:
+        why = refusal(address)
+        if why is not None:
+            raise LibrariesError(f"{request.full_url}: leads to {address}, which {why}")
+        return super().redirect_request(request, file, code, message, headers, address)
+
+
+def open_url(url: str) -> Any:
+    """Open ``url``, whose user and password go into a header for that host alone: urllib does not know them."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    request = urllib.request.Request(urlunsplit(parts._replace(netloc=host)))
+    if parts.username is not None:
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        request.add_unredirected_header("Authorization", "Basic " + base64.b64encode(pair.encode()).decode())
+    return urllib.request.build_opener(SafeRedirects).open(request, timeout=TIMEOUT_S)
 
 
 def verify(path: Path, package: Package) -> None:
@@ -261,15 +279,6 @@ def _pins(given: Sequence[str]) -> dict[str, str]:
     return dict(text.split("=") for text in given)
 
 
-def _require(path: Path, locked: Lock, pins: Mapping[str, str]) -> None:
-    """Raise LibrariesError where the lock has another version of a package than ``pins`` say."""
-    versions = {package.name: package.version for package in locked.packages}
-    for name, version in pins.items():
-        if versions[name] != version:
-            fix = f"name that version, or remove the file, so that it is made anew with {version}"
-            raise LibrariesError(f"{shown(path)}: has {name} {versions[name]}, and {version} is asked for: {fix}")
-
-
 def parser() -> argparse.ArgumentParser:
     main = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     main.add_argument("--lock", type=Path, default=LOCK, metavar="FILE", help=f"the lock file ({shown(LOCK)})")
@@ -293,30 +302,24 @@ def parser() -> argparse.ArgumentParser:
 def run(arguments: argparse.Namespace) -> None:
     pins = _pins(getattr(arguments, "pin", []))
     channel = getattr(arguments, "channel", CHANNEL)
-    if re.match(r"(https?|file)://.", channel) is None:  # a bare name would be that of anybody's channel
-        raise LibrariesError(f"--channel {channel}: is no address, such as {CHANNEL}")
+    why = refusal(channel)  # of a bare name, too, which would be that of anybody's channel
+    if why is not None:
+        raise LibrariesError(f"--channel {channel}: {why}")
     if arguments.command == "lock":
-        lock(arguments.lock, arguments.channel, pins)
+        lock(arguments.lock, channel, pins)
         return
-    try:
-        locked = read_lock(arguments.lock)
-    except NoLockError:
-        lock(arguments.lock, arguments.channel, pins)
-        # It has to be said: until somebody looks at it and commits it, the channel is simply trusted.
-        print(f"{shown(arguments.lock)}: NEW: it names what {arguments.channel} has today; check and commit it")
-        locked = read_lock(arguments.lock)
-    _require(arguments.lock, locked, pins)
+    locked = read_lock(arguments.lock, pins)
     if arguments.command == "check":
         return
     if arguments.command == "fetch":
-        fetch(locked, arguments.folder, arguments.channel)
+        fetch(locked, arguments.folder, channel)
     elif arguments.command == "manifest":
         manifest(locked, arguments.folder)
     else:
         folder = arguments.folder
         if folder is None:
             folder = FILES
-            fetch(locked, folder, arguments.channel)
+            fetch(locked, folder, channel)
         install(locked, arguments.prefix, folder, arguments.final_prefix)
         if (arguments.prefix.parent / "pyvenv.cfg").is_file():
             write_providers(arguments.prefix.parent)
@@ -327,7 +330,7 @@ def main() -> int:
     try:
         run(parser().parse_args())
     except LibrariesError as error:
-        print(f"images/conda_libraries.py: {error}", file=sys.stderr)
+        print(f"images/conda_libraries.py: {hidden(str(error))}", file=sys.stderr)
         return 2
     except OSError as error:
         if error.errno not in (*NO_ROOM, errno.EACCES, errno.EROFS, errno.ENOTDIR, errno.EEXIST):

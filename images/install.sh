@@ -45,10 +45,10 @@ make_kit() {
     rm -rf "$tools"
 
     [ ! -d "$staged/conda" ] || cp -R "$staged/conda" "$kit/conda"
-    cp "$staged/manifest.sha256" "$kit/manifest.sha256"
+    cp "$staged/manifest.sha256" "$staged/base.json" "$kit/"
     # Kept in the image: the last stage runs them from here, and they say how it was made.
     mkdir -p "$kit/share/envkit"
-    cp "$staged/install.sh" "$staged/providers.py" "$kit/share/envkit/"
+    cp "$staged/install.sh" "$staged/providers.py" "$staged/contents.py" "$kit/share/envkit/"
     chmod -R go+rX "$kit"
 }
 
@@ -63,13 +63,18 @@ make_system() {
     mkdir -p /kit/envkit /data
     "$kit/bin/python" "$kit/share/envkit/providers.py" >"$kit/providers.json"
     "$kit/bin/python" "$kit/share/envkit/providers.py" --load || die "a library that the profiles preload does not load"
+    write_contents
+}
+
+write_contents() { # Debian's mirror has other versions another day
+    "$kit/bin/python" "$kit/share/envkit/contents.py" >"$kit/contents.json" || die "the packages of the image can't be listed"
 }
 
 make_compiler() {
     case $1 in
     none) ;;
     # Compiled code includes Python.h, and PyTorch calls openssl to hash the headers.
-    g++) apt_install g++ libpython$python-dev openssl ;;
+    g++) apt_install g++ libpython$python-dev openssl && write_contents ;;
     *) die "COMPILER is '$1': g++ or none" ;;
     esac
 }

@@ -41,6 +41,9 @@ BY_LOCK, BY_HAND = "images/lock makes it", "it is made by hand, as images/cpu/to
 FOR_CPUS, FOR_GPUS = "+cpu", "cuda"
 # What can be a tag of an image and a part of a file's name.
 NAME = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
+# An image of a registry, or of this machine: by a tag, by a digest, or by both.
+BASE = "debian:bookworm-slim"
+IMAGE = re.compile(r"[a-z0-9][a-z0-9._:/-]*(:[\w.-]+)?(@sha256:[0-9a-f]{64})?")
 VERSION = re.compile(r"\d+(\.\d+)*[a-z0-9]*(\+[a-z0-9.]+)?")
 
 
@@ -55,6 +58,7 @@ class Variant:
     locks: dict[str, Path]
     pins: dict[str, str]
     compiler: str | None
+    base: str
 
     @property
     def has_cuda(self) -> bool:
@@ -100,6 +104,11 @@ def _variant(file: YamlFile, name: str) -> Variant:
         raise file.error(
             (name, "compiler"), Printed(f"{name}.compiler: '{compiler}' is not {known}; without one leave it out")
         )
+    base = entry.get("base", BASE)
+    if not IMAGE.fullmatch(base):
+        raise file.error(
+            (name, "base"), Printed(f"{name}.base: '{base}' is no image, such as {BASE} or debian@sha256:DIGEST")
+        )
     pins = {key: entry[key] for key in PINS if key in entry}
     if pins and libraries != "conda":
         key = next(iter(pins))
@@ -111,12 +120,13 @@ def _variant(file: YamlFile, name: str) -> Variant:
             (name, "locks"), Printed(f"{name}.locks: must name a file in images/ for each of: {', '.join(wanted)}")
         )
     paths = {what: FILE.parent / locks[what] for what in wanted}
-    return Variant(name, entry["title"], {key: entry[key] for key in LOCKED_IN}, libraries, paths, pins, compiler)
+    versions = {key: entry[key] for key in LOCKED_IN}
+    return Variant(name, entry["title"], versions, libraries, paths, pins, compiler, base)
 
 
 def _require_keys(file: YamlFile, name: str, entry: dict[str, Any]) -> None:
     """Raise InputError for a key that there is not, or that is missing, and for a value that is no text or version."""
-    known = (*REQUIRED, "compiler", *PINS)
+    known = (*REQUIRED, "compiler", "base", *PINS)
     for key in entry:
         if key not in known:
             raise file.error((name, key), Printed(f"{name}.{key}: no such key; there are: {', '.join(known)}"))
@@ -181,6 +191,7 @@ def show(variant: Variant) -> list[str]:
         f"torch torch=={variant.versions['torch']}",
         *(f"{what}_lock {path}" for what, path in variant.locks.items()),
         f"compiler {variant.compiler or 'none'}",
+        f"variant_base {variant.base}",
         *(f"pin {package}={version}" for package, version in variant.pins.items()),
     ]
 

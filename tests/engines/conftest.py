@@ -118,15 +118,18 @@ def built_image(requires: Requires) -> BuiltImage:
 
 @cache
 def _built(engine: str) -> str:
-    """Once in each process of the tests: to find that all is up to date takes a second or two."""
+    """Once in each process of the tests: to find that all is up to date takes a second or two.
+
+    The base image of a test machine is made anew with the machine, so another one than last time is taken.
+    """
     if engine == "apptainer":
-        run("images/build", "sif", "--variant", "debian", "--output", SIF, **QUICK)
+        run("images/build", "sif", "--variant", "debian", "--output", SIF, "--update", **QUICK)
         return str(SIF)
     if engine == "podman" and not missing("docker"):
         _built("docker")
         _hand_over(IMAGE)
     else:
-        run("images/build", "oci", "--engine", engine, "--variant", "debian", "--tag", IMAGE)
+        run("images/build", "oci", "--engine", engine, "--variant", "debian", "--tag", IMAGE, "--update")
     return IMAGE
 
 

@@ -7,8 +7,10 @@ The wheels come from build/wheelhouse. The base image is debian:bookworm-slim, f
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from envkit.engines.base import PROJECT
@@ -130,6 +132,30 @@ def test_the_sif_is_made_of_the_same_files(docker_image: str, sif: Path) -> None
     assert "torch-2.13.0+cpu" in manifest
     providers = "/opt/kit/providers.json"
     assert json.loads(inside_sif(sif, "cat", providers)) == json.loads(inside(docker_image, "cat", providers))
+
+
+def bill(engine: str, image: object) -> list[dict[str, Any]]:
+    document = json.loads(run("images/sbom", engine, image).stdout)
+    return list(document["components"])
+
+
+def test_the_bills_of_materials_name_the_files_of_the_manifest_and_debians_packages(
+    docker_image: str, sif: Path
+) -> None:
+    base, *packages = bill("docker", docker_image)
+    assert base["name"] == "debian:bookworm-slim"
+    assert re.fullmatch("[0-9a-f]{64}", base["hashes"][0]["content"])
+    hashes = {one["hashes"][0]["content"] for one in packages if "hashes" in one}
+    manifest = run("images/manifest", "docker", docker_image).stdout
+    assert hashes == {line.split()[0] for line in manifest.splitlines()}
+    listed = inside(docker_image, "dpkg-query", "--show", "--showformat", "${Package} ${Version}\n")
+    debian = {f"{one['name']} {one['version']}" for one in packages if one["purl"].startswith("pkg:deb/")}
+    assert debian == set(listed.splitlines())
+    # the SIF may be of another day, with other versions of Debian's
+    python = [one for one in packages if one["purl"].startswith("pkg:pypi/")]
+    assert [one for one in bill("apptainer", sif) if one.get("purl", "").startswith("pkg:pypi/")] == python
+    (torch,) = (one for one in python if one["name"] == "torch")
+    assert "BSD" in json.dumps(torch["licenses"])
 
 
 def test_every_library_loads_in_the_sif(sif: Path) -> None:

@@ -37,7 +37,7 @@ def built_image(real_docker):
     try:
         image()
     except CantPlant:
-        build = ["images/build", "oci", "--engine", "docker", "--variant", "debian", "--tag", IMAGES[0]]
+        build = ["images/build", "oci", "--engine", "docker", "--variant", "debian", "--tag", IMAGES[0], "--update"]
         subprocess.run(build, cwd=PROJECT, check=True, timeout=BUILD_TIMEOUT_S)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import re
@@ -97,16 +98,6 @@ def test_help_names_every_option() -> None:
         assert word in result.stdout
 
 
-@pytest.mark.parametrize("kind", ["oci", "sif"])
-def test_without_a_conda_lock_and_channel_the_way_on_is_said(
-    tree: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
-    (tree / "images/cpu/conda.lock").unlink(missing_ok=True)
-    monkeypatch.setenv("ENVKIT_CONDA_CHANNEL", "http://127.0.0.1:9/conda-forge")
-    result = build(kind, "--variant", "conda", tree=tree)
-    assert_one_clear_line(result, 2, "http://127.0.0.1:9/conda-forge does not answer", "libraries: debian")
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk to fill")
 @pytest.mark.skipif(shutil.which("apptainer") is None, reason="apptainer is not installed")
 def test_a_full_disk_leaves_no_image(tree: Path, tmp_path: Path) -> None:
@@ -130,8 +121,12 @@ DOCKER = """\
 #!/bin/bash
 case "$*" in
 *Labels*) exit 1 ;;
+*RepoDigests*@*) grep -qF "${{@: -1}}" {pulled} && cat {identity} ;;
+*RepoDigests*) cat {identity} ;;
+pull*) echo "$2" >>{pulled} ;;
+run*) cat {contents} ;;
 *Size*) echo 3000000000 ;;
-"image inspect"*) echo sha256:0 ;;
+"image inspect"*) tail -n 1 {identity} ;;
 save*) echo image >"$3" ;;
 build*)
     printf '%s\\n' "$@" >{told}
@@ -141,6 +136,7 @@ esac
 """
 APPTAINER = """\
 #!/bin/bash
+[[ $* != *" exec "* ]] || exec cat {contents}
 printf '%s\\n' "$@" >{told}
 for argument; do
     [[ $argument != STAGED=* ]] || (cd "${{argument#STAGED=}}" && find . -type f -printf '%P\\n') >{files}
@@ -178,10 +174,23 @@ class Builders:
 
     def start(self) -> None:
         self.path.mkdir()
-        told = {"told": self.path / "told", "files": self.path / "files"}
+        names = ("told", "files", "identity", "contents", "pulled", "manifest")
+        told = {name: self.path / name for name in names}
+        self.has_base(0)
+        self.has_packages(libc6="1")
+        (self.path / "pulled").touch()
         self._script("docker", DOCKER.format(**told))
         self._script("apptainer", APPTAINER.format(**told))
         self.has(megabytes=100_000)
+
+    def has_base(self, digit: int) -> None:
+        """Have an image under the base image's name, whose digests are made of one digit."""
+        (self.path / "identity").write_text(f"debian@sha256:{str(digit) * 64}\nsha256:{str(digit) * 63}f\n")
+
+    def has_packages(self, **versions: str) -> None:
+        """Have the next image made with these of Debian's packages."""
+        packages = [{"name": name, "version": one, "architecture": "amd64"} for name, one in versions.items()]
+        (self.path / "contents").write_text(json.dumps({"debian": packages, "python": [], "conda": []}) + "\n")
 
     def _script(self, name: str, text: str) -> None:
         (self.path / name).write_text(text)
@@ -191,7 +200,13 @@ class Builders:
         variables = {"PATH": f"{self.path}:{os.environ['PATH']}", "KIT_BUILD_DIR": str(self.tree / "build")}
         return build(*arguments, tree=self.tree, **variables)
 
+    def forget(self) -> None:
+        (self.path / "told").unlink()
+
     def told(self) -> list[str]:
+        """Return the words of the last build, or none."""
+        if not (self.path / "told").exists():
+            return []
         return (self.path / "told").read_text().splitlines()
 
     def arguments(self) -> dict[str, str]:
@@ -331,22 +346,34 @@ def test_the_recipe_takes_every_argument_that_it_is_given(builders: Builders, ki
     assert builders.arguments().keys() == set(re.findall(pattern, (PROJECT / file).read_text(), re.MULTILINE))
 
 
+@pytest.fixture
+def conda_builders(builders: Builders, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Builders:
+    """With a variant ``conda``, which has no lock of conda packages."""
+    variants = builders.tree / "images/variants.yaml"
+    variants.write_text(variants.read_text() + MADE_UP_CONDA)
+    (builders.tree / "images/cpu/conda.lock").unlink(missing_ok=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return builders
+
+
 @pytest.mark.skipif((platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="the lock is for linux-64")
 @pytest.mark.parametrize("content", [None, '{"packages": []}'], ids=["absent", "empty"])
 @pytest.mark.parametrize("kind", ["oci", "sif"])
-def test_a_conda_lock_that_is_made_on_the_way_is_what_the_image_says_that_it_is_of(
-    builders: Builders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, content: str | None
+def test_an_image_has_the_locked_conda_packages_or_is_not_made(
+    conda_builders: Builders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, content: str | None
 ) -> None:
     pytest.importorskip("rattler", reason="py-rattler is missing: make dev")
-    lock = builders.tree / "images/cpu/conda.lock"
-    lock.unlink(missing_ok=True)
+    builders, lock = conda_builders, conda_builders.tree / "images/cpu/conda.lock"
     if content is not None:
         lock.write_text(content)
-    variants = builders.tree / "images/variants.yaml"
-    variants.write_text(variants.read_text() + MADE_UP_CONDA)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with served(make_channel(tmp_path / "conda-forge")) as url:
         monkeypatch.setenv("ENVKIT_CONDA_CHANNEL", url)
+        refused = builders.build(kind, "--variant", "conda")
+        command = ".venv/bin/python images/conda_libraries.py lock"
+        assert_one_clear_line(refused, 2, "images/cpu/conda.lock: ", f"run '{command}' where", "libraries: debian")
+        assert builders.told() == []
+        assert (lock.read_text() if lock.exists() else None) == content
+        subprocess.run(command.split(), cwd=builders.tree, check=True, capture_output=True)
         result = builders.build(kind, "--variant", "conda")
     assert result.returncode == 0, result
     locks = [builders.tree / f"images/cpu/{name}.lock" for name in ("packages", "torch", "conda")]
@@ -357,6 +384,174 @@ def test_a_conda_lock_that_is_made_on_the_way_is_what_the_image_says_that_it_is_
         again = builders.build(kind, "--variant", "conda")
         assert again.returncode == 0, again
         assert "is up to date" in again.stdout
+
+
+# --- what has no lock: the base image, and Debian's packages ---
+
+
+@pytest.mark.parametrize("kind", ["oci", "sif"])
+def test_another_image_under_the_name_of_the_base_is_taken_only_when_that_is_said(
+    builders: Builders, kind: str
+) -> None:
+    assert builders.build(kind).returncode == 0
+    builders.forget()
+    builders.has_base(1)
+    refused = builders.build(kind)
+    digests = f"debian:bookworm-slim is sha256:{'1' * 64}, and the last build had sha256:{'0' * 64}"
+    assert_one_clear_line(refused, 2, digests, "--update")
+    assert builders.told() == []
+    taken = builders.build(kind, "--update")
+    assert taken.returncode == 0, taken
+    assert digests in taken.stdout
+    assert builders.told()
+    after = builders.build(kind)
+    assert after.returncode == 0, after
+    assert digests not in after.stdout
+
+
+SBOM_WHEEL, SBOM_CONDA = "torch-2.13.0+cpu-cp311-cp311-linux_x86_64.whl", "jemalloc-5.3.0-h0_0.conda"
+IN_AN_IMAGE = [
+    f"{'a' * 64}  {SBOM_CONDA}",
+    f"{'b' * 64}  {SBOM_WHEEL}",
+    json.dumps({
+        "debian": [{"name": "libstdc++6", "version": "12.2.0-14+deb12u1", "architecture": "amd64"}],
+        "python": [{"name": "torch", "version": "2.13.0+cpu", "licence": "BSD-3-Clause"}],
+        "conda": [{"name": "jemalloc", "version": "5.3.0", "build": "h0_0", "licence": "BSD-2-Clause",
+                   "url": f"https://conda.anaconda.org/conda-forge/linux-64/{SBOM_CONDA}"}],
+    }),
+    json.dumps({"base": {"name": "debian:bookworm-slim", "digest": f"sha256:{'c' * 64}"}}),
+]  # fmt: skip
+
+
+def sbom(builders: Builders, lines: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    (builders.path / "contents").write_text("".join(f"{line}\n" for line in lines))
+    path = f"{builders.path}:{os.environ['PATH']}"
+    command = [builders.tree / "images/sbom", *(arguments or ("docker", "envkit-cpu"))]
+    return subprocess.run(command, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False)
+
+
+def test_the_bill_of_materials_names_all_that_an_image_has(builders: Builders) -> None:
+    result = sbom(builders, IN_AN_IMAGE)
+    assert result.returncode == 0, result
+    document = json.loads(result.stdout)
+    assert (document["bomFormat"], document["specVersion"], document["version"]) == ("CycloneDX", "1.6", 1)
+    assert re.fullmatch(
+        r"urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", document["serialNumber"]
+    )
+    assert document["metadata"]["component"]["name"] == "envkit-cpu"
+    base, *packages = document["components"]
+    hashes = [{"alg": "SHA-256", "content": "c" * 64}]
+    assert (base["type"], base["name"], base["hashes"]) == ("container", "debian:bookworm-slim", hashes)
+    found = {one["purl"]: (one["version"], *(one.get(key) for key in ("hashes", "licenses"))) for one in packages}
+    assert found == {
+        f"pkg:pypi/torch@2.13.0%2Bcpu?file_name={SBOM_WHEEL.replace('+', '%2B')}": (
+            "2.13.0+cpu", [{"alg": "SHA-256", "content": "b" * 64}], [{"license": {"name": "BSD-3-Clause"}}],
+        ),
+        "pkg:conda/jemalloc@5.3.0?build=h0_0&channel=conda-forge&subdir=linux-64&type=conda": (
+            "5.3.0", [{"alg": "SHA-256", "content": "a" * 64}], [{"license": {"name": "BSD-2-Clause"}}],
+        ),
+        "pkg:deb/debian/libstdc%2B%2B6@12.2.0-14%2Bdeb12u1?arch=amd64": ("12.2.0-14+deb12u1", None, None),
+    }  # fmt: skip
+    references = [one["bom-ref"] for one in document["components"]]
+    assert len(set(references)) == len(references)
+    assert document["dependencies"] == [{"ref": "image", "dependsOn": references}]
+    assert sbom(builders, IN_AN_IMAGE).stdout == result.stdout
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (IN_AN_IMAGE[:2], "the image does not say what it has of debian: build it anew"),
+        (IN_AN_IMAGE[1:], f"has {SBOM_CONDA}, which its manifest does not name"),
+        ([f"{'d' * 64}  other-1-h0_0.conda", *IN_AN_IMAGE], "names other-1-h0_0.conda, which is no package"),
+        (["{", *IN_AN_IMAGE], "envkit-cpu: "),
+        (["one two three"], "envkit-cpu: "),
+    ],
+)
+def test_no_bill_is_made_of_half_an_image(builders: Builders, lines: list[str], said: str) -> None:
+    result = sbom(builders, lines)
+    assert_one_clear_line(result, 1, "images/sbom: envkit-cpu: ", said)
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [("docker",), ("lxc", "envkit-cpu"), ("docker", "a", "b")])
+def test_a_bill_of_nothing(builders: Builders, arguments: tuple[str, ...]) -> None:
+    assert_one_clear_line(sbom(builders, IN_AN_IMAGE, *arguments), 2, "usage: images/sbom docker|podman IMAGE")
+
+
+@pytest.mark.parametrize("kind", ["oci", "sif"])
+def test_a_base_that_is_named_by_its_digest_is_no_other_one(builders: Builders, kind: str) -> None:
+    variants = builders.tree / "images/variants.yaml"
+    named = variants.read_text().replace("libraries:", f"base: debian:bookworm-slim@sha256:{'1' * 64}\n  libraries:")
+    variants.write_text(named)
+    pinned = f"debian@sha256:{'1' * 64}"
+    result = builders.build(kind)  # with an image under that name that has another digest
+    if kind == "oci":
+        assert (builders.path / "pulled").read_text() == f"{pinned}\n"
+        # the stand-in for a registry gives another image
+        assert_one_clear_line(result, 1, f"docker has no image debian:bookworm-slim@sha256:{'1' * 64}")
+        assert builders.told() == []
+    else:
+        assert result.returncode == 0, result
+        assert (builders.arguments()["BASE"], builders.arguments()["BOOTSTRAP"]) == (pinned, "docker")
+    builders.has_base(1)
+    result = builders.build(kind)
+    assert result.returncode == 0, result
+    assert "may be another image another day" not in result.stdout
+    if kind == "oci":
+        assert builders.arguments()["BASE"] == "debian:bookworm-slim"
+
+
+def test_a_base_that_is_a_file_has_the_digest_of_the_file(builders: Builders) -> None:
+    archive = builders.tree / "base@home.tar"
+    archive.write_text("files")
+    digest = f"sha256:{hashlib.sha256(b'files').hexdigest()}"
+    command = [builders.tree / "images/build", "sif"]
+    variables = {"PATH": f"{builders.path}:{os.environ['PATH']}", "KIT_BUILD_DIR": str(builders.tree / "build"),
+                 "BASE": str(archive), "BOOTSTRAP": "docker-archive"}  # fmt: skip
+    subprocess.run(command, env={**os.environ, **variables}, check=True, capture_output=True)
+    record = json.loads((builders.tree / "build/records/apptainer-plain.json").read_text())
+    assert record["base"] == {"name": str(archive), "digest": digest}
+    assert "base.json" in builders.files()
+    archive.write_text("other files")
+    refused = build("sif", tree=builders.tree, **variables)
+    assert_one_clear_line(refused, 2, f"the base image {archive} is sha256:", f"the last build had {digest}")
+
+
+@pytest.mark.parametrize("base", ["Debian", "debian@sha256:12", "debian:a b", "-x", "debian@sha512:" + "0" * 64])
+def test_what_is_no_base_image(builders: Builders, base: str) -> None:
+    variants = builders.tree / "images/variants.yaml"
+    variants.write_text(variants.read_text().replace("libraries:", f"base: '{base}'\n  libraries:"))
+    assert_one_clear_line(builders.build("oci"), 2, f"plain.base: '{base}' is no image")
+
+
+@pytest.mark.parametrize("kind", ["oci", "sif"])
+def test_other_versions_of_debians_packages_are_said(builders: Builders, kind: str) -> None:
+    builders.has_packages(libc6="1", bash="5", perl="4")
+    first = builders.build(kind, "--variant", "plain")
+    assert "Debian's packages" not in first.stdout, first
+    builders.has_packages(libc6="2", bash="5", numactl="1")
+    (builders.tree / "images/contents.py").write_text("# so that it is built again\n")
+    second = builders.build(kind, "--variant", "plain")
+    assert second.returncode == 0, second
+    _, _, said = second.stdout.partition("3 of Debian's packages are not those of the last build")
+    listed = [line for line in said.splitlines() if line.startswith("  ")]
+    assert listed == [
+        "  libc6:amd64 1 -> 2",
+        "  numactl:amd64 (new) -> 1",
+        "  perl:amd64 4 -> (gone)",
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"base": 1}', '{"base": {"name": "a", "digest": 1}}', "[" * 100_000])
+def test_a_damaged_record_of_the_last_build_stops_nothing(builders: Builders, text: str) -> None:
+    record = builders.tree / "build/records/docker-plain.json"
+    record.parent.mkdir()
+    record.write_text(text)
+    result = builders.build("oci")
+    assert result.returncode == 0, result
+    assert "is damaged, so nothing is compared with the last build" in result.stderr
+    assert json.loads(record.read_text())["debian"] == {"libc6:amd64": "1"}
 
 
 @pytest.mark.parametrize(("kind", "needs"), [("oci", 7000), ("sif", 20000)])

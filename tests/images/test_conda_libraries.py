@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import ctypes
 import hashlib
+import http.server
 import json
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +30,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
+EMPTY = '{"packages": []}'
 COMMAND = [sys.executable, str(PROJECT / "images/conda_libraries.py")]
 
 
@@ -62,6 +68,39 @@ def assert_one_clear_line(result: subprocess.CompletedProcess[str], *parts: str)
         assert part in result.stderr
 
 
+@contextlib.contextmanager
+def answering(
+    status: int, headers: dict[str, str], body: bytes | None
+) -> Iterator[tuple[str, list[http.server.BaseHTTPRequestHandler]]]:
+    """Answer every request alike, with no end where ``body`` is None; and keep what was asked."""
+    asked: list[http.server.BaseHTTPRequestHandler] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self)
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                self.wfile.write(body or b"")
+                while body is None:
+                    self.wfile.write(bytes(1 << 16))
+
+        do_HEAD = do_GET
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 @pytest.fixture
 def lock(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(made / "conda.lock", tmp_path))
@@ -78,7 +117,21 @@ def test_the_lock_names_every_file_with_its_hash(lock: Path, channel: Path) -> N
         # the public address, although a mirror was asked
         "url": "https://conda.anaconda.org/conda-forge/linux-64/jemalloc-5.3.0-h0_0.tar.bz2",
         "sha256": hashlib.sha256(archive.read_bytes()).hexdigest(),
+        "size": archive.stat().st_size,
     }
+
+
+def test_locking_prints_what_it_locked(tmp_path: Path, url: str, channel: Path) -> None:
+    path = tmp_path / "conda.lock"
+    result = run(path, "lock", "--channel", url)
+    first, *rest = result.stdout.splitlines()
+    assert first == f"{path}: 3 packages that {url} has today: check and commit it"
+    expected = []
+    for name in ("gperftools", "jemalloc", "libneeded"):
+        content = (channel / f"linux-64/{name}-5.3.0-h0_0.tar.bz2").read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        expected.append(f"  {name} 5.3.0 h0_0 ({len(content):,} bytes, sha256:{digest})")
+    assert rest == expected
 
 
 def test_fetched_files_install_without_the_channel(lock: Path, url: str, channel: Path, tmp_path: Path) -> None:
@@ -180,6 +233,11 @@ def test_a_channel_without_the_packages(lock: Path, url: str, channel: Path) -> 
     assert_one_clear_line(run(lock, "lock", "--channel", url), url, "jemalloc")
 
 
+ENTRY = (
+    '{{"packages": [{{"url": "{}/b/linux-64/jemalloc-5.3.0-h0_0.conda", "sha256": "' + "0" * 64 + '", "size": {}}}]}}'
+)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -187,6 +245,14 @@ def test_a_channel_without_the_packages(lock: Path, url: str, channel: Path) -> 
         ("{}", "packages must be a list"),
         ('{"packages": [{"url": "jemalloc.conda", "sha256": ""}]}', "packages[0].url"),
         ('{"packages": [{"url": "https://a/b/linux-64/jemalloc-5.3.0-h0_0.conda"}]}', "packages[0].sha256"),
+        (ENTRY.format("https://a", -1), "packages[0].size: -1 is not the size"),
+        (ENTRY.format("https://a", "true"), "packages[0].size: True is not the size"),
+        (ENTRY.format("http://a", 9), "packages[0].url: http://a/b/linux-64/jemalloc-5.3.0-h0_0.conda is not https"),
+        (
+            ENTRY.format("https://me:canary@a", 9),
+            "packages[0].url: https://****@a/b/linux-64/jemalloc-5.3.0-h0_0.conda",
+        ),
+        ("[" * 100_000, "not JSON"),
     ],
 )
 def test_a_lock_that_is_not_one(tmp_path: Path, change: str, said: str) -> None:
@@ -195,15 +261,38 @@ def test_a_lock_that_is_not_one(tmp_path: Path, change: str, said: str) -> None:
     assert_one_clear_line(run(path, "fetch", tmp_path / "files"), str(path), said)
 
 
-@pytest.mark.parametrize("content", [None, '{"packages": []}'])
-def test_a_lock_that_is_missing_is_made_and_that_is_said(tmp_path: Path, content: str | None, url: str) -> None:
-    path = tmp_path / "conda.lock"
+@pytest.mark.parametrize("command", ["check", "fetch", "install", "manifest"])
+@pytest.mark.parametrize("content", [None, EMPTY])
+def test_nothing_is_installed_without_a_lock_and_the_command_that_locks_is_named(
+    tmp_path: Path, content: str | None, command: str, url: str
+) -> None:
+    path, target = tmp_path / "conda.lock", tmp_path / "target"
     if content is not None:
         path.write_text(content)
-    result = run(path, "fetch", tmp_path / "files", "--channel", url)
-    assert result.returncode == 0, result.stderr
-    assert f"NEW: it names what {url} has today; check and commit it" in result.stdout
-    assert {entry["name"] for entry in json.loads(path.read_text())["packages"]} >= {"jemalloc", "gperftools"}
+    arguments = [] if command == "check" else [target]
+    channel = [] if command == "manifest" else ["--channel", url]
+    result = run(path, command, *arguments, *channel)
+    locks = f"--lock {path} lock"
+    assert_one_clear_line(result, str(path), "only locked packages are installed", locks, "libraries: debian")
+    assert result.stdout == ""
+    assert not target.exists()
+    assert (path.read_text() if path.exists() else None) == content
+    # The command that is named is one that locks.
+    named = re.search(r"run '(.+?)' where", result.stderr)
+    assert named is not None
+    words = shlex.split(named.group(1).replace(".venv/bin/python", sys.executable))
+    locked = subprocess.run([*words, "--channel", url], cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert locked.returncode == 0, locked.stderr
+    assert run(path, "check", "--channel", url).returncode == 0
+
+
+def test_the_shipped_lock_installs_nothing_that_it_does_not_name(tmp_path: Path, url: str) -> None:
+    """The project's own lock has no entries yet; once it has, every one of them must be complete."""
+    result = run(PROJECT / "images/cpu/conda.lock", "check", "--channel", url)
+    if json.loads((PROJECT / "images/cpu/conda.lock").read_text())["packages"]:
+        assert result.returncode == 0, result.stderr
+    else:
+        assert_one_clear_line(result, "names no packages yet", ".venv/bin/python images/conda_libraries.py lock'")
 
 
 def test_a_lock_is_made_in_a_folder_that_is_made_too(tmp_path: Path, url: str) -> None:
@@ -213,15 +302,9 @@ def test_a_lock_is_made_in_a_folder_that_is_made_too(tmp_path: Path, url: str) -
     assert json.loads(path.read_text())["packages"]
 
 
-def test_a_lock_that_is_missing_where_no_channel_answers(tmp_path: Path) -> None:
-    nobody = "http://127.0.0.1:9/conda-forge"
-    result = run(tmp_path / "conda.lock", "fetch", tmp_path / "files", "--channel", nobody)
-    assert_one_clear_line(result, nobody, "does not answer", "libraries: debian")
-
-
-def test_a_lock_filled_in_by_hand_needs_only_url_and_hash(lock: Path, url: str, tmp_path: Path) -> None:
+def test_a_lock_filled_in_by_hand_needs_only_url_hash_and_size(lock: Path, url: str, tmp_path: Path) -> None:
     document = json.loads(lock.read_text())
-    document["packages"] = [{key: entry[key] for key in ("url", "sha256")} for entry in document["packages"]]
+    document["packages"] = [{key: entry[key] for key in ("url", "sha256", "size")} for entry in document["packages"]]
     lock.write_text(json.dumps(document))
     files, prefix = tmp_path / "files", tmp_path / "prefix"
     assert run(lock, "fetch", files, "--channel", url).returncode == 0
@@ -231,7 +314,7 @@ def test_a_lock_filled_in_by_hand_needs_only_url_and_hash(lock: Path, url: str, 
 
 def test_a_version_that_is_asked_for_is_locked(tmp_path: Path, url: str) -> None:
     path = tmp_path / "conda.lock"
-    assert run(path, "check", "--channel", url, "--pin", "jemalloc=5.3.0").returncode == 0
+    assert run(path, "lock", "--channel", url, "--pin", "jemalloc=5.3.0").returncode == 0
     assert {entry["name"]: entry["version"] for entry in json.loads(path.read_text())["packages"]}[
         "jemalloc"
     ] == "5.3.0"
@@ -244,7 +327,8 @@ def test_a_version_that_the_channel_has_not(tmp_path: Path, url: str) -> None:
 
 def test_a_lock_with_another_version_than_is_asked_for(lock: Path) -> None:
     result = run(lock, "check", "--pin", "jemalloc=5.2.1")
-    assert_one_clear_line(result, str(lock), "has jemalloc 5.3.0, and 5.2.1 is asked for", "remove the file")
+    command = f"--lock {lock} lock --pin jemalloc=5.2.1"
+    assert_one_clear_line(result, str(lock), "has jemalloc 5.3.0, and 5.2.1 is asked for", command)
 
 
 @pytest.mark.parametrize("text", ["jemalloc", "jemalloc=", "jemalloc=new", "mimalloc=2.0"])
@@ -263,7 +347,6 @@ OF_THE_LIST = {
     "hangs": "does not answer: .*timed out", "404": "is no conda channel: .*404", "page": "is no conda channel",
     "cut short": "does not answer|is no conda channel",
 }  # fmt: skip
-EMPTY = '{"packages": []}'
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -272,7 +355,7 @@ EMPTY = '{"packages": []}'
     [
         ("fetch", None, "libneeded", OF_A_FILE),
         ("lock", None, "repodata", OF_THE_LIST),
-        ("fetch", EMPTY, "repodata", OF_THE_LIST),
+        ("lock", EMPTY, "repodata", OF_THE_LIST),
     ],
     ids=["file", "list", "list for an empty lock"],
 )
@@ -306,6 +389,65 @@ def test_a_bad_channel_ends_in_one_line_and_leaves_nothing_half_made(
 def test_a_channel_that_is_no_address(lock: Path, tmp_path: Path, command: str, channel: str) -> None:
     folder = [tmp_path / "files"] if command == "fetch" else []
     assert_one_clear_line(run(lock, command, *folder, "--channel", channel), f"--channel {channel}: is no address")
+
+
+NOT_TAKEN = (
+    "http://192.0.2.1/conda-forge", "http://localhost@192.0.2.1/conda-forge", "ftp://127.0.0.1/conda-forge",
+    "http://127.0.0.1.example.org/conda-forge", "file://elsewhere/conda-forge", "http://192.0.2.1\\@127.0.0.1/c",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("channel", NOT_TAKEN)
+@pytest.mark.parametrize("command", ["lock", "fetch", "check", "install"])
+def test_a_channel_that_others_on_the_way_can_change_is_refused(
+    lock: Path, tmp_path: Path, command: str, channel: str
+) -> None:
+    before, folder = lock.read_bytes(), [tmp_path / "files"] if command in ("fetch", "install") else []
+    result = run(lock, command, *folder, "--channel", channel)
+    assert_one_clear_line(result, "--channel ", "use https, a file:// or an address of this machine")
+    assert lock.read_bytes() == before
+    assert not (tmp_path / "files").exists()
+
+
+def test_a_channel_can_be_a_folder(lock: Path, channel: Path, tmp_path: Path) -> None:
+    address = channel.as_uri()
+    assert run(tmp_path / "new.lock", "lock", "--channel", address).returncode == 0
+    assert json.loads((tmp_path / "new.lock").read_text()) == json.loads(lock.read_text())
+    files = tmp_path / "files"
+    assert run(lock, "fetch", files, "--channel", address).returncode == 0
+    result = run(lock, "install", tmp_path / "prefix", "--from", files, "--channel", address)
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "prefix/lib/libjemalloc.so.2").is_file()
+
+
+def test_a_channel_that_leads_elsewhere_is_not_followed_there(lock: Path, tmp_path: Path) -> None:
+    with answering(302, {"Location": "http://192.0.2.1/jemalloc.conda"}, b"") as (url, _):
+        result = run(lock, "fetch", tmp_path / "files", "--channel", f"{url}/conda-forge")
+    assert_one_clear_line(result, "leads to http://192.0.2.1/jemalloc.conda", "is not https")
+
+
+def test_a_file_without_an_end_is_not_read_to_one(lock: Path, tmp_path: Path) -> None:
+    with answering(200, {}, None) as (url, _):
+        result = run(lock, "fetch", tmp_path / "files", "--channel", f"{url}/conda-forge")
+    assert_one_clear_line(result, "is longer than the", "bytes of the lock")
+    assert not list((tmp_path / "files").iterdir())
+
+
+@pytest.mark.parametrize("address", ["http://me:canary@{}/conda-forge", "http://{}/t/canary/conda-forge"])
+@pytest.mark.parametrize("command", ["lock", "fetch"])
+def test_a_password_of_a_channel_is_used_and_never_printed(
+    lock: Path, tmp_path: Path, command: str, address: str
+) -> None:
+    folder = [tmp_path / "files"] if command == "fetch" else []
+    with answering(404, {}, b"") as (url, asked):
+        host = url.removeprefix("http://")
+        result = run(lock, command, *folder, "--channel", address.format(host))
+    assert result.returncode == 2
+    assert "canary" not in result.stdout + result.stderr
+    assert "****" in result.stderr
+    expected = "Basic " + base64.b64encode(b"me:canary").decode() if "@" in address else None
+    assert asked
+    assert {request.headers.get("Authorization") for request in asked} == {expected}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk to fill")

@@ -73,6 +73,42 @@ def test_what_an_index_has_is_installed(run: Run, tree: Path, script: str) -> No
     assert list((tree / folder).glob(done))
 
 
+@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("PIP_INDEX_URL", "http://me:canary@192.0.2.1/simple"),
+        ("PIP_EXTRA_INDEX_URL", "https://example.org/simple http://me:canary@192.0.2.1/simple"),
+        ("PIP_FIND_LINKS", "/wheels http://me:canary@192.0.2.1/simple"),
+        ("PIP_CONFIG_FILE", "[global]\nindex-url = http://me:canary@192.0.2.1/simple\n"),
+    ],
+)
+def test_an_index_that_others_on_the_way_can_change_is_refused(
+    run: Run, tree: Path, tmp_path: Path, script: str, variable: str, value: str
+) -> None:
+    if variable == "PIP_CONFIG_FILE":
+        (tmp_path / "pip.conf").write_text(value)
+        value = str(tmp_path / "pip.conf")
+    result = run(script, **{variable: value})
+    assert_one_clear_line(result, 2, "http://****@192.0.2.1/simple is not https: use https, a file://")
+    assert "canary" not in result.stdout
+    _, folder, done = SCRIPTS[script]
+    assert not list((tree / folder).glob(done))
+
+
+@pytest.mark.parametrize("variable", ["UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS"])
+def test_no_lock_is_renewed_from_such_an_index(tree: Path, variable: str) -> None:
+    before = (tree / "images/cpu/requirements.lock").read_bytes()
+    address = "name=http://me:canary@192.0.2.1/simple" if "DEFAULT" in variable else "http://192.0.2.1/simple"
+    result = subprocess.run(
+        [tree / "images/lock"], env={**os.environ, variable: address}, capture_output=True, text=True, check=False,
+        timeout=240,
+    )  # fmt: skip
+    assert_one_clear_line(result, 2, variable, "192.0.2.1/simple is not https")
+    assert "canary" not in result.stderr
+    assert (tree / "images/cpu/requirements.lock").read_bytes() == before
+
+
 # Where the index has which fault, and what is said.
 NOBODY = r"127\.0\.0\.1:\d+ does not answer: name another package index"
 NOTHING = r"numpy==1\.0 \(from versions: none\): name another package index"
@@ -119,6 +155,7 @@ PIP = """\
 #!/bin/sh
 case "$*" in
 *" config list") echo "$CONFIGURED" ;;
+images/addresses.py) exec python3 "$@" ;;
 *) echo "$@" >&2 && echo "$@" ;;
 esac
 """

@@ -108,6 +108,7 @@ def test_what_one_is_made_of(tree: Path) -> None:
     assert variants(tree, "show", "one").stdout.splitlines() == [
         "variant one", "image_name envkit-cpu:one", "libraries debian", "torch torch==2.13.0+cpu",
         f"packages_lock images/{LOCK}", f"torch_lock images/{TORCH}", "compiler none",
+        "variant_base debian:bookworm-slim",
     ]  # fmt: skip
 
 
