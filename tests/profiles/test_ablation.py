@@ -111,6 +111,6 @@ def test_a_part_of_any_text_is_a_profile(write_profile, tmp_path):
     whole = profile.load(str(write_profile("odd", 'prefix: [env, "A=x\\e[31my\\nz"]\n')))
     part = ablation.alone(whole, *ablation.settings(whole))
     path = tmp_path / f"{part.name}.yaml"
-    profile_file.write(part, part.reason, part.source, path)
+    profile_file.write(part, path)
     loaded = profile.load(str(path))
-    assert (loaded.prefix, loaded.title) == (whole.prefix, "Of odd: env A=x␛[31my z alone")
+    assert (loaded.prefix, loaded.title) == (whole.prefix, "Of odd: env A=x\\x1b[31my z alone")

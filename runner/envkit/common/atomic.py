@@ -10,6 +10,7 @@ from pathlib import Path
 
 from envkit.common.errors import InputError
 from envkit.common.messages import Unwritable
+from envkit.common.output import write_to_device
 
 
 def write(path: Path, content: bytes, private: bool = False) -> None:
@@ -21,7 +22,7 @@ def write(path: Path, content: bytes, private: bool = False) -> None:
     try:
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():
-            target.write_bytes(content)
+            write_to_device(target, content)
         else:
             _replace(target, content, private)
     except OSError as error:

@@ -19,9 +19,10 @@ from envkit.bench.record import Event
 from envkit.cli.arguments import option
 from envkit.cli.commands import results_messages as messages
 from envkit.cli.parser import Parser
-from envkit.common import atomic, extras
+from envkit.common import atomic, extras, output
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import short
+from envkit.common.printable import encoded
 from envkit.rendering import text
 from envkit.report import model, terminal
 
@@ -58,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         contents = _contents(arguments, events, summary)
     for path, content in contents.items():
         if path == STANDARD_OUTPUT:
-            sys.stdout.write(content.decode())
+            output.document(content)
         else:
             atomic.write(path, content)
             print(f"envkit: written: {path}", file=sys.stderr)
@@ -114,7 +115,7 @@ def _contents(arguments: argparse.Namespace, events: list[Event], summary: Summa
     if arguments.html:
         from envkit.report import html
 
-        found[arguments.html] = html.page(arguments.folder, events, summary).encode()
+        found[arguments.html] = encoded(html.page(arguments.folder, events, summary))
     if arguments.png:
         from envkit.report import pictures
 
@@ -124,5 +125,5 @@ def _contents(arguments: argparse.Namespace, events: list[Event], summary: Summa
     if arguments.markdown:
         from envkit.report import markdown
 
-        found[arguments.markdown] = markdown.document(arguments.folder, events, summary).encode()
+        found[arguments.markdown] = encoded(markdown.document(arguments.folder, events, summary))
     return found
