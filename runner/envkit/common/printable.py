@@ -23,8 +23,13 @@ def harmless(text: str) -> str:
 
 
 def encoded(text: str) -> bytes:
-    """Return ``text`` as UTF-8, which has no half of a surrogate pair: the escape of each is in its place."""
-    return SURROGATE.sub(_escape, text).encode()
+    """Return ``text`` as UTF-8. Bytes of names that are not UTF-8 become escapes, as halves of surrogate pairs do."""
+    try:
+        found = text.encode(errors="surrogateescape")  # under LANG=C Python has taken all letters of a name for such
+        found.decode()
+    except UnicodeError:
+        return SURROGATE.sub(_escape, text).encode()
+    return found
 
 
 def _escape(found: re.Match[str]) -> str:

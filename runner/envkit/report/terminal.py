@@ -114,7 +114,7 @@ def item(
 
     What is ``whole``, or has the label of a command, is one line, however long: a broken line could not be pasted.
     """
-    words = Text(text(told) if isinstance(told, Message) else told, style)
+    words = Text(text(told) if isinstance(told, Message) else harmless(told), style)
     if whole or label in PASTED:
         out.print(Text(f"{label:<{width}}").append_text(words), soft_wrap=True)
         return
