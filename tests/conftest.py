@@ -358,7 +358,7 @@ def on_terminal(cli_in_process: Cli, monkeypatch: pytest.MonkeyPatch) -> Callabl
         printed: list[bytes] = []
         reader = threading.Thread(target=lambda: printed.append(read_all(ours)))
         reader.start()
-        with open(theirs, "w", encoding=encoding) as stream:
+        with os.fdopen(theirs, "w", encoding=encoding) as stream:
             status = cli_in_process(*arguments, stream=stream, **options).returncode
         reader.join()
         os.close(ours)
