@@ -19,11 +19,17 @@ def render(rows: Sequence[Row]) -> bytes:
 
     An apostrophe precedes a text that a spreadsheet would take for a formula (OWASP, CSV injection).
     """
+    names = columns(rows)
+    lines = [names, *([row.get(name) for name in names] for row in rows)]
+    written = "".join(_line([_text(cell) for cell in cells]) for cells in lines if names)
+    return encoded(written)
+
+
+def _line(cells: Sequence[Any]) -> str:
+    """Return one line. A carriage return in a text is quoted: for other readers it would end the line."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, columns(rows), lineterminator="\n")
-    writer.writerow({name: _text(name) for name in writer.fieldnames})
-    writer.writerows({name: _text(value) for name, value in row.items()} for row in rows)
-    return encoded(out.getvalue())
+    csv.writer(out, lineterminator="\r\n").writerow(cells)
+    return f"{out.getvalue()[:-2]}\n"
 
 
 def _text(value: Any) -> Any:
