@@ -34,10 +34,10 @@ class Writer:
 
 
 def guard() -> None:
-    """Put a writer in the place of each standard stream that is a terminal, and let none fail at a character.
+    """Replace each standard stream that is a terminal by a writer, and have both streams take any character.
 
-    What the stream's encoding lacks becomes an escape: LANG=C has ASCII alone, and UTF-8 has no byte of a file's name
-    that is not UTF-8.
+    A character that the stream's encoding lacks becomes an escape. LANG=C has ASCII alone, and UTF-8 lacks the bytes of
+    file names that are not UTF-8.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)

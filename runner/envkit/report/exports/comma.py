@@ -20,15 +20,14 @@ def render(rows: Sequence[Row]) -> bytes:
     An apostrophe precedes a text that a spreadsheet would take for a formula (OWASP, CSV injection).
     """
     names = columns(rows)
-    lines = [names, *([row.get(name) for name in names] for row in rows)]
-    written = "".join(_line([_text(cell) for cell in cells]) for cells in lines if names)
-    return encoded(written)
+    lines = [_line(names), *(_line([row.get(name) for name in names]) for row in rows)] if names else []
+    return encoded("".join(lines))
 
 
 def _line(cells: Sequence[Any]) -> str:
     """Return one line. A carriage return in a text is quoted: for other readers it would end the line."""
     out = io.StringIO()
-    csv.writer(out, lineterminator="\r\n").writerow(cells)
+    csv.writer(out, lineterminator="\r\n").writerow([_text(cell) for cell in cells])
     return f"{out.getvalue()[:-2]}\n"
 
 
