@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from envkit.common import output
 from envkit.common.errors import BAD_INPUT, INTERRUPTED, InputError
 from envkit.engines.base import PROJECT
 from envkit.rendering import text_of
@@ -75,6 +76,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def run(name: str, main: Callable[[], int]) -> int:
     """The exit status of ``main``, whose InputError and interrupts end in one line."""
     signal.signal(signal.SIGTERM, _interrupt)  # so that what was started is ended too
+    output.guard()
     try:
         return main()
     except InputError as error:

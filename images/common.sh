@@ -2,9 +2,16 @@
 # What the scripts in this folder share. It is sourced, not run, with the project's folder as the current one. The script sets
 # `me`, its own name in messages, and before it calls pip also `venv`, whose pip runs, and `log`, the file that keeps all it says.
 
-say() { echo "$me: $*"; }
+# Standard input without what a terminal would act upon: colours, other control characters (also as UTF-8), marks of direction
+# and what takes no room. What is built, and an index of packages, prints what it likes.
+plain() {
+    LC_ALL=C sed -u -E 's/\x1b\[[0-9;]*m//g; s/[\x00-\x08\x0b-\x1f\x7f]//g
+        s/\xc2[\x80-\x9f]|\xe2\x80[\x8b-\x8f\xa8-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xbb\xbf//g'
+}
+
+say() { echo "$me: $*" | plain; }
 die() {
-    echo "$me: $*" >&2
+    echo "$me: $*" | plain >&2
     exit 2
 }
 
@@ -64,7 +71,7 @@ pip() {
         tee "$log.last" 2>/dev/null | tee -a "$log" 2>/dev/null |
         sed -n -u -E 's/^ *(Downloading|Using cached) ([^ /]*\/)*([^ /]+) (\([^)]*\)).*/  \3 \4/p;
             s/^ *Processing ([^ ]*\/)?([^ /]+\.whl).*/  \2 (a file on this machine)/p;
-            s/^Installing collected packages: .*/  unpacking/p'
+            s/^Installing collected packages: .*/  unpacking/p' | plain
     ended=("${PIPESTATUS[@]}")
     log_is_cut=$((ended[1] || ended[2]))
     return "${ended[0]}"

@@ -327,6 +327,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def main() -> int:
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "runner"))
+    from envkit.common import output
+
+    output.guard()  # a channel names files and packages as it likes
     try:
         run(parser().parse_args())
     except LibrariesError as error:

@@ -20,7 +20,7 @@ from typing import Any
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(PROJECT / "runner"))
 
-from envkit.common import yamlfile  # noqa: E402
+from envkit.common import output, yamlfile  # noqa: E402
 from envkit.common.errors import InputError  # noqa: E402
 from envkit.common.yamlfile import YamlFile  # noqa: E402
 from envkit.messages import Printed  # noqa: E402
@@ -213,6 +213,7 @@ def main() -> int:
         commands.add_parser(command)
     commands.add_parser("show").add_argument("name", nargs="?", default="")
     arguments = parser.parse_args()
+    output.guard()
     os.chdir(PROJECT)
     try:
         variants = load()

@@ -6,15 +6,18 @@ import gc
 import io
 import itertools
 import os
+import pty
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import termios
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 from envkit.bench import blocks, record
@@ -190,12 +193,16 @@ def command_line(*arguments: object) -> list[str]:
 def cli_in_process(monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Run ``runner ARGUMENTS`` in this process, which is several times as fast as starting one for each.
 
-    ``variables`` are set besides those that there are. An exception that gets out is a traceback, and fails the test.
+    ``variables`` are set besides those that there are. Both streams go to ``stream`` if it is given. An exception that
+    gets out is a traceback, and fails the test.
     """
 
-    def run(*arguments: object, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: object, cwd: Path | None = None, stream: TextIO | None = None, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         argv = ["envkit", *map(str, arguments)]
-        stdout, stderr = io.StringIO(), io.StringIO()
+        printed = io.StringIO(), io.StringIO()
+        stdout, stderr = printed if stream is None else (stream, stream)
         handler = signal.getsignal(signal.SIGTERM)
         with monkeypatch.context() as patch, redirect_stdout(stdout), redirect_stderr(stderr):
             for name, value in variables.items():
@@ -210,7 +217,7 @@ def cli_in_process(monkeypatch: pytest.MonkeyPatch) -> Cli:
                 status = int(end.code or 0)
             finally:
                 signal.signal(signal.SIGTERM, handler)
-        return subprocess.CompletedProcess(argv, status, stdout.getvalue(), stderr.getvalue())
+        return subprocess.CompletedProcess(argv, status, *(one.getvalue() for one in printed))
 
     return run
 
@@ -346,3 +353,41 @@ def instant(simulation: Simulation, monkeypatch: pytest.MonkeyPatch) -> InstantE
     engine = InstantEngine(simulation)
     replace_engine(monkeypatch, "local", engine)
     return engine
+
+
+@pytest.fixture
+def on_terminal(cli_in_process: Cli, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, bytes]]:
+    """Run the command line in this process as on a terminal, whose bytes are returned with the exit status.
+
+    What is written to either stream arrives unchanged, as UTF-8 or in the ``encoding`` given.
+    """
+    monkeypatch.setenv("TERM", "xterm-256color")
+
+    def run(*arguments: object, encoding: str = "utf-8", **options: Any) -> tuple[int, bytes]:
+        ours, theirs = pty.openpty()
+        modes = termios.tcgetattr(theirs)
+        modes[1] &= ~termios.OPOST  # or it would write \r\n for \n
+        termios.tcsetattr(theirs, termios.TCSANOW, modes)
+        printed: list[bytes] = []
+        reader = threading.Thread(target=lambda: printed.append(read_all(ours)))
+        reader.start()
+        with os.fdopen(theirs, "w", encoding=encoding) as stream:
+            status = cli_in_process(*arguments, stream=stream, **options).returncode
+        reader.join()
+        os.close(ours)
+        return status, printed[0]
+
+    return run
+
+
+def read_all(terminal: int) -> bytes:
+    """Return what is printed on a terminal until its other end is closed."""
+    printed = b""
+    while True:
+        try:
+            read = os.read(terminal, 65536)
+        except OSError:  # the other end is closed
+            return printed
+        if not read:
+            return printed
+        printed += read

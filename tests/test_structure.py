@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -22,6 +23,16 @@ UNPICKLE = {
     "pickle", "marshal", "shelve", "dill", "cloudpickle", "recv_object_list", "broadcast_object_list", "gather_object",
     "all_gather_object", "scatter_object_list",
 }  # fmt: skip
+# What reaches a terminal past the writer of envkit.common.output, which is in the place of the standard streams.
+PAST_WRITER = {
+    "buffer", "__stdout__", "__stderr__", "ctermid", "ttyname", "Console", "rich_proxied_file", "openpty",
+    "terminal_of",
+}  # fmt: skip
+WRITERS = ("envkit.common.output", "envkit.common.console")
+# What runs without the command line, and so without its writer: a worker, whose streams are pipes, ...
+WITHOUT_WRITER = ("envkit.worker", "envkit.engines.start")
+# ... and the check of a notebook, which prints messages alone.
+ONLY_TEXT = ("envkit", "envkit.checks.this_process")
 MOST_LINES, MOST_LINES_OF_A_FUNCTION, MOST_AT_THE_ROOT = 400, 60, 5
 
 
@@ -182,7 +193,7 @@ def test_one_reader_opens_all_files_from_outside():
 
 
 # What writes to a file, makes a folder or gives something a name. `envkit.common.atomic` alone does, but for these.
-WRITERS = {
+WRITING_CALLS = {
     "write_text", "write_bytes", "mkdir", "makedirs", "touch", "rename", "symlink_to", "hardlink_to", "mkfifo", "mknod",
     "mkstemp", "NamedTemporaryFile", "copyfile", "copytree", "copy2", "move", "link", "symlink",
 }  # fmt: skip
@@ -218,7 +229,7 @@ def _writes(node: ast.AST) -> str | None:
         ]
         writing = any(isinstance(mode, str) and len(mode) <= 3 and WRITING_MODES & {*mode} for mode in modes)
         return name if writing else None
-    return name if name in WRITERS else None
+    return name if name in WRITING_CALLS else None
 
 
 def _outside_of(node: ast.AST, functions: set[str]) -> Iterator[ast.AST]:
@@ -240,3 +251,49 @@ def test_nothing_else_writes_files():
     }
     assert {module: names for module, names in found.items() if names and module not in OTHER_WRITERS} == {}
     assert {module for module in OTHER_WRITERS if not found[module]} == set()
+
+
+def calls(module: str) -> Iterator[tuple[str, ast.Call]]:
+    """What a module calls, by the dotted name as it is written, or the last part of it."""
+    for node in ast.walk(tree(module)):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func), node
+
+
+def test_only_the_writer_reaches_a_terminal():
+    """All else prints to the standard streams, for which the command line puts the writer."""
+    found = []
+    for module in modules():
+        if module in WRITERS:
+            continue
+        for node in ast.walk(tree(module)):
+            name = node.attr if isinstance(node, ast.Attribute) else ""
+            found += [f"{module}:{node.lineno}: {name}"] if name in PAST_WRITER else []
+        for name, call in calls(module):
+            writes = name in ("os.write", "os.writev", "os.fdopen", "open")
+            to_stream = writes and ast.unparse(call.args[0]) in ("1", "2")
+            named = any(isinstance(one, ast.Constant) and str(one.value).startswith(("/dev/tty", "/dev/std", "/dev/fd"))
+                        for one in call.args)  # fmt: skip
+            if (to_stream and not module.startswith(WITHOUT_WRITER)) or named or name in ("Console", "rich.print"):
+                found.append(f"{module}:{call.lineno}: {name}")
+    assert not found
+
+
+def test_each_program_that_prints_has_the_writer():
+    """A module that is started as a program, and is not the worker, puts it there; the command line puts its own."""
+    programs = {name for name, path in modules().items() if "if __name__ ==" in path.read_text()}
+    programs = {name for name in programs if not name.startswith(WITHOUT_WRITER)}
+    assert programs == {"envkit.__main__", "envkit.cli.slurm_node"}
+    for name in ("envkit.cli", "envkit.cli.slurm_node"):
+        main = next(one for one in tree(name).body if isinstance(one, ast.FunctionDef) and one.name == "main")
+        assert "output.guard()" in ast.unparse(main), name
+
+
+@pytest.mark.parametrize("module", ONLY_TEXT)
+def test_what_is_printed_into_another_program_is_text_of_messages(module):
+    """The streams there are the user's: each thing that is printed passes envkit.rendering."""
+    for name, call in calls(module):
+        if name == "print":
+            for printed in call.args:
+                said = ast.unparse(printed)
+                assert re.search(r"\btext(_of)?\(|\*of_profile", said), said

@@ -27,7 +27,7 @@ _OPTIONAL = re.compile(r"(?<!\[)\[(?!\[)(.*?)(?<!\])\](?!\])", re.DOTALL)
 def text(message: Message | str) -> str:
     """Return a message, or a caption of a catalogue, in one line of English that is safe to print on a terminal.
 
-    Characters that a terminal would act upon, in values that come from elsewhere, are replaced by pictures of them.
+    Characters that a terminal would act upon, in values that come from elsewhere, become escapes such as ``\\x1b``.
     """
     if isinstance(message, str):
         return harmless(message)

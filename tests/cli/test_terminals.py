@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from envkit.cli import COMMANDS
 
-from tests.conftest import CODE_PATH, command_line
+from tests.conftest import CODE_PATH, command_line, read_all
 from tests.simulation import times
 
 NARROW = 40
@@ -53,15 +53,7 @@ def _on_a_terminal(arguments: list[str]) -> tuple[str, int]:
     size = {"COLUMNS": str(NARROW), "LINES": "24"}
     process = subprocess.Popen(command_line(*arguments), stdout=theirs, stderr=theirs, env={**os.environ, **size})
     os.close(theirs)
-    printed = b""
-    while True:
-        try:
-            read = os.read(ours, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not read:
-            break
-        printed += read
+    printed = read_all(ours)
     os.close(ours)
     status = process.wait()
     assert b"Traceback" not in printed, printed

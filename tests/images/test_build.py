@@ -560,3 +560,11 @@ def test_a_build_with_cuda_begins_only_where_there_is_room(builders: Builders, k
     assert builders.build(kind, "--variant", "plain").returncode == 0
     result = builders.build(kind, "--variant", "cuda")
     assert_one_clear_line(result, 1, f"has 6000 MB free, and the build needs {needs}: free some")
+
+
+def test_nothing_but_text_of_a_build_s_log_reaches_the_terminal() -> None:
+    text = "a\x1b[31mb\x1b]0;t\x07\x1b]52;c;Zg==\x07c\x9b2J\x85\r\x08\x7f\u202e\u2066\u200b\ufeffd é测\t"
+    script = 'me=m; . images/common.sh; say "$1"; printf "%s\\n" "$1" | plain; die "$1"'
+    ended = subprocess.run(["bash", "-c", script, "sh", text], cwd=PROJECT, capture_output=True, check=False)
+    shown = "ab]0;t]52;c;Zg==c2Jd é测\t\n"
+    assert (ended.returncode, ended.stdout.decode(), ended.stderr.decode()) == (2, f"m: {shown}{shown}", f"m: {shown}")

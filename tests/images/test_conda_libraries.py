@@ -10,6 +10,7 @@ import http.server
 import json
 import os
 import platform
+import pty
 import re
 import shlex
 import shutil
@@ -483,3 +484,19 @@ def test_a_full_disk_leaves_nothing_half_made(
     assert "No space left on device" in result.stderr
     found = [line.removeprefix("./") for line in result.stdout.splitlines() if line.startswith("./")]
     assert sorted(name.removeprefix("files/").partition("-")[0] for name in found if name != "fill") == left
+
+
+def test_nothing_but_text_of_a_lock_reaches_the_terminal(lock: Path) -> None:
+    """What a channel calls its files, and a folder's name, is shown with escapes."""
+    document = json.loads(lock.read_text())
+    document["packages"][0]["url"] = "http://x/linux-64/jemalloc\x1b[31m\x9b\u202e-5-h.conda"
+    odd = lock.with_name("odd\x1b]0;t\x07\x9b\u202e.lock")
+    odd.write_text(json.dumps(document))
+    ours, theirs = pty.openpty()
+    ended = subprocess.run([*COMMAND, "--lock", odd, "check"], stdout=theirs, stderr=theirs, check=False)
+    printed = os.read(ours, 65536).decode()
+    os.close(ours)
+    os.close(theirs)
+    assert (ended.returncode, printed.count("\n")) == (2, 1)
+    assert "odd\\x1b]0;t\\x07\\x9b\\u202e.lock" in printed
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & {*printed}

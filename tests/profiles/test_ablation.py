@@ -113,4 +113,4 @@ def test_a_part_of_any_text_is_a_profile(write_profile, tmp_path):
     path = tmp_path / f"{part.name}.yaml"
     profile_file.write(part, path)
     loaded = profile.load(str(path))
-    assert (loaded.prefix, loaded.title) == (whole.prefix, "Of odd: env A=x␛[31my z alone")
+    assert (loaded.prefix, loaded.title) == (whole.prefix, "Of odd: env A=x\\x1b[31my z alone")

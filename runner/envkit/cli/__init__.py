@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
-import io
 import os
 import signal
 import sys
@@ -16,7 +15,7 @@ from envkit import __version__
 from envkit.cli.overview import COMMANDS
 from envkit.cli.overview_messages import EXIT_STATUSES
 from envkit.cli.parser import Parser, load_messages
-from envkit.common import extras
+from envkit.common import extras, output
 from envkit.common.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError
 from envkit.common.suggestion import nearest
 from envkit.messages import Message, message_of
@@ -45,7 +44,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
     argv = sys.argv[1:] if argv is None else argv
     _open_stderr()
-    _print_anything()
+    output.guard()
     try:
         return _run(argv)
     except InputError as error:
@@ -168,13 +167,6 @@ def _open_stderr() -> None:
     """Let a closed stderr be /dev/null. Messages would go to stdout, or into the next file that is opened."""
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115 - for as long as the program runs
-
-
-def _print_anything() -> None:
-    """Have characters that the locale lacks printed as escapes: LANG=C has ASCII alone."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def _drop_output() -> None:

@@ -44,7 +44,7 @@ from envkit.cli.workload_messages import StartsCommand
 from envkit.cluster.slurm import node_preflight, node_status
 from envkit.cluster.slurm.node_status import LOG, Outcome
 from envkit.cluster.slurm.settings import FILE_NAME, TOGETHER, Settings
-from envkit.common import atomic
+from envkit.common import atomic, output
 from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.engines import apptainer
 from envkit.engines.messages import ImageUnreadable
@@ -63,6 +63,7 @@ CHECK = "--check"
 
 def main() -> int:
     """Take this node's part in a submission, and return the exit status."""
+    output.guard()
     folder, identity, sha256, stage = Path(sys.argv[1]), sys.argv[2], sys.argv[3], "".join(sys.argv[4:])
     node, job = os.environ["SLURMD_NODENAME"], os.environ["SLURM_JOB_ID"]
     nearly_over = _listen()

@@ -16,6 +16,7 @@ from envkit.common import destination, files
 from envkit.common.destination import Destination
 from envkit.common.errors import InputError
 from envkit.common.messages import Unwritable
+from envkit.common.output import write_to_device
 
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
 LONGEST_PART = 200  # of a name in the temporary one: names have at most 255 bytes
@@ -143,7 +144,7 @@ def _stream(place: Destination, path: Path, content: bytes) -> None:
         descriptor = os.open(place.name, flags, dir_fd=place.folder)
     with os.fdopen(descriptor, "wb") as file:
         destination.require_own(os.fstat(descriptor), place, path)  # it may have been exchanged
-        file.write(content)
+        write_to_device(file, content)
 
 
 def _set_mode(place: Destination, mode: int) -> None:

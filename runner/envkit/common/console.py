@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import IO, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
+from envkit.common.output import terminal_of
 from envkit.common.printable import harmless
 
 
 class HarmlessConsole(Console):
-    """Shows brackets and colons as they stand, and control characters as pictures."""
+    """Shows brackets and colons as they stand, and control characters as escapes."""
 
     def __init__(self, width: int | None = None, stderr: bool = False) -> None:
         super().__init__(width=width, stderr=stderr, markup=False, emoji=False)
 
+    @property
+    def file(self) -> IO[str]:
+        """The terminal itself, or what is in its place: colours are control characters too."""
+        return terminal_of(super().file)  # type: ignore[no-any-return]
+
+    @file.setter
+    def file(self, new: IO[str]) -> None:
+        self._file = new
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return ``text`` with its escapes, so that columns of tables become wide enough for these."""
+        return super().render_str(harmless(text), **options)
+
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        if isinstance(renderable, Text):  # before it is broken into lines: a picture takes room, what it is of none
+        if isinstance(renderable, Text):  # before it is broken into lines: an escape takes room, what it is of none
             renderable = renderable.copy()
             renderable.plain = harmless(renderable.plain)
         for segment in super().render(renderable, options):

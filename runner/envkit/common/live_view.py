@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from rich.live import Live
 
+from envkit.common import output
 from envkit.common.console import HarmlessConsole
 
 Self = TypeVar("Self", bound="LiveView")
@@ -25,6 +26,7 @@ class LiveView:
     def __enter__(self: Self) -> Self:
         if self.live:
             self.live.start()
+            output.guard()  # its own streams would act upon what is printed meanwhile
         return self
 
     def __exit__(

@@ -4,17 +4,35 @@ from __future__ import annotations
 
 import re
 
-# Control characters but tab and line feed (ECMA-48), what is no character, other ends of a line, and what has a
-# terminal write from right to left (Unicode Standard Annex 9).
-ACTED_UPON = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u2028-\u202e\u2066-\u2069]")
-PICTURES = 0x2400  # the Unicode block that has a picture of each of the first 32
+# Control characters but tab and line feed (ECMA-48), halves of surrogate pairs, other ends of a line, what turns the
+# direction of writing (Unicode Standard Annex 9), and what takes no room. The latter are the format characters and the
+# other default ignorable code points (Annex 44), but not FE00 to FE0F, which choose between two forms of an emoji.
+ACTED_UPON = re.compile(
+    "[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5"
+    "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+SURROGATE = re.compile("[\ud800-\udfff]")
+# Python has a byte of a file's name that is not UTF-8 as this and the byte (PEP 383).
+ESCAPED_BYTE = 0xDC00
 
 
 def harmless(text: str) -> str:
-    """The same with pictures, or a mark, instead of what a terminal would act upon."""
-    return ACTED_UPON.sub(_shown, text)
+    """Return ``text`` with an escape, such as ``\\x1b``, in the place of what a terminal would act upon or not show."""
+    return ACTED_UPON.sub(_escape, text)
 
 
-def _shown(found: re.Match[str]) -> str:
+def encoded(text: str) -> bytes:
+    """Return ``text`` as UTF-8. Bytes of names that are not UTF-8 become escapes, as halves of surrogate pairs do."""
+    try:
+        found = text.encode(errors="surrogateescape")  # under LANG=C Python has taken all letters of a name for such
+        found.decode()
+    except UnicodeError:
+        return SURROGATE.sub(_escape, text).encode()
+    return found
+
+
+def _escape(found: re.Match[str]) -> str:
     code = ord(found[0])
-    return chr(PICTURES + code) if code < 0x20 else "\N{REPLACEMENT CHARACTER}"
+    code -= ESCAPED_BYTE if ESCAPED_BYTE + 0x80 <= code <= ESCAPED_BYTE + 0xFF else 0
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from envkit.analysis.summary import Summary
 from envkit.common.console import HarmlessConsole
+from envkit.common.printable import harmless
 from envkit.messages import Message
 from envkit.rendering import text
 from envkit.report import model, tables
@@ -113,7 +114,7 @@ def item(
 
     What is ``whole``, or has the label of a command, is one line, however long: a broken line could not be pasted.
     """
-    words = Text(text(told) if isinstance(told, Message) else told, style)
+    words = Text(text(told) if isinstance(told, Message) else harmless(told), style)
     if whole or label in PASTED:
         out.print(Text(f"{label:<{width}}").append_text(words), soft_wrap=True)
         return
@@ -134,7 +135,7 @@ def _table(given: Table, out: Console) -> None:
         shown.add_column(Text(column), justify=aligned, overflow="fold", no_wrap=whole)
     weights = given.weights or ["plain"] * len(given.rows)
     for cells, weight in zip(given.rows, weights, strict=True):
-        shown.add_row(*map(Text, cells), style=STYLES[weight])
+        shown.add_row(*(Text(harmless(cell)) for cell in cells), style=STYLES[weight])
     needed = out.measure(shown, options=out.options.update_width(10 * out.width)).maximum
     shown.collapse_padding = needed > out.width
     if needed > out.width and out.width < WIDTH:

@@ -183,8 +183,8 @@ def test_names_that_are_no_utf_8_are_printed_all_the_same(cli, tmp_path):
     node(place, "other", 0.4).rename(place / "b\udcfccher")
     files = (tmp_path / "nodes.prom", tmp_path / "page.html")
     assert cli("fleet", "report", place, "--prometheus", files[0], "--html", files[1]).returncode == 1
-    assert all("b?cher" in path.read_text() for path in files)
+    assert all(r"\xfccher" in path.read_text() for path in files)
     again = shutil.copytree(place, tmp_path / "again")
     node(again, "n00", samples=11)
     assert cli("fleet", "diff", place, again, "--prometheus", files[0]).returncode == 0
-    assert "b?cher" in files[0].read_text()
+    assert r"\xfccher" in files[0].read_text()

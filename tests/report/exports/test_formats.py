@@ -119,3 +119,28 @@ def test_openmetrics_leaves_out_what_is_not_known():
 @pytest.mark.parametrize(("value", "text"), [(math.nan, "NaN"), (math.inf, "+Inf"), (-math.inf, "-Inf")])
 def test_openmetrics_spells_numbers_in_its_own_way(value, text):
     assert any(f"}} {text} " in line for line in exposition([{**RESULT, "high": value}]))
+
+
+# --- what others wrote ---
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1+cmd|' /C calc'!A0", "@SUM(1)", "\t=1", "\r=1", "\n=1", "\uff1d1+1"])
+def test_csv_has_no_text_that_a_spreadsheet_computes(text):
+    """Numbers stay numbers, and so do names of columns that others chose."""
+    read = [*csv.reader(io.StringIO(comma.render([{"run": text, "seconds": -1.5, text: 1}]).decode(), newline=""))]
+    assert read == [["run", "seconds", f"'{text}"], [f"'{text}", "-1.5", "1"]]
+
+
+@pytest.mark.parametrize("text", ["a=1", "'=1", "", " =1", "5", "é\x1b"])
+def test_csv_has_other_text_as_it_is(text):
+    assert [*csv.DictReader(io.StringIO(comma.render([{"run": text, "b": 1}]).decode()))] == [{"run": text, "b": "1"}]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_text_that_is_not_unicode_is_written_as_escapes(name):
+    """A byte of a folder's name that is not UTF-8, and half of a surrogate pair in a record."""
+    content = FORMATS[name].render([{**RESULT, "run": "a\udcff\ud800", "usage_\udcff": 1}])
+    if name == "parquet":
+        assert parquet.read_table(io.BytesIO(content)).column("run").to_pylist() == ["a\\xff\\ud800"]
+    else:
+        assert "\\ud800" in content.decode()

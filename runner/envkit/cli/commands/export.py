@@ -12,7 +12,7 @@ from envkit.cli import measuring, redacting
 from envkit.cli.commands.messages import LeftOut
 from envkit.cli.commands.results_messages import HoldsNoRuns, NotForTerminal
 from envkit.cli.parser import Parser
-from envkit.common import atomic, extras
+from envkit.common import atomic, extras, output
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import short
 from envkit.rendering import text
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(HoldsNoRuns(str(places[0])))
     content = chosen.render(rows)
     if arguments.output is None:
-        sys.stdout.write(content.decode())
+        output.document(content)
     else:
         atomic.write(arguments.output, content)
     return MEASURED

@@ -22,6 +22,7 @@ from envkit.cluster.slurm.collect import NodeResult
 from envkit.cluster.slurm.settings import Settings
 from envkit.common import atomic, extras
 from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.common.printable import encoded
 from envkit.rendering import text
 from envkit.report import terminal
 from envkit.report.redaction import Redaction
@@ -151,7 +152,7 @@ def _show(
     if arguments.html:
         from envkit.cluster.fleet import page  # drawing takes a second to load
 
-        written[arguments.html] = page.page(fleet).encode()
+        written[arguments.html] = encoded(page.page(fleet))
     if arguments.prometheus:
         from envkit.cluster.fleet import prometheus
 

@@ -21,6 +21,7 @@ from envkit.cli.commands import results_messages as messages
 from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED
 from envkit.common.folders import short
+from envkit.common.printable import harmless
 from envkit.messages import Message
 from envkit.rendering import text
 from envkit.report import execution_context, terminal
@@ -167,11 +168,11 @@ def _facts(entry: Entry) -> Message:
 
 
 def _label(run: Run, name: str) -> str:
-    """Return one line's name of an arm: its profile, and the engine or image if the run has several."""
+    """Return one line's name of an arm as it is printed: its profile, and the engine or image if there are several."""
     plan = run.summary.plan
     arm = next(arm for arm in plan.arms if arm.name == name)
     where = arm.name if plan.compares_images else arm.engine if len(recorded_runs.engines(plan)) > 1 else ""
-    return f"{arm.profile} in {where}" if where else arm.name
+    return harmless(f"{arm.profile} in {where}" if where else arm.name)
 
 
 def _speedup(one: Comparison) -> str:

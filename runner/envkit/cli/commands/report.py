@@ -20,9 +20,10 @@ from envkit.cli import redacting
 from envkit.cli.arguments import option
 from envkit.cli.commands import results_messages as messages
 from envkit.cli.parser import Parser
-from envkit.common import atomic, extras
+from envkit.common import atomic, extras, output
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import short
+from envkit.common.printable import encoded
 from envkit.rendering import text
 from envkit.report import model, terminal
 from envkit.report.redaction import Redaction
@@ -66,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         contents = _contents(arguments, Path(named), events, summary)
     for path, content in contents.items():
         if path == STANDARD_OUTPUT:
-            sys.stdout.write(content.decode())
+            output.document(content)
         else:
             atomic.write(path, content)
             print(f"envkit: written: {path}", file=sys.stderr)
@@ -139,7 +140,7 @@ def _contents(arguments: argparse.Namespace, folder: Path, events: list[Event], 
     if arguments.html:
         from envkit.report import html
 
-        found[arguments.html] = html.page(folder, events, summary).encode()
+        found[arguments.html] = encoded(html.page(folder, events, summary))
     if arguments.png:
         from envkit.report import pictures
 
@@ -149,5 +150,5 @@ def _contents(arguments: argparse.Namespace, folder: Path, events: list[Event], 
     if arguments.markdown:
         from envkit.report import markdown
 
-        found[arguments.markdown] = markdown.document(folder, events, summary).encode()
+        found[arguments.markdown] = encoded(markdown.document(folder, events, summary))
     return found

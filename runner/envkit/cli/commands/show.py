@@ -12,6 +12,7 @@ from envkit.cli import resolving_options
 from envkit.cli.commands.profile_messages import RanksOfProfile
 from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED
+from envkit.common.printable import harmless
 from envkit.profiles import needs, profile
 from envkit.rendering import text
 from envkit.report import terminal
@@ -46,9 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
         terminal.item(out, "needs", rendering.text(needs.described(fact, wanted)))
     for title, pairs in (("sets", environment.variables), ("expects", environment.expect)):
         for index, (name, value) in enumerate(pairs.items()):
-            out.print(Text(f"{title if index == 0 else '':<9}{name}={value}"), soft_wrap=True)
+            out.print(Text(harmless(f"{title if index == 0 else '':<9}{name}={value}")), soft_wrap=True)
     if environment.prefix:
-        out.print(Text(f"prefix   {' '.join(environment.prefix)}"))
+        out.print(Text(harmless(f"prefix   {' '.join(environment.prefix)}")))
     if not environment.variables and not environment.prefix:
         out.print(Text("sets     nothing"))
     return MEASURED

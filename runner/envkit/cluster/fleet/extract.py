@@ -36,6 +36,7 @@ from envkit.cluster.fleet.parsing import shortened, whole
 from envkit.common import files
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema, Unreadable
+from envkit.common.printable import encoded
 from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.worker.modes import CUDA, FP32
@@ -46,8 +47,8 @@ LATEST = 2.0**37
 
 
 def name_of(folder: Path) -> str:
-    """Return the name of a node: that of its folder, without bytes that are no UTF-8."""
-    return folder.name.encode(errors="replace").decode()
+    """Return the name of a node: that of its folder, with escapes for bytes that are not UTF-8."""
+    return encoded(folder.name).decode()
 
 
 def read_node(folder: Path, profile: str | None = None) -> Node | LeftOut:

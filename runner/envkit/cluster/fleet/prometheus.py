@@ -13,6 +13,7 @@ from envkit.cluster.fleet import sentences
 from envkit.cluster.fleet.diff import Change, ChangeVerdict, Diff, KindDiff
 from envkit.cluster.fleet.findings import Fleet, Kind, NodeVerdict, Result
 from envkit.cluster.fleet.report_messages import HELP
+from envkit.common.printable import encoded
 
 # The gauges of each, by names of which ``HELP`` says what they are.
 OF_NODES: dict[str, Callable[[Result], float | None]] = {
@@ -48,7 +49,7 @@ OF_KINDS: dict[str, Callable[[Kind], float]] = {
 
 def render(fleet: Fleet) -> bytes:
     """Return one value per node or kind for each gauge. Unknown values are left out."""
-    return "".join(f"{line}\n" for line in _lines(fleet)).encode()
+    return encoded("".join(f"{line}\n" for line in _lines(fleet)))
 
 
 def render_changes(diff: Diff) -> bytes:
@@ -64,7 +65,7 @@ def render_changes(diff: Diff) -> bytes:
     for name, of_change in OF_CHANGES.items():
         values = [of_change(one) for _, one in changes]
         lines += _gauge(name, zip(labels, values, strict=True))
-    return "".join(f"{line}\n" for line in lines).encode()
+    return encoded("".join(f"{line}\n" for line in lines))
 
 
 def _lines(fleet: Fleet) -> Iterator[str]:

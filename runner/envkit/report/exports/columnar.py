@@ -6,6 +6,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+from envkit.common.printable import encoded
 from envkit.report.exports.rows import Row, columns
 
 
@@ -16,7 +17,7 @@ def render(rows: Sequence[Row]) -> bytes:
     import pyarrow
     from pyarrow import parquet
 
-    table = pyarrow.table({name: _column([row.get(name) for row in rows]) for name in columns(rows)})
+    table = pyarrow.table({encoded(name).decode(): _column([row.get(name) for row in rows]) for name in columns(rows)})
     out = io.BytesIO()
     parquet.write_table(table, out)
     return out.getvalue()
@@ -25,6 +26,7 @@ def render(rows: Sequence[Row]) -> bytes:
 def _column(values: list[Any]) -> Any:
     import pyarrow
 
+    values = [encoded(value).decode() if isinstance(value, str) else value for value in values]
     try:
         array = pyarrow.array(values)
         return array.cast(pyarrow.float64()) if array.type == pyarrow.null() else array

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from envkit.common.printable import encoded
 from envkit.report.exports.rows import Row
 from envkit.report.messages.headings import GAUGES
 
@@ -30,7 +31,7 @@ LABELS = (
 
 def render(rows: Sequence[Row]) -> bytes:
     """A gauge has a value for each row (a run's arm) where there is one."""
-    return "".join(f"{line}\n" for line in _lines(rows)).encode()
+    return encoded("".join(f"{line}\n" for line in _lines(rows)))
 
 
 def _lines(rows: Sequence[Row]) -> Iterator[str]:
