@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from envkit.common.errors import InputError
+from envkit.messages import Printed
 from envkit.tuning.journal import Journal
 from envkit.tuning.messages import DamagedJournal, JournalUnusable, NoLinks, NotShared
 from envkit.tuning.shared_trials import FILE_NAME, said, say, storage_in
@@ -81,7 +82,7 @@ def test_a_disk_that_is_full_leaves_the_journal_as_it_was(path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     go_on = ("envkit", "tune", "--resume", str(path.parent))
-    assert caught.value.message == JournalUnusable(str(path), "File too large", go_on)
+    assert caught.value.message == JournalUnusable(str(path), Printed("File too large"), go_on)
     assert path.read_bytes() == before
     assert said(storage_in(path.parent), "type") == {"node1": "one"}
 

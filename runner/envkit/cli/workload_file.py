@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shlex
@@ -50,9 +49,8 @@ def load(path: Path) -> tuple[str, UserCommand]:
 
     Raise InputError, which names the file, the line and the key; also for a file that another user can have written.
     """
-    with contextlib.suppress(OSError):  # reading it says why it can't be read
-        ownership.require_own(path)
     file = yamlfile.read(path, FILE)
+    ownership.require_own(path)
     schema.validate(file, SCHEMA)
     given = file.data
     argv = _argv(file)

@@ -18,7 +18,7 @@ ESCAPED_BYTE = 0xDC00
 
 
 def harmless(text: str) -> str:
-    """Return ``text`` with an escape, such as ``\\x1b``, in the place of what a terminal would act upon or not show."""
+    """Return ``text`` with an escape, such as ``\\x1b``, for each character that a terminal acts upon, or hides."""
     return ACTED_UPON.sub(_escape, text)
 
 

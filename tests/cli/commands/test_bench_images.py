@@ -353,8 +353,8 @@ def test_one_image_under_two_names_is_refused(images_refused, images):
     for name in (OLD, NEW):
         images.add(name, digest)
     assert images_refused("baseline", *IMAGES) == (
-        f"{NEW} and {OLD} are the same image ({digest[:19]}…); name two that differ, or measure one against itself: "
-        "envkit plan"
+        f"{NEW} and {OLD} are the same image ({digest[:19]}…); name two different images, or measure "
+        "one against itself: envkit plan"
     )
 
 

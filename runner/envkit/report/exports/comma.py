@@ -15,7 +15,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "
 
 
 def render(rows: Sequence[Row]) -> bytes:
-    """Return the file. What is not known is empty; yes and no are ``true`` and ``false``.
+    """Return the file. An unknown value is empty; yes and no are ``true`` and ``false``.
 
     An apostrophe precedes a text that a spreadsheet would take for a formula (OWASP, CSV injection).
     """
