@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from tests.reliability.attacks import ATTACKS
 from tests.reliability.list import FAULTS
 from tests.reliability.trial import CantPlant, Fault, Finding
 
@@ -34,6 +35,12 @@ minute. A fault has "held" if all of this is true:
 - a refusal is one line.
 
 `tests/reliability/list.py` lists the faults, and `make test` runs them too.
+"""
+ATTACKED = """
+## Other users, files from outside and the network
+
+About forty attacks and mishaps were tried by hand. This is what they did, and the test that makes each one today.
+[SECURITY.md](../../SECURITY.md) says from what envkit protects you.
 """
 Result = tuple[Fault, Finding]
 
@@ -85,7 +92,14 @@ def _markdown(found: Sequence[Result], not_made: Sequence[str]) -> str:
     end = f"{sum(not one.wrong for _, one in found)} of {len(found)} held."
     missing = ["", "Not made, because it can't be done here:", "", *(f"- {text}" for text in not_made)]
     intro = INTRO.format(date=time.strftime("%Y-%m-%d"), machine=_machine())
-    return "\n".join([intro, *lines, "", end, *(missing if not_made else [])]) + "\n"
+    return "\n".join([intro, *lines, "", end, *(missing if not_made else []), ATTACKED, *attack_rows()]) + "\n"
+
+
+def attack_rows() -> list[str]:
+    """Return the lines of the table of attacks."""
+    rows = [("attack", "before", "now", "test"), ("---",) * 4]
+    rows += [(one.what, one.before, one.now, ", ".join(f"`{name}`" for name in one.tests)) for one in ATTACKS]
+    return ["| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |" for row in rows]
 
 
 def _machine() -> str:
