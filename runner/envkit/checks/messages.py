@@ -104,7 +104,7 @@ class CpusStolen(Message):
 
     code = "checks.cpus-stolen"
     severity = Severity.WARNING
-    template = "{cpus:.2f} CPUs stolen"
+    template = "hypervisor took {cpus:.2f} CPUs"
 
     cpus: float
 

@@ -114,7 +114,7 @@ class MeasureLonger(Advice):
     """To find a difference of so many ``percent`` with a chance of 80%."""
 
     code = "report.measure-longer"
-    template = "[{arm}: ]a {percent:g}% difference needs about {minutes:count minute} here: {option}"
+    template = "[{arm}: ]to detect a {percent:g}% difference, run for about {minutes:count minute}: {option}"
 
     percent: float
     blocks: int

@@ -132,7 +132,7 @@ class LossesFarther(Message):
 
     code = "report.losses-farther"
     severity = ERROR
-    template = "DIFFER[ by up to {largest:percent}][ for {arms}]: results change"
+    template = "DIFFER[ by up to {largest:percent}][ for {arms}, not counted as faster]: results change"
 
     largest: float | None
     arms: str | None = None

@@ -46,7 +46,7 @@ class MediansOfFailed(Message):
 
     code = "report.medians-of-failed"
     severity = NOTE
-    template = "medians; a run that failed compares nothing"
+    template = "medians; a failed run compares nothing"
 
 
 class WithoutTimes(Message):
@@ -54,7 +54,7 @@ class WithoutTimes(Message):
 
     code = "report.without-times"
     severity = NOTE
-    template = "without times: a run that failed compares nothing"
+    template = "times are omitted, because the run failed"
 
 
 class MoreDifferences(Message):
@@ -106,7 +106,7 @@ class AblationColumns(Message):
     severity = NOTE
     template = (
         "alone: speedup over {reference}[ ({library}: over that library)]; "
-        "in profile: {profile} over it without the setting"
+        "in profile: {profile} over {profile} without the setting"
     )
 
     reference: str
