@@ -11,3 +11,7 @@ class ScriptError(InputError):
 
     def __init__(self, detail: str) -> None:
         super().__init__(Printed(detail))
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return self.detail

@@ -53,7 +53,7 @@ def ended(folder: Path, picture: Picture | None = None) -> tuple[list[Event], Su
     with record.reading(folder):
         summary = summarise(events)
     if summary.ended not in ENDED:
-        raise ScriptError(f"{folder}: did not come to its end; go on with: envkit bench --resume {quoted(folder)}")
+        raise ScriptError(f"{folder}: did not come to its end; continue with: envkit bench --resume {quoted(folder)}")
     if picture is not None and (why := picture.missing(summary)):
         raise ScriptError(f"{folder}: makes no page: {text(why)}; measure more blocks")
     return events, summary

@@ -167,7 +167,8 @@ def _write(folder: Path, choice: dict[str, str], path: Path) -> None:
     """The profile of one of the grid's candidates."""
     made = profile_of(space_file.read(folder / "grid" / SPACE_FILE), choice, path.stem)
     assert made is not None, "a candidate that was measured can be made again"
-    profile_file.write(made, "One of the best candidates of a grid.", str(folder / "grid"), path)
+    reason, source = "One of the best candidates of a grid.", str(folder / "grid")
+    profile_file.write(replace(made, reason=reason, source=source), path)
 
 
 def _compared(events: list[record.Event], plan: Plan, reference: str, name: str, comparisons: int) -> Line:

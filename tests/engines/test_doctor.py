@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -86,7 +87,7 @@ def test_what_the_script_prints_stays_out_of_the_findings(watched):
 
 def test_a_command_that_does_not_exist(refused):
     assert refused("doctor", "--", "/no/such/command") == (
-        "envkit: doctor -- /no/such/command: can't be started: No such file or directory"
+        f"envkit: /no/such/command: no such file in {Path.cwd()}; start envkit where your training starts"
     )
 
 

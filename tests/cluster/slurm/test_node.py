@@ -264,7 +264,7 @@ def test_a_node_of_several_with_too_few_cores(submitted, check):
     status, said = check()
     assert (status, said.status) == (2, 2)
     assert text(said.problem).startswith("--nproc 10000: only ")
-    assert " usable (this node), and each rank takes one of its own; " in text(said.problem)
+    assert " usable (this node), and each rank needs its own; " in text(said.problem)
 
 
 @pytest.fixture
@@ -335,7 +335,7 @@ def test_a_run_of_all_nodes_goes_on_only_where_it_began(submitted, check, folder
     status, said = check(nodes="node[2-3]")
     assert status == 2
     assert text(said.problem) == (
-        "this job has node[2-3], and the run began on node[1-2]: times of other nodes don't go with those that it has; "
+        "this job has node[2-3], and the run began on node[1-2]: times of other nodes can't be added to it; "
         f"go on there with: envkit submit --resume {folder}"
     )
 
@@ -346,7 +346,7 @@ def test_the_run_of_all_nodes_is_in_a_folder_of_its_own(submitted, on_node, fold
     status, _ = on_node("node1")
     said = node_status.read(folder / "all-nodes")
     assert (status, said.status) == (2, 2)
-    assert text(said.problem).startswith("--nodes 2: this process runs in no Slurm job; submit one: ")
+    assert text(said.problem).startswith("--nodes 2: this process is not in a Slurm job; submit one: ")
     assert not (folder / "node1").exists()
 
 

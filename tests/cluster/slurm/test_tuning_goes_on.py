@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 from envkit.bench import record
 from envkit.cli import node_tuning
+from envkit.cli.node_messages import ToldToEnd
 from envkit.cluster.slurm import node_status
 from envkit.profiles import profile
 from envkit.tuning.shared_trials import FILE_NAME, FOUND, RATIOS, said, storage_in
@@ -79,7 +80,7 @@ def test_a_node_that_is_told_to_end_in_the_search_goes_on(submitted, stage, fold
     stage(KIND)
     told_to_end(worker)
     assert stage(SEARCH, ["node1"]) == [130]
-    assert node_status.read(folder / "node1").problem == "Slurm told the job to end"
+    assert node_status.read(folder / "node1").problem == ToldToEnd()
     before = trials(folder, "node1") if worker > 2 else []
     told_to_end(-1)
     stage(KIND)

@@ -108,7 +108,7 @@ def test_an_earlier_tuned_profile_is_kept_as_a_copy(tuned, engine, local, tmp_pa
     assert copy.stem.startswith(f"{profile.tuned_name()}-20")
     assert json.loads((local / f"{copy.stem}.evidence.json").read_text())["best"] == "tuned"
     assert written(local).env == {}
-    assert f"the earlier one is kept as {copy.name} beside it" in words(result.stdout)
+    assert f"the earlier one is kept as {copy.name}" in words(result.stdout)
 
 
 def test_an_earlier_tuned_profile_stays_where_nothing_betters_the_baseline(tuned, engine, local, tmp_path):

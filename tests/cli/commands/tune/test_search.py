@@ -185,7 +185,10 @@ def test_a_baseline_whose_losses_are_no_numbers_ends_the_search(tuned, engine, l
     engine.other = lambda variables: {"losses": [math.inf] * 3}
     result = tuned()
     assert (result.returncode, result.stdout, local.exists()) == (1, "", False)
-    assert "the baseline's worker diverged: the loss of step 6 is inf, so that" in result.stderr.splitlines()[-1]
+    assert (
+        "the baseline's worker diverged: the loss of step 6 is inf, so its speed is meaningless"
+        in result.stderr.splitlines()[-1]
+    )
 
 
 def test_one_run_of_a_command_does_not_tell_that_a_candidate_has_other_losses(cli, arguments, simulation, tmp_path):
