@@ -1,4 +1,4 @@
-"""What others put in the place of a file: every command that reads it answers at once, in one line."""
+"""Others put a FIFO, a device or junk instead of a file: every command answers at once, in one line."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_another_file(cli, results, monkeypatch, make, reason, name, command):
     (line,) = result.stderr.splitlines()
     assert name in line
     assert SECRET not in line
-    # of what is no file, some commands say that there is none
+    # if it is not a regular file, some commands say that it is missing
     assert any(words in line for words in (reason, "no such", "larger than", "holds no records"))
 
 

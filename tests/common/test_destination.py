@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from envkit.bench.record import FILE_NAME, Record
 from envkit.common import atomic
-from envkit.common.destination_messages import ForeignLink, ForeignPlace
 from envkit.common.errors import InputError
+from envkit.common.file_messages import ForeignLink, ForeignPlace
 from envkit.common.messages import Unwritable
 
 from tests.refusals import refusal

@@ -1,4 +1,4 @@
-"""JSON from outside: a value, or one reason why there is none."""
+"""JSON from outside gives a value, or one reason why it can't be read."""
 
 from __future__ import annotations
 

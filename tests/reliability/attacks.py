@@ -32,7 +32,7 @@ ATTACKS = (
         ("tests/cli/execution/test_evidence_folder.py::test_another_user_who_knows_its_name_leaves_nothing_there",),
     ),
     Attack(
-        "A FIFO, a device, a socket, a huge file or a link of another user in the place of a record",
+        "A FIFO, a device, a socket, a huge file, or a link of another user, instead of a record",
         "`report`, `history`, `export` and `fleet report` waited for ever, or ended in MemoryError",
         "one line, exit status 2; other runs are listed",
         (

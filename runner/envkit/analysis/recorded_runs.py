@@ -58,7 +58,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Entry:
-    """A run, or those of the nodes of one submission; ``folder`` is then the submission's. Of all ``nodes``, only those
+    """A run, or the runs of one submission's nodes, whose ``folder`` is the submission's. Of all ``nodes``, only those
     in ``runs`` were read.
     """
 

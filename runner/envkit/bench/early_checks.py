@@ -85,7 +85,7 @@ def require_program(command: UserCommand, on_this_machine: bool) -> None:
 
 
 def script_of(argv: Sequence[str]) -> str | None:
-    """Return the file that a Python is told to run; None for another program, a module, and code on the command line.
+    """Return the file that Python runs, or None for another program, a module, or code on the command line.
 
     https://docs.python.org/3/using/cmdline.html has the options; those of WITH_VALUE take the next word.
     """

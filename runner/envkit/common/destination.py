@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from envkit.common.destination_messages import ForeignLink, ForeignPlace
 from envkit.common.errors import InputError
+from envkit.common.file_messages import ForeignLink, ForeignPlace
 
 MOST_LINKS = 40  # as many as the kernel follows
 OTHERS_CAN_WRITE = 0o022

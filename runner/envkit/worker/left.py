@@ -28,7 +28,7 @@ from envkit.worker.messages.left import (
     Unreadable,
 )
 
-# The most bytes of one document, and of all that are read. Those of the hook have some 10,000 bytes.
+# The most bytes of one document, and of all that are read. The hook's documents have about 10,000 bytes.
 MOST_BYTES, MOST_IN_ALL = 16 * 2**20, 256 * 2**20
 DEEPEST = 32  # levels of brackets, of which evidence has up to 6
 PARTS = ("openmp", "malloc", "memory", "threads", "limits", "onednn", "mkl", "torch", "gpu", "nccl", "variables")

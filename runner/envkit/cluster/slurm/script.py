@@ -97,7 +97,7 @@ def _one_job(nodes: int, wanted: Sequence[str], unwanted: Sequence[str]) -> list
 
 
 def grace_s(minutes: int | None) -> int:
-    """Return how long before its time limit a job is told to end, in seconds: a sixth of a short limit."""
+    """Return the seconds between the signal to end and a job's time limit: a sixth of a short limit."""
     return GRACE_S if minutes is None else max(SHORTEST_GRACE_S, min(GRACE_S, minutes * 10))
 
 

@@ -65,7 +65,7 @@ def _new_block_is_huge(unasked: bool) -> bool:
 
 
 def huge_share(smaps: str, address: int) -> float:
-    """Return what share of the memory in use of the mapping at ``address`` is in huge pages; 0 where there is none."""
+    """Return what share of the memory in use of the mapping at ``address`` is in huge pages, or 0 without such a mapping."""
     sizes = dict(SIZE.findall(mapping_at(smaps, address)))
     return int(sizes.get("AnonHugePages", 0)) / max(int(sizes.get("Anonymous", 0)), 1)
 
@@ -77,7 +77,7 @@ def advised(smaps: str, address: int) -> bool:
 
 
 def mapping_at(smaps: str, address: int) -> str:
-    """Return what /proc/PID/smaps says of the mapping at ``address``; nothing where there is none."""
+    """Return what /proc/PID/smaps says of the mapping at ``address``, or nothing without such a mapping."""
     for match in MAPPING.finditer(smaps):
         if int(match[1], 16) <= address < int(match[2], 16):
             following = MAPPING.search(smaps, match.end())
