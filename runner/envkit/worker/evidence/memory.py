@@ -65,7 +65,7 @@ def _new_block_is_huge(unasked: bool) -> bool:
 
 
 def huge_share(smaps: str, address: int) -> float:
-    """Return what share of the memory in use of the mapping at ``address`` is in huge pages, or 0 without such a mapping."""
+    """Return the share of huge pages in the used memory of the mapping at ``address``, or 0 without a mapping."""
     sizes = dict(SIZE.findall(mapping_at(smaps, address)))
     return int(sizes.get("AnonHugePages", 0)) / max(int(sizes.get("Anonymous", 0)), 1)
 

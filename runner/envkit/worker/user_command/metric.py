@@ -251,7 +251,7 @@ def cleaned(line: str) -> str:
 
 
 def number(found: Any) -> float | None:
-    """Return what ``Metric.find`` has found, as a number, which may be nan or infinite, or None if it is not a number."""
+    """Return what ``Metric.find`` has found as a number, nan or infinite too, or None if it is not a number."""
     text = found.replace(",", "") if isinstance(found, str) and GROUPED.fullmatch(found) else found
     try:
         return float(text) if not isinstance(text, bool) else None
