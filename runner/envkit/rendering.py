@@ -4,7 +4,7 @@ In a template:
 
 - ``{field}`` is the field's value; of a message its text, of a list its items as ``a, b and c``.
 - ``{field:FORM}`` writes it in one of ``FORMS``: ``{seconds:duration}``, ``{bytes:size}``, ``{share:percent}``,
-  ``{speedup:ratio}``, ``{items:or}``, ``{items:quoted}``, ``{items:list}``, ``{argv:command}``; other forms are
+  ``{speedup:ratio}``, ``{number:all}``, ``{items:or}``, ``{items:quoted}``, ``{items:list}``, ``{argv:command}``; other forms are
   Python's, such as ``{ratio:.2f}``.
 - ``{number:count NOUN}`` is ``1 node`` or ``2 nodes``; ``{number:count process|processes}`` names an irregular plural.
 - ``[text with {field}]`` is left out if a field in it is None or empty. ``[[`` and ``]]`` are brackets.
@@ -110,12 +110,18 @@ def ratio(value: float) -> str:
     return f"{value:,.{digits}f}"
 
 
+def everyone(number: int) -> str:
+    """Return ``both`` or ``all 3``."""
+    return "both" if number == 2 else f"all {number:,}"
+
+
 def exact_percent(share: float) -> str:
     """Return a share that a user gave, as ``2%`` or ``0.5%``."""
     return f"{share * 100:.4g}%"
 
 
 FORMS: Mapping[str, Callable[[Any], str]] = {
+    "all": everyone,
     "and": lambda items: joined([_plainly(item) for item in items], "and"),
     "or": lambda items: joined([_plainly(item) for item in items], "or"),
     "quoted": lambda items: joined([f"'{_plainly(item)}'" for item in items], "or"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -60,6 +61,13 @@ def _ablated() -> list[Event]:
     return events_of(14, others=parts, plan={"ablated": ablated})
 
 
+def _calibration() -> list[Event]:
+    """Return the events of ``envkit plan`` without a profile, which names its second arm ``again``."""
+    events = events_of(16, mine={"seconds": times(1)}, profile="baseline")
+    again: list[Event] = json.loads(json.dumps(events).replace('"mine"', '"again"'))
+    return again
+
+
 def _alone() -> list[Event]:
     events = events_of()
     events[0]["plan"]["arms"] = events[0]["plan"]["arms"][:1]
@@ -84,7 +92,7 @@ KINDS: dict[str, Callable[[], list[Event]]] = {
     "eight": lambda: _many({**SIX, "learns": {"seconds": times(0.8)}, "slower": {"seconds": times(2.0)}}),
     "none-of-two": lambda: events_of(12, mine={"seconds": times(1.5)}, others={"same": {}}),
     "one-run-each": lambda: events_of(1, plan={"epochs": 10}),
-    "calibration": lambda: events_of(16, mine={"seconds": times(1)}, profile="baseline"),
+    "calibration": _calibration,
     "ablated": _ablated,
     "alone": _alone,
     "loader": test_grid.events,

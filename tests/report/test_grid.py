@@ -8,7 +8,7 @@ import pytest
 from envkit.analysis.summary import summarise
 from envkit.bench.plan import Arm, Plan, WorkloadSpec
 from envkit.report import grid, html, markdown
-from envkit.report.messages.loaders import NoWorkers, Prefetching
+from envkit.report.messages.loaders import LoaderRange, NoWorkers, OtherBatchSize, Prefetching, TryLoader
 from envkit.report.pictures import png
 from envkit.worker.workloads.loader import Settings
 
@@ -55,9 +55,7 @@ def test_cells_are_medians_with_what_was_least_and_most():
 def test_a_table_for_each_number_of_batches_made_ahead():
     few, many = grid.variants(grid.cells(summarise(events())))
     assert (few.title, many.title) == (Prefetching(2, None), Prefetching(8, None))
-    assert (few.workers, few.batches, many.workers) == ([0, 2, 4], [16, 64], [0, 2])
-    # without workers nothing is made ahead: those cells are in both
-    assert few.cells[0, 16] == many.cells[0, 16]
+    assert (few.workers, few.batches, many.workers) == ([0, 2, 4], [16, 64], [2])  # without workers none is made ahead
     assert few.cells[2, 16].seconds == pytest.approx(5.0)
 
 
@@ -72,6 +70,16 @@ def test_what_is_printed():
     ]
     assert "s per 1,000 images, prefetch_factor 8" in lines
     assert max(map(len, lines)) <= 80
+
+
+def test_the_fastest_says_how_sure_it_is_and_what_to_try():
+    spread, caution, next_step = [row.text for row in grid.rows_on_fastest(summarise(events()))]
+    assert spread == LoaderRange(pytest.approx(3.52, abs=0.01), pytest.approx(4.3, abs=0.01), 3, 3, 7)
+    assert (caution, next_step) == (OtherBatchSize(), TryLoader(2, 8, None))
+    one_batch = {settings: seconds for settings, seconds in CELLS.items() if settings.batch == 16}
+    assert OtherBatchSize() not in [row.text for row in grid.rows_on_fastest(summarise(events(one_batch)))]
+    alone = {settings: seconds for settings, seconds in CELLS.items() if not settings.workers}
+    assert grid.rows_on_fastest(summarise(events(alone)))[-1].text == TryLoader(0, None, None)
 
 
 def test_the_plot_has_a_marker_for_each_cell():

@@ -176,7 +176,7 @@ def test_losses_that_differ_stand_out():
 
 def test_too_few_blocks_say_how_many_it_takes():
     summary = summarise(events(4))
-    assert [row.text for row in advice.rows(summary)] == [messages.RaiseLimit("--budget", 8)]
+    assert [row.text for row in advice.rows(summary)] == [messages.RaiseLimit("--budget 5m")]
     assert headline(summary).text == TooFewBlocks("4 combinations", 4, 8)
 
 

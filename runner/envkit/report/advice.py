@@ -27,7 +27,7 @@ from envkit.stats.verdict import Verdict
 
 USED = (
     messages.Use,
-    messages.UseSupported,
+    messages.UseFaster,
     messages.UseCopy,
     messages.UseInstances,
     messages.UseFound,
@@ -90,11 +90,18 @@ def _to_go_on(summary: Summary, folder: str) -> list[Message]:
 def _to_know_more(summary: Summary) -> list[Message]:
     """Return how another run would come to a verdict."""
     if any(one.verdict == Verdict.TOO_FEW_SAMPLES for one in summary.comparisons):
-        option = "--blocks" if summary.plan.stopping.blocks else "--budget"
-        return [messages.RaiseLimit(option, judgement.fewest(summary))]
+        return [messages.RaiseLimit(_limit(summary, judgement.fewest(summary)))]
     if summary.plan.one_run_each and any(one.single_ratio for one in summary.comparisons):
         return [messages.AddBlocks("--blocks 8")]
     return [messages.MeasureProfile()] if summary.samples and not summary.comparisons else []
+
+
+def _limit(summary: Summary, blocks: int) -> str:
+    """Return the option that lets a run have so many blocks."""
+    if summary.plan.stopping.blocks:
+        return f"--blocks {blocks}"
+    minutes = math.ceil(max(blocks * summary.seconds_per_block, summary.plan.stopping.budget_s) / 60) + 1
+    return f"--budget {minutes}m"
 
 
 def _per_profile(summary: Summary) -> list[Message]:
@@ -120,20 +127,21 @@ def _per_profile(summary: Summary) -> list[Message]:
         else:
             told = too_much_interference(one) or _at_once(summary, arm) or _next(summary, one, arm)
         if told:
-            found += [told, *(_supported(summary, ranked) if isinstance(told, messages.Use) and not best_told else ())]
+            found += _supported(summary, ranked, told) if isinstance(told, messages.Use) and not best_told else [told]
             best_told = best_told or not wrong
     unknown = isinstance(found[0], messages.MeasureLonger | messages.KeepReference) if found else False
     return [*found, messages.TryAdvise(_advise(summary))] if unknown and _is_local(summary) else found
 
 
-def _supported(summary: Summary, ranked: Sequence[Comparison]) -> list[Message]:
-    """Return which profile to use instead, if the best may change results or overrides a vendor's check."""
+def _supported(summary: Summary, ranked: Sequence[Comparison], fastest: messages.Use) -> list[Message]:
+    """Return what to use: first a profile that leaves results and a vendor's check alone, then one faster still."""
     worth = [one for one in ranked if is_worth_it(one) and not judgement.losses_differ(one)]
     first = next((one for one in worth if judgement.is_supported(summary, one.arm)), None)
-    if first is None or first is worth[0] or first.speedup is None:
-        return []
-    arm = summary.plan.arm(first.arm)
-    return [messages.UseSupported(first.speedup.ratio, commands.execute(summary, arm, commands.torchrun(summary, arm)))]
+    if first is None or first is worth[0] or worth[0].speedup is None:
+        return [fastest]
+    return [
+        _use(summary, summary.plan.arm(first.arm)), messages.UseFaster(worth[0].speedup.ratio, fastest.command)
+    ]  # fmt: skip
 
 
 def _by_worth(one: Comparison) -> tuple[bool, bool]:

@@ -11,6 +11,7 @@ from envkit.analysis.summary import Summary
 from envkit.bench.plan import Plan
 from envkit.messages import Message
 from envkit.report.messages import loaders as messages
+from envkit.report.parts import Row
 from envkit.worker.workloads import loader_epochs
 from envkit.worker.workloads.loader import Settings, settings_of
 
@@ -43,7 +44,7 @@ class Cell:
 class Variant:
     """One table: a number of batches that workers make ahead, and whether memory is pinned.
 
-    Without workers nothing is made ahead, so those cells are the same in all variants.
+    Without workers nothing is made ahead: those cells stand in the first variant.
     """
 
     prefetch: int
@@ -92,12 +93,30 @@ def cells(summary: Summary) -> list[Cell]:
 def variants(measured: Sequence[Cell]) -> list[Variant]:
     """The tables, in the order in which their cells come."""
     with_workers = [one for one in measured if one.settings.workers] or measured
-    found = []
+    found: list[Variant] = []
     for prefetch, pin in dict.fromkeys((one.settings.prefetch, one.settings.pin) for one in with_workers):
-        own = [one for one in measured if one.settings.pin == pin and one.settings.prefetch in (0, prefetch)]
+        first = not any(one.pin == pin for one in found)
+        made_ahead = (0, prefetch) if first else (prefetch,)
+        own = [one for one in measured if one.settings.pin == pin and one.settings.prefetch in made_ahead]
         by_place = {(one.settings.workers, one.settings.batch): one for one in own}
         found.append(Variant(prefetch, pin, by_place))
     return found
+
+
+def rows_on_fastest(summary: Summary) -> list[Row]:
+    """Return how sure the fastest setting is, what to mind, and what to do next."""
+    measured = cells(summary)
+    if len(measured) < 2:
+        return []
+    best, *others = sorted(measured, key=lambda cell: cell.seconds)
+    overlapping = sum(one.least <= best.most for one in others)
+    settings = best.settings
+    prefetch = settings.prefetch if settings.workers else None
+    found = [Row("Range", messages.LoaderRange(best.least, best.most, best.samples, overlapping, len(others)))]
+    if len({one.settings.batch for one in measured}) > 1:
+        found.append(Row("Caution", messages.OtherBatchSize()))
+    pin = "pin_memory=True" if settings.pin else None
+    return [*found, Row("Next", messages.TryLoader(settings.workers, prefetch, pin))]
 
 
 def of_workers(number: int) -> str:

@@ -34,7 +34,7 @@ MOST = 0.8
 def rows(summary: Summary) -> list[Row]:
     """Return the lines on what was verified and found."""
     if grid.is_grid(summary.plan):
-        return [Row("Noise", one) for one in noise(summary)[:1]]
+        return [Row("Noise", one) for one in noise(summary)[:1]] + grid.rows_on_fastest(summary)
     found: list[tuple[str, Message | None]] = [
         ("Left out", messages.LeftOut(len(summary.not_measured)) if summary.not_measured else None),
         ("Settings", settings(summary)),

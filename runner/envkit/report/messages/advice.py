@@ -24,11 +24,11 @@ class Use(Advice):
     command: str
 
 
-class UseSupported(Advice):
-    """The fastest profile without a caution on results or a vendor's support, if another was faster."""
+class UseFaster(Advice):
+    """A profile that is faster still, with a caution on results or a vendor's support."""
 
-    code = "report.use-supported"
-    template = "or, without cautions ({speedup:ratio}x): {command}"
+    code = "report.use-faster"
+    template = "or, with its cautions ({speedup:ratio}x): {command}"
 
     speedup: float
     command: str
@@ -248,10 +248,9 @@ class FindMemory(Advice):
 
 class RaiseLimit(Advice):
     code = "report.raise-limit"
-    template = "raise {option}"
+    template = "give it more: {option}"
 
     option: str
-    fewest: int
 
 
 class AddBlocks(Advice):

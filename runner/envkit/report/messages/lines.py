@@ -16,7 +16,7 @@ NOTE, WARNING, ADVICE, ERROR = Severity.NOTE, Severity.WARNING, Severity.ADVICE,
 class AllVerified(Message):
     code = "report.all-verified"
     severity = NOTE
-    template = "all {number} verified in every process"
+    template = "{number:all} verified in every process"
 
     number: int
 
@@ -41,7 +41,7 @@ class SomeVerified(Message):
 class AllArmsVerified(Message):
     code = "report.all-arms-verified"
     severity = NOTE
-    template = "verified in every process of all {number} {things}"
+    template = "verified in every process of {number:all} {things}"
 
     number: int
     things: str

@@ -56,6 +56,41 @@ class TableOfLoaders(Message):
     settings: Message
 
 
+class LoaderRange(Message):
+    """Times of the fastest setting, and how many ``overlapping`` settings had a sample that was as fast."""
+
+    code = "report.loader-range"
+    severity = NOTE
+    template = (
+        "the fastest took {least:.2f} to {most:.2f} s ({samples:count sample}, no confidence interval); "
+        "{overlapping} of {others} others may be as fast"
+    )
+
+    least: float
+    most: float
+    samples: int
+    overlapping: int
+    others: int
+
+
+class OtherBatchSize(Message):
+    code = "report.other-batch-size"
+    severity = Severity.WARNING
+    template = "another batch size changes what your model learns: compare within a row"
+
+
+class TryLoader(Message):
+    """The fastest settings, as arguments of a DataLoader."""
+
+    code = "report.try-loader"
+    severity = Severity.ADVICE
+    template = "time your training with DataLoader(num_workers={workers:d}[, prefetch_factor={prefetch:d}][, {pin}])"
+
+    workers: int
+    prefetch: int | None
+    pin: str | None
+
+
 class EpochsOf(Message):
     """A group of settings that differ in the start method of workers, and in whether these are persistent."""
 

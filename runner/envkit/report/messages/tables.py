@@ -136,6 +136,6 @@ class SameArm(Message):
 class NoDifferenceAbove(Message):
     code = "report.no-difference-above"
     severity = NOTE
-    template = "no difference above {margin:exact_percent}"
+    template = "same within {margin:exact_percent}"
 
     margin: float

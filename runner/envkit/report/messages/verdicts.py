@@ -65,7 +65,7 @@ class Equivalent(Found):
     """``margin`` is the smallest relevant difference, as a share."""
 
     code = "report.equivalent"
-    template = "NO DIFFERENCE ABOVE {margin:exact_percent}  {subject}: " + SPEEDUP
+    template = "SAME SPEED WITHIN {margin:exact_percent}  {subject}: " + SPEEDUP
 
     margin: float = 0.0
 
