@@ -4,8 +4,8 @@ In a template:
 
 - ``{field}`` is the field's value; of a message its text, of a list its items as ``a, b and c``.
 - ``{field:FORM}`` writes it in one of ``FORMS``: ``{seconds:duration}``, ``{bytes:size}``, ``{share:percent}``,
-  ``{speedup:ratio}``, ``{number:all}``, ``{items:or}``, ``{items:quoted}``, ``{items:list}``, ``{argv:command}``; other forms are
-  Python's, such as ``{ratio:.2f}``.
+  ``{speedup:ratio}``, ``{number:all}``, ``{items:or}``, ``{items:quoted}``, ``{items:list}``, ``{argv:command}``;
+  other forms are Python's, such as ``{ratio:.2f}``.
 - ``{number:count NOUN}`` is ``1 node`` or ``2 nodes``; ``{number:count process|processes}`` names an irregular plural.
 - ``[text with {field}]`` is left out if a field in it is None or empty. ``[[`` and ``]]`` are brackets.
 """
