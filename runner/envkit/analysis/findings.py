@@ -13,6 +13,7 @@ from envkit.bench.blocks import samples
 from envkit.bench.plan import Plan
 from envkit.bench.record import Event
 from envkit.checks.doctor import diagnose_process
+from envkit.checks.doctor.cpu_use_findings import trainer_of
 from envkit.checks.doctor.finding import Finding, Situation
 from envkit.common.messages import About
 from envkit.profiles.environment import Environment
@@ -35,7 +36,7 @@ def findings(
             # a profile is there to take reasons away, and a command's usage has its start and end in it
             seen = arm in plan.references and plan.user_command is None and symptoms.is_long_enough
             situation = Situation(
-                inside["facts"], inside["fingerprint"], environments[arm.name], own[0]["evidence"],
+                inside["facts"], inside["fingerprint"], environments[arm.name], trainer_of(own[0]),
                 symptoms=symptoms if seen else None,
             )  # fmt: skip
             wrong = [*diagnose_process(situation), *metric_readings(own)]

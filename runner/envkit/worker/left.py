@@ -31,7 +31,21 @@ from envkit.worker.messages.left import (
 # The most bytes of one document, and of all that are read. The hook's documents have about 10,000 bytes.
 MOST_BYTES, MOST_IN_ALL = 16 * 2**20, 256 * 2**20
 DEEPEST = 32  # levels of brackets, of which evidence has up to 6
-PARTS = ("openmp", "malloc", "memory", "threads", "limits", "onednn", "mkl", "torch", "gpu", "nccl", "variables")
+PARTS = (
+    "openmp",
+    "cpu_use",
+    "malloc",
+    "memory",
+    "threads",
+    "limits",
+    "onednn",
+    "mkl",
+    "torch",
+    "gpu",
+    "nccl",
+    "variables",
+)
+CPU_USE = ("pid", "cpus", "cores", "machine_cpus", "machine_cores", "ranks", "cpu_s", "helper_cpu_s")
 TEXTS = ("sensitive", "preloaded")  # of the evidence's variables
 LONGEST_PID = 2**31
 
@@ -103,7 +117,18 @@ def is_evidence(document: Any) -> bool:
         and _maps(variables.get("changed"), dict)
         and isinstance(threads.get("started_on"), (str, type(None)))
         and _maps(threads.get("masks"), int)
+        and _is_cpu_use(parts.get("cpu_use", {}))
     )
+
+
+def _is_cpu_use(use: Mapping[str, Any]) -> bool:
+    """Return whether what a process says of its threads and CPUs can be reckoned with, if it says anything."""
+    messages = [use[name] for name in ("threads_by", "cpus_by") if name in use]
+    for one in messages:
+        from_json(one)
+    numbers = [use[name] for name in CPU_USE] if "pid" in use or messages else []
+    is_known = "threads_by" not in use or _is_number(use["threads"])
+    return is_known and all(_is_number(one) for one in numbers) and isinstance(use.get("above", []), list)
 
 
 def is_steps(document: Any) -> bool:

@@ -156,6 +156,7 @@ def _judge(
         testified = [observed.to_json() for observed in judged_processes]
     else:
         in_effect, lines = process_scan.verdict(environment, seen)
+    lines = [*lines, *_cpu_use(resolved, [observed.evidence for observed in judged_processes])]
     unread = [found.problem] if found.problem else []
     for line in [*lines, *unread, *process_scan.lost(seen)]:
         _say(line)
@@ -172,6 +173,19 @@ def _judge(
             ],
         })  # fmt: skip
     return FAILED if status == 0 and in_effect is False else status
+
+
+def _cpu_use(environment: Environment, evidence: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """Return what is wrong with the number of threads, or of CPUs, of the process that trained."""
+    if not any({"threads_by", "cpus_by"} & (one.get("cpu_use") or {}).keys() for one in evidence):
+        return []
+    from envkit.checks.doctor import cpu_use_findings
+    from envkit.checks.doctor.finding import Situation
+    from envkit.report.messages.advised import FindingWithFix
+
+    situation = Situation({}, {}, environment, cpu_use_findings.trainer(evidence))
+    found = (check(situation) for check in cpu_use_findings.CPU_USE_CHECKS)
+    return [FindingWithFix(one.seen, one.why, one.fix) for one in found if one is not None]
 
 
 def _write(path: Path, document: Mapping[str, Any]) -> None:

@@ -21,6 +21,16 @@ class TryFirst(Message):
     high: float
 
 
+class FixFirst(Message):
+    """A finding costs more than any profile gains."""
+
+    code = "report.fix-first"
+    severity = WARNING
+    template = "Fix this first: {seen}"
+
+    seen: Message
+
+
 class NothingHelps(Message):
     code = "report.nothing-helps"
     severity = NOTE
@@ -177,6 +187,16 @@ class Idle(Message):
     )
 
     busy: float
+
+
+class IdleFromOutside(Idle):
+    """The same, where its number of threads is not seen."""
+
+    code = "report.idle-from-outside"
+    template = (
+        "it keeps {busy:.1f} CPUs busy: it waits for input, or has fewer threads than CPUs; envkit advise -- COMMAND "
+        "tells which"
+    )
 
 
 class IdleBesideHelpers(Message):

@@ -48,10 +48,10 @@ def _watch(folder: str) -> None:
     sys.meta_path.insert(0, at_torch)
     done: list[bool] = []  # of this process: it may testify before its end
 
-    def testify() -> None:
+    def testify(is_short: bool = False) -> None:
         if os.getpid() == process and "torch" in sys.modules and not done:
             done.append(True)
-            _testify(folder, cpus, block, at_torch)
+            _testify(folder, cpus, block, at_torch, is_short)
 
     # Registered first, so called last: what the program itself does at its end has then been done.
     atexit.register(testify)
@@ -90,7 +90,7 @@ class _AtTorch:
                 pass
 
 
-def _testify(folder: str, cpus: "set[int]", block: "bytes | None", at_torch: "_AtTorch") -> None:
+def _testify(folder: str, cpus: "set[int]", block: "bytes | None", at_torch: "_AtTorch", is_short: bool) -> None:
     import json
     import time
     from pathlib import Path
@@ -102,14 +102,15 @@ def _testify(folder: str, cpus: "set[int]", block: "bytes | None", at_torch: "_A
             return
         _import_kit(Path(_HERE).parents[1])
         from envkit.worker import initial_environment
-        from envkit.worker.evidence import collect, openmp
+        from envkit.worker.evidence import PROBES, SHORT_LOOK, collect, openmp
 
         openmp.STARTED_ON, initial_environment.AT_START = cpus, block
         initial_environment.AT_TORCH, initial_environment.MAPPED_BEFORE_TORCH = at_torch.variables, at_torch.mapped
-        _work_in_parallel()
+        if not is_short:
+            _work_in_parallel()
         unfinished = Path(folder, f".{os.getpid()}")
         argv = getattr(sys, "orig_argv", [sys.executable, *sys.argv])  # Python 3.10 brought it
-        told = {"pid": os.getpid(), "argv": argv, "evidence": collect()}
+        told = {"pid": os.getpid(), "argv": argv, "evidence": collect(SHORT_LOOK if is_short else PROBES)}
         unfinished.write_text(json.dumps({**told, "seconds": time.perf_counter() - begin}))
         unfinished.replace(Path(folder, f"{os.getpid()}.json"))
     except Exception as error:  # a program must not end worse for being watched
