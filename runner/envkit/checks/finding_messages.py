@@ -179,7 +179,9 @@ class OneCpuForChildren(Message):
     """Processes that a training started are bound to one CPU."""
 
     code = "checks.one-cpu-for-children"
-    template = "{children} processes that it started may run on the same CPU only, although {usable} CPUs are usable"
+    template = (
+        "{children:count process|processes} that it started may run on one CPU only, although {usable} are usable"
+    )
 
     children: int
     usable: int

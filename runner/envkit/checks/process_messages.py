@@ -262,18 +262,18 @@ class FewCpus(Message):
 
 
 class StartWithMore(Message):
-    """Set the variable where the program starts. ``profile`` sets it as well."""
+    """Set the variable where the program starts, as ``profile`` does; without one that was of no use."""
 
     code = "checks.start-with-more"
     severity = Severity.ADVICE
     template = (
-        "start it with {name}={cores:d}, or under a profile that sets it (envkit exec {profile}): Ray, Lightning and "
-        "os.environ.setdefault keep that; else remove what sets it"
+        "[start it with {name}={cores:d}, or under a profile that sets it (envkit exec {profile}): Ray, Lightning and "
+        "os.environ.setdefault keep that; else ]remove what sets {name}"
     )
 
     name: str
     cores: int
-    profile: str
+    profile: str | None = None
 
 
 class CallWithMore(Message):

@@ -11,7 +11,7 @@ from envkit.advice.expected import Expected
 from envkit.advice.reasons import Reason
 from envkit.advice.symptoms import Symptoms
 from envkit.analysis.summary import Summary
-from envkit.checks.doctor.cpu_use_findings import FEW_CPUS, TOO_FEW_THREADS
+from envkit.checks.doctor.cpu_use_findings import FIX_FIRST
 from envkit.checks.doctor.finding import Finding
 from envkit.common.messages import About
 from envkit.messages import Message
@@ -43,6 +43,7 @@ class Advice:
     usable_cpus: int
     machine: str  # what it is called in a report
     proving: str | None  # the command that measures the first of them, or None where none can
+    callers_threads: tuple[str, int] | None = None  # a variable that is not passed on, and how many threads it asks for
 
     @property
     def best(self) -> Expected | None:
@@ -53,7 +54,7 @@ class Advice:
     @property
     def first_finding(self) -> Finding | None:
         """Return the finding that costs more than a profile gains, as CPUs idle; None without one."""
-        return next((one for one in self.findings if one.code in (TOO_FEW_THREADS, FEW_CPUS)), None)
+        return next((one for one in self.findings if one.code in FIX_FIRST), None)
 
     @property
     def reasons(self) -> list[Reason]:
@@ -96,6 +97,8 @@ def rows(advice: Advice) -> list[Row]:
         seen.append(Row("time", messages.Operators(tuple(shares))))
     held = advice.reasons
     seen += [Row("why", messages.ReasonHolds(reason.seen(symptoms), reason.why, reason.code)) for reason in held]
+    if advice.callers_threads is not None:
+        seen.append(Row("warn", messages.CallersThreads(*advice.callers_threads, advice.usable_cpus)))
     seen += [] if advice.first_finding is not None else _why_idle(advice)
     seen += [
         Row(one.severity, messages.FindingWithFix(one.seen, one.why, one.fix), _weight(one)) for one in advice.findings

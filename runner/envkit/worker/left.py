@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.messages import Message, from_json
+from envkit.worker.messages import cpus
 from envkit.worker.messages.left import (
     BadJson,
     LinkLeft,
@@ -123,11 +124,10 @@ def is_evidence(document: Any) -> bool:
 
 def _is_cpu_use(use: Mapping[str, Any]) -> bool:
     """Return whether what a process says of its threads and CPUs can be reckoned with, if it says anything."""
-    messages = [use[name] for name in ("threads_by", "cpus_by") if name in use]
-    for one in messages:
-        from_json(one)
+    messages = [from_json(use[name]) for name in ("threads_by", "cpus_by") if name in use]
     numbers = [use[name] for name in CPU_USE] if "pid" in use or messages else []
     is_known = "threads_by" not in use or _is_number(use["threads"])
+    is_known = is_known and all(type(one).__module__ == cpus.__name__ for one in messages)
     return is_known and all(_is_number(one) for one in numbers) and isinstance(use.get("above", []), list)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from envkit.checks.doctor.finding import Finder, Finding, Situation, found
@@ -21,6 +22,7 @@ from envkit.checks.process_messages import (
     WidenSlurm,
     WidenTool,
 )
+from envkit.common.messages import About
 from envkit.messages import Message, from_json
 from envkit.worker.evidence.cpu_use import is_few
 from envkit.worker.messages.cpus import (
@@ -36,7 +38,7 @@ from envkit.worker.messages.cpus import (
     SetOnLine,
 )
 
-TOO_FEW_THREADS, FEW_CPUS = "too-few-threads", "few-cpus"  # codes
+TOO_FEW_THREADS, FEW_CPUS = FIX_FIRST = ("too-few-threads", "few-cpus")  # codes
 # Sets OMP_NUM_THREADS to the number of cores, and nothing else that matters.
 THREADS_PROFILE = "physical-cores"
 # A process whose children use less than that part of its CPU time has no helpers that would need cores.
@@ -58,7 +60,9 @@ def too_few_threads(situation: Situation) -> Finding | None:
         return None
     seen = TooFewThreads(use["threads"], use["cores"], by, each)
     own = isinstance(by, BoundByProgram)
-    more = WidenProgram(use["machine_cpus"]) if own else _more_threads(by, max(1, use["cores"] // use["ranks"]))
+    more = (
+        WidenProgram(use["machine_cpus"]) if own else _more_threads(by, max(1, use["cores"] // use["ranks"]), situation)
+    )
     return found(TOO_FEW_THREADS, seen, more)
 
 
@@ -96,6 +100,27 @@ def trainer_of(sample: Mapping[str, Any]) -> Mapping[str, Any]:
     return trainer([sample["evidence"], *others], (sample.get("observed") or {}).get("pid"))
 
 
+def in_all_arms(found: Sequence[tuple[str, Finding]], arms: int) -> list[Finding]:
+    """Return each finding with the name of its arm; those that all ``arms`` have alike once, and without a name."""
+    alike: dict[tuple[Any, ...], list[tuple[str, Finding]]] = {}
+    for number, (arm, one) in enumerate(found):
+        key = _kind(one.seen) if one.code in FIX_FIRST else (number,)
+        alike.setdefault((one.code, *key), []).append((arm, one))
+    named = list[Finding]()
+    for same in alike.values():
+        if same[0][1].code in FIX_FIRST and len(same) == arms:
+            named.append(same[0][1])
+        else:
+            named += [replace(one, seen=About(arm, one.seen)) for arm, one in same]
+    return named
+
+
+def _kind(seen: Message) -> tuple[Any, ...]:
+    """Return what makes a finding the same in another process, whose number is another one."""
+    by = seen.values()["by"]
+    return type(by), *(value for name, value in seen.values().items() if name != "by"), by.values().get("variable")
+
+
 def _use(situation: Situation) -> Mapping[str, Any]:
     return (situation.evidence or {}).get("cpu_use") or {}
 
@@ -104,14 +129,14 @@ def _several(use: Mapping[str, Any]) -> int | None:
     return use["ranks"] if use["ranks"] > 1 else None
 
 
-def _more_threads(by: Message, cores: int) -> Message:
+def _more_threads(by: Message, cores: int, situation: Situation) -> Message:
     """Return how to compute with so many ``cores`` in each process."""
     if isinstance(by, SetByCall):
         return CallWithMore(cores)
     assert isinstance(by, SetByProgram | SetOnLine | SetByParent), "something set a variable"
     name = by.variable.partition("=")[0]
     if isinstance(by, SetByProgram):
-        return StartWithMore(name, cores, THREADS_PROFILE)
+        return StartWithMore(name, cores, THREADS_PROFILE if situation.variable(name) is None else None)
     if isinstance(by, SetOnLine):
         return SetMoreThere(name, cores)
     if "torchrun" in by.command or "torch.distributed" in by.command:

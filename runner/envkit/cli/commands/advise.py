@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -47,6 +48,7 @@ from envkit.rendering import text
 from envkit.report import advised, terminal
 from envkit.report.advised import Advice
 from envkit.tuning.narrow import require, why
+from envkit.worker.evidence.cpu_use import chosen_by, is_few
 
 # How long a sample of a proof times steps, at least, in seconds and in steps.
 SAMPLE_S, FEWEST_STEPS = 3.0, 6
@@ -143,7 +145,19 @@ def _of_command(asked: Specification, arguments: argparse.Namespace) -> tuple[Ad
     found = _findings(inspection, trainer_of(sample))
     applying, left_out = _unless_few_threads(found, applying, left_out)
     instead = instead if applying else []
-    return _advice(symptoms, applying, left_out, inspection, instead, found, proving), steps
+    advice = _advice(symptoms, applying, left_out, inspection, instead, found, proving)
+    return replace(advice, callers_threads=_callers_threads(asked, advice.usable_cpus)), steps
+
+
+def _callers_threads(asked: Specification, usable: int) -> tuple[str, int] | None:
+    """Return which variable of the caller's has it train with few threads, and how many, where that is not passed on.
+
+    A container has no variables of the caller's.
+    """
+    name, threads = chosen_by({name: value for name, value in os.environ.items() if name not in asked.keep_env})
+    if name is None or threads is None or asked.arms[0].engine != "local" or not is_few(threads, usable):
+        return None
+    return f"{name}={threads}", threads
 
 
 def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, Message]]:

@@ -176,6 +176,21 @@ class FewThreads(Message):
     cpus: int
 
 
+class CallersThreads(Message):
+    """The caller's environment has a variable (NAME=VALUE) that envkit does not pass on."""
+
+    code = "report.callers-threads"
+    severity = WARNING
+    template = (
+        "your environment has {variable}, which envkit does not pass on: without envkit the training computes with "
+        "{threads:d} of {cpus:d} possible threads"
+    )
+
+    variable: str
+    threads: int
+    cpus: int
+
+
 class Idle(Message):
     """A process that does not use its CPUs, for a reason that is not known."""
 

@@ -21,6 +21,7 @@ from envkit.worker.readings import text_of
 # What PyTorch takes its number of threads from, the strongest first: where it is built with MKL it has OpenMP use as
 # many threads as MKL (aten/src/ATen/ParallelOpenMP.cpp).
 VARIABLES = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS", "OMP_NUM_THREADS", "OMP_THREAD_LIMIT")
+HOOKS_FOLDER = ""  # where the evidence hook leaves ``PID.started``
 TORCH = "libtorch"  # in the names of the files that a process with PyTorch has mapped
 # Libraries that set a number of threads for the processes that they run in or start.
 LIBRARIES = ("ray", "lightning", "pytorch_lightning", "accelerate", "joblib", "threadpoolctl", "dask", "mpi4py")
@@ -40,7 +41,8 @@ def probe() -> dict[str, Any]:
     ``threads`` are those of one operation of PyTorch; ``cores`` those of the CPUs that the process began with, no more
     than a quota has, and ``machine_cores`` all. ``ranks`` share this machine, as far as a launcher says it. ``cpu_s``
     is this process's CPU time so far, and ``helper_cpu_s`` that of its children. ``above`` are the processes above it.
-    ``threads_by`` and ``cpus_by`` are messages (JSON).
+    ``threads_by`` and ``cpus_by`` are messages (JSON). ``forked_bound`` counts the command's processes that a bound
+    thread has forked: they have its CPU alone.
     """
     pid, begun = os.getpid(), frozenset(openmp.STARTED_ON)
     torch, limit = sys.modules.get("torch"), function("omp_get_thread_limit")
@@ -48,6 +50,8 @@ def probe() -> dict[str, Any]:
     if threads is not None and limit is not None:
         threads = min(threads, limit())
     found = {"threads": threads, **_place(pid, begun), "ranks": _local_ranks(initial_environment.own())}
+    if HOOKS_FOLDER:
+        found["forked_bound"] = sum(text_of(path) == "bound" for path in Path(HOOKS_FOLDER).glob("*.started"))
     if threads is not None and is_few(threads, found["cores"]):
         found["threads_by"] = _threads_by(threads, begun).to_json()
     return found
@@ -62,12 +66,19 @@ def of_process(pid: int) -> dict[str, Any] | None:
     if seen is None or not seen.cpus or TORCH not in text_of(Path(f"/proc/{pid}/maps")):
         return None
     given = seen.variables or {}
-    name = next((name for name in VARIABLES if _number(given.get(name)) is not None), None)
-    threads = _number(given[name]) if name is not None else None
+    name, threads = chosen_by(given)
     found = {"threads": threads, **_place(pid, seen.cpus), "ranks": _local_ranks(given)}
     if name is not None and threads is not None and is_few(threads, found["cores"]):
         found["threads_by"] = ancestry.set_by(pid, name, given[name]).to_json()
     return found
+
+
+def chosen_by(variables: Mapping[str, str]) -> tuple[str | None, int | None]:
+    """Return which of these variables has the number of threads, and the number; None without one."""
+    for name in VARIABLES:
+        if (threads := _number(variables.get(name))) is not None:
+            return name, threads
+    return None, None
 
 
 def _place(pid: int, cpus: frozenset[int]) -> dict[str, Any]:
