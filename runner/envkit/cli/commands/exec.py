@@ -36,6 +36,8 @@ LIMITS = ("image", "sif", "sqsh", "cpus", "cpuset_cpus", "memory")  # mean nothi
 LAUNCHERS = ("torchrun", "torch.distributed.run", "mpirun", "mpiexec", "srun")
 # How many processes a launcher has started, in the variables of each: torchrun, srun, Open MPI's mpirun.
 SIZES = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
+# A process that used less CPU time has imported torch, and hardly trained (seconds).
+TRAINS_S = 3.0
 # Shells say nothing of a command that one of these ended: it was the user, or nobody reads what it prints any more.
 SILENT = (signal.SIGINT, signal.SIGPIPE)
 
@@ -177,7 +179,8 @@ def _judge(
 
 def _cpu_use(environment: Environment, evidence: Sequence[Mapping[str, Any]]) -> list[Message]:
     """Return what is wrong with the number of threads, or of CPUs, of the process that trained."""
-    if not any({"threads_by", "cpus_by"} & (one.get("cpu_use") or {}).keys() for one in evidence):
+    used = [one.get("cpu_use") or {} for one in evidence]
+    if not any({"threads_by", "cpus_by"} & one.keys() and one["cpu_s"] >= TRAINS_S for one in used):
         return []
     from envkit.checks.doctor import cpu_use_findings
     from envkit.checks.doctor.finding import Situation
