@@ -154,4 +154,3 @@ def test_what_all_arms_have_is_said_once():
     for arms in ([("a", first), ("b", other)], [("a", first)]):
         named = in_all_arms(arms, arms=2)
         assert [one.seen for one in named] == [About(arm, one.seen) for arm, one in arms]
-

@@ -46,7 +46,7 @@ PARTS = (
     "nccl",
     "variables",
 )
-CPU_USE = ("pid", "cpus", "cores", "machine_cpus", "machine_cores", "ranks", "cpu_s", "helper_cpu_s")
+CPU_USE = ("pid", "cpus", "cores", "machine_cpus", "machine_cores", "ranks")
 TEXTS = ("sensitive", "preloaded")  # of the evidence's variables
 LONGEST_PID = 2**31
 
@@ -124,11 +124,30 @@ def is_evidence(document: Any) -> bool:
 
 def _is_cpu_use(use: Mapping[str, Any]) -> bool:
     """Return whether what a process says of its threads and CPUs can be reckoned with, if it says anything."""
-    messages = [from_json(use[name]) for name in ("threads_by", "cpus_by") if name in use]
-    numbers = [use[name] for name in CPU_USE] if "pid" in use or messages else []
-    is_known = "threads_by" not in use or _is_number(use["threads"])
-    is_known = is_known and all(type(one).__module__ == cpus.__name__ for one in messages)
-    return is_known and all(_is_number(one) for one in numbers) and isinstance(use.get("above", []), list)
+    if not use:
+        return True
+    numbers = [use[name] for name in CPU_USE] + ([use["threads"]] if "threads_by" in use else [])
+    return (
+        all(type(one) is int and one > 0 for one in numbers)
+        and all(_is_time(use[name]) for name in ("cpu_s", "helper_cpu_s"))
+        and all(_is_decider(from_json(use[name]), kinds) for name, kinds in cpus.DECIDERS.items() if name in use)
+        and isinstance(use["above"], list)
+        and type(use.get("forked_bound", 0)) is int
+    )
+
+
+def _is_decider(message: Message, kinds: tuple[type[Message], ...]) -> bool:
+    """Return whether a message is of one of these classes, and its fields have their types."""
+    values = message.values()
+    libraries, pid = values.pop("libraries", ()), values.pop("pid", 1)
+    optional = [values.pop(name) for name in [*values] if hasattr(type(message), name)]
+    return (
+        isinstance(message, kinds)
+        and isinstance(libraries, tuple)
+        and all(isinstance(one, str) for one in (*libraries, *values.values()))
+        and all(isinstance(one, (str, type(None))) for one in optional)
+        and _is_pid(pid)
+    )
 
 
 def is_steps(document: Any) -> bool:

@@ -127,3 +127,10 @@ class BoundByParent(Message):
 
     command: str
     pid: int
+
+
+# By the part of the evidence that holds one of them.
+DECIDERS: dict[str, tuple[type[Message], ...]] = {
+    "threads_by": (SetByProgram, SetByCall, SetOnLine, SetByParent, BoundByProgram),
+    "cpus_by": (BoundByTool, BoundBySlurm, BoundByMpi, BoundByGroup, BoundByRuntime, BoundByParent),
+}
