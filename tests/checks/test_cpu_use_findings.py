@@ -9,6 +9,7 @@ from envkit.checks.process_messages import (
     AccelerateOption,
     CallWithMore,
     SetMoreThere,
+    StartThreads,
     StartWithMore,
     TorchrunKeeps,
     WidenGroup,
@@ -33,6 +34,7 @@ from envkit.worker.messages.cpus import (
     SetByParent,
     SetByProgram,
     SetOnLine,
+    SharedByMkl,
 )
 
 from tests.checks.test_doctor import situation
@@ -59,6 +61,7 @@ def found(evidence=None, variables=None, prefix=(), **use):
         (BY_PROGRAM, StartWithMore("OMP_NUM_THREADS", 8, "physical-cores")),
         (SetByProgram("MKL_NUM_THREADS=1", ("ray",)), StartWithMore("MKL_NUM_THREADS", 8, "physical-cores")),
         (SetByCall(), CallWithMore(8)),
+        (SharedByMkl("MPI_LOCALNRANKS=1"), StartThreads("OMP_NUM_THREADS", 8)),
         (BoundByProgram(), WidenProgram(8)),
         (SetOnLine(ONE), SetMoreThere("OMP_NUM_THREADS", 8)),
         (SetByParent(ONE, "bash run.sh", 60), SetMoreThere("OMP_NUM_THREADS", 8, "bash run.sh")),

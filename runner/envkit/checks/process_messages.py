@@ -276,6 +276,15 @@ class StartWithMore(Message):
     profile: str | None = None
 
 
+class StartThreads(Message):
+    code = "checks.start-threads"
+    severity = Severity.ADVICE
+    template = "start it with {name}={cores:d}"
+
+    name: str
+    cores: int
+
+
 class CallWithMore(Message):
     code = "checks.call-with-more"
     severity = Severity.ADVICE

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from envkit.messages import from_json
-from envkit.worker.messages.cpus import BoundByProgram, SetByCall, SetByProgram
+from envkit.worker.messages.cpus import BoundByProgram, SetByCall, SetByProgram, SharedByMkl
 from envkit.worker.messages.user_command import TorchTooOld
 
 from tests.conftest import PROJECT
@@ -230,6 +230,12 @@ def test_a_short_look_is_at_threads_and_cpus_alone(cpu_use):
 )
 def test_the_program_itself_has_one_thread(cpu_use, before, by):
     assert cpu_use(before)[1] == {"threads_by": by}
+
+
+@SEVERAL
+def test_mkl_divides_the_cores_among_ranks_of_mpi(cpu_use, monkeypatch):
+    monkeypatch.setenv("MPI_LOCALNRANKS", "1")
+    assert cpu_use()[1]["threads_by"] == SharedByMkl("MPI_LOCALNRANKS=1")
 
 
 @SEVERAL

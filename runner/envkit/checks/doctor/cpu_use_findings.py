@@ -12,6 +12,7 @@ from envkit.checks.process_messages import (
     CallWithMore,
     FewCpus,
     SetMoreThere,
+    StartThreads,
     StartWithMore,
     TooFewThreads,
     TorchrunKeeps,
@@ -36,6 +37,7 @@ from envkit.worker.messages.cpus import (
     SetByParent,
     SetByProgram,
     SetOnLine,
+    SharedByMkl,
 )
 
 TOO_FEW_THREADS, FEW_CPUS = FIX_FIRST = ("too-few-threads", "few-cpus")  # codes
@@ -133,6 +135,8 @@ def _more_threads(by: Message, cores: int, situation: Situation) -> Message:
     """Return how to compute with so many ``cores`` in each process."""
     if isinstance(by, SetByCall):
         return CallWithMore(cores)
+    if isinstance(by, SharedByMkl):
+        return StartThreads("OMP_NUM_THREADS", cores)
     assert isinstance(by, SetByProgram | SetOnLine | SetByParent), "something set a variable"
     name = by.variable.partition("=")[0]
     if isinstance(by, SetByProgram):

@@ -15,7 +15,7 @@ from envkit.worker.cgroup import cpu_quota
 from envkit.worker.evidence import openmp
 from envkit.worker.evidence.symbols import function
 from envkit.worker.host import core_of, expand_cpu_list
-from envkit.worker.messages.cpus import BoundByProgram, SetByCall, SetByProgram
+from envkit.worker.messages.cpus import BoundByProgram, SetByCall, SetByProgram, SharedByMkl
 from envkit.worker.readings import text_of
 
 # What PyTorch takes its number of threads from, the strongest first: where it is built with MKL it has OpenMP use as
@@ -25,6 +25,9 @@ HOOKS_FOLDER = ""  # where the evidence hook leaves ``PID.started``
 TORCH = "libtorch"  # in the names of the files that a process with PyTorch has mapped
 # Libraries that set a number of threads for the processes that they run in or start.
 LIBRARIES = ("ray", "lightning", "pytorch_lightning", "accelerate", "joblib", "threadpoolctl", "dask", "mpi4py")
+# By these MKL takes a process for a rank, one of several: it then divides the cores even where there is one of them
+# (seen in the MKL of PyTorch's builds for x86-64).
+MKL_RANKS = ("MKL_MPI_PPN", "I_MPI_NUMBER_OF_MPI_PROCESSES_PER_NODE", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
 # How many ranks share this machine, in the variables of each: torchrun, Open MPI, MPICH's descendants, PALS, Slurm.
 LOCAL_RANKS = ("LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PALS_LOCAL_SIZE",
                "SLURM_STEP_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE")  # fmt: skip
@@ -111,6 +114,8 @@ def _threads_by(threads: int, begun: frozenset[int]) -> Message:
         for value in (changed.get(name, {}).get(when) for when in ("at_torch", "now")):
             if value is not None and _number(value) == threads:
                 return SetByProgram(f"{name}={value}", libraries)
+    if (name := next((name for name in MKL_RANKS if name in started), None)) is not None:
+        return SharedByMkl(f"{name}={started[name]}")
     if len(os.sched_getaffinity(0)) < len(begun):
         return BoundByProgram()
     return SetByCall(libraries)

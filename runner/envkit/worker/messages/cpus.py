@@ -28,6 +28,16 @@ class SetByCall(Message):
     libraries: tuple[str, ...] = ()
 
 
+class SharedByMkl(Message):
+    """MKL takes the process for one of several ranks of MPI, by a variable (NAME=VALUE) of the launcher."""
+
+    code = "worker.shared-by-mkl"
+    severity = NOTE
+    template = "MKL divides the cores among MPI's ranks ({variable}), and PyTorch takes its number of threads from MKL"
+
+    variable: str
+
+
 class SetOnLine(Message):
     """A command line has the variable (NAME=VALUE), before a program or behind ``env``."""
 
@@ -131,6 +141,6 @@ class BoundByParent(Message):
 
 # By the part of the evidence that holds one of them.
 DECIDERS: dict[str, tuple[type[Message], ...]] = {
-    "threads_by": (SetByProgram, SetByCall, SetOnLine, SetByParent, BoundByProgram),
+    "threads_by": (SetByProgram, SetByCall, SetOnLine, SetByParent, SharedByMkl, BoundByProgram),
     "cpus_by": (BoundByTool, BoundBySlurm, BoundByMpi, BoundByGroup, BoundByRuntime, BoundByParent),
 }
