@@ -250,7 +250,7 @@ def test_few_threads_are_told_of_the_process_that_trains_once_for_all_arms():
     events = records.run_events()
     use = {
         "threads": 1, "pid": 7, "cpus": 4, "cores": 4, "machine_cpus": 4, "machine_cores": 4, "ranks": 1,
-        "cpu_s": 30.0, "helper_cpu_s": 0.0, "above": [6, 1], "threads_by": SetByCall().to_json(),
+        "cpu_s": 30.0, "helper_cpu_s": 0.0, "on_gpu": False, "above": [6, 1], "threads_by": SetByCall().to_json(),
     }  # fmt: skip
     agent = {**use, "pid": 6, "threads": 4, "cpu_s": 2.0, "above": [1]}
     del agent["threads_by"]

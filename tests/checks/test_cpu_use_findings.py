@@ -43,30 +43,33 @@ ONE = "OMP_NUM_THREADS=1"
 # A process with one thread for 8 cores, and no helpers.
 USE = {
     "threads": 1, "pid": 70, "cpus": 8, "cores": 8, "machine_cpus": 8, "machine_cores": 8, "ranks": 1, "cpu_s": 10.0,
-    "helper_cpu_s": 0.0, "above": [60, 1],
+    "helper_cpu_s": 0.0, "on_gpu": False, "above": [60, 1],
 }  # fmt: skip
 BY_PROGRAM = SetByProgram(ONE)
 
 
-def found(evidence=None, variables=None, prefix=(), **use):
+def found(variables=None, prefix=(), **use):
     used = {name: value.to_json() if name.endswith("_by") else value for name, value in {**USE, **use}.items()}
     facts = {"usable_cpus": 8, "physical_cores": 8}
-    given = {"cpu_use": used, **(evidence or {})}
-    return diagnose_process(situation(given, facts=facts, variables=variables or {}, prefix=prefix))
+    return diagnose_process(situation({"cpu_use": used}, facts=facts, variables=variables or {}, prefix=prefix))
 
 
 @pytest.mark.parametrize(
     ("by", "fix"),
     [
-        (BY_PROGRAM, StartWithMore("OMP_NUM_THREADS", 8, "physical-cores")),
-        (SetByProgram("MKL_NUM_THREADS=1", ("ray",)), StartWithMore("MKL_NUM_THREADS", 8, "physical-cores")),
+        (BY_PROGRAM, StartWithMore(("OMP_NUM_THREADS",), 8, "physical-cores")),
+        (SetByProgram("MKL_NUM_THREADS=1", ("ray",)), StartWithMore(("MKL_NUM_THREADS",), 8, "physical-cores")),
         (SetByCall(), CallWithMore(8)),
         (SharedByMkl("MPI_LOCALNRANKS=1"), StartThreads("OMP_NUM_THREADS", 8)),
         (BoundByProgram(), WidenProgram(8)),
-        (SetOnLine(ONE), SetMoreThere("OMP_NUM_THREADS", 8)),
-        (SetByParent(ONE, "bash run.sh", 60), SetMoreThere("OMP_NUM_THREADS", 8, "bash run.sh")),
-        (SetAbove(ONE, "slurmstepd", 60), SetMoreThere("OMP_NUM_THREADS", 8, "slurmstepd")),
-        (SetAtFirst(ONE, "tini", 1), SetMoreThere("OMP_NUM_THREADS", 8, "tini")),
+        (SetOnLine(ONE), SetMoreThere(("OMP_NUM_THREADS",), 8)),
+        (SetByParent(ONE, "bash run.sh", 60), SetMoreThere(("OMP_NUM_THREADS",), 8, "bash run.sh")),
+        (SetAbove(ONE, "slurmstepd", 60), SetMoreThere(("OMP_NUM_THREADS",), 8, "slurmstepd")),
+        (SetAtFirst(ONE, "tini", 1), SetMoreThere(("OMP_NUM_THREADS",), 8, "tini")),
+        (
+            SetByParent(f"MKL_NUM_THREADS=1, {ONE}", "python", 6),
+            SetMoreThere(("MKL_NUM_THREADS", "OMP_NUM_THREADS"), 8, "python"),
+        ),
         (SetByParent(ONE, "torchrun", 60), TorchrunKeeps("OMP_NUM_THREADS", 8)),
         (SetByParent(ONE, "python -m torch.distributed.run", 60), TorchrunKeeps("OMP_NUM_THREADS", 8)),
         (SetByParent(ONE, "accelerate", 60), AccelerateOption(8)),
@@ -90,7 +93,7 @@ def test_each_of_several_ranks_with_too_few():
         {"ranks": 5},  # it leaves less than half of the cores idle
         {"threads": 5},
         {"helper_cpu_s": 35.0},  # of four that load data
-        {"evidence": {"gpu": {"name": "GPU"}}},
+        {"on_gpu": True},
         {"variables": {"OMP_NUM_THREADS": "1"}},
     ],
     ids=lambda given: next(iter(given)),
@@ -101,7 +104,7 @@ def test_a_number_of_threads_that_is_fine(given):
 
 def test_a_profile_that_did_not_reach_the_program():
     (finding,) = found(threads_by=BY_PROGRAM, variables={"OMP_NUM_THREADS": "8"})
-    assert finding.fix == StartWithMore("OMP_NUM_THREADS", 8)
+    assert finding.fix == StartWithMore(("OMP_NUM_THREADS",), 8)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ EVIDENCE = {
         "threads": {"started_on": "0-3", "masks": {"0-3": 4}}, "gpu": None,
         "cpu_use": {
             "threads": 1, "pid": 7, "cpus": 1, "cores": 4, "machine_cpus": 8, "machine_cores": 8, "ranks": 1,
-            "cpu_s": 9.5, "helper_cpu_s": 0.0, "above": [3, 1], "forked_bound": 0,
+            "cpu_s": 9.5, "helper_cpu_s": 0.0, "on_gpu": False, "above": [3, 1], "forked_bound": 0,
             "threads_by": SetByParent("OMP_NUM_THREADS=1", "bash", 3).to_json(),
             "cpus_by": BoundByTool("taskset").to_json(),
         },

@@ -262,16 +262,16 @@ class FewCpus(Message):
 
 
 class StartWithMore(Message):
-    """Set the variable where the program starts, as ``profile`` does; without one that was of no use."""
+    """Set variables where the program starts, as ``profile`` does; without one that was of no use."""
 
     code = "checks.start-with-more"
     severity = Severity.ADVICE
     template = (
-        "[start it with {name}={cores:d}, or under a profile that sets it (envkit exec {profile}): Ray, Lightning and "
-        "os.environ.setdefault keep that; else ]remove what sets {name}"
+        "[start it with {cores:d} in {names}, or under a profile that sets it (envkit exec {profile}): Ray, Lightning "
+        "and os.environ.setdefault keep that; else ]remove what sets {names}"
     )
 
-    name: str
+    names: tuple[str, ...]
     cores: int
     profile: str | None = None
 
@@ -294,13 +294,13 @@ class CallWithMore(Message):
 
 
 class SetMoreThere(Message):
-    """Change the variable where it is set: in ``command`` or on the command line."""
+    """Change variables where they are set: in ``command`` or on the command line."""
 
     code = "checks.set-more-there"
     severity = Severity.ADVICE
-    template = "remove {name}[ in {command}], or set it to {cores:d}"
+    template = "remove {names}[ in {command}], or set {cores:d} there"
 
-    name: str
+    names: tuple[str, ...]
     cores: int
     command: str | None = None
 

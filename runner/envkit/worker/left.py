@@ -132,6 +132,7 @@ def _is_cpu_use(use: Mapping[str, Any]) -> bool:
         and all(_is_time(use[name]) for name in ("cpu_s", "helper_cpu_s"))
         and all(_is_decider(from_json(use[name]), kinds) for name, kinds in cpus.DECIDERS.items() if name in use)
         and isinstance(use["above"], list)
+        and isinstance(use["on_gpu"], bool)
         and type(use.get("forked_bound", 0)) is int
     )
 

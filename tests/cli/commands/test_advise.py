@@ -134,7 +134,7 @@ def test_a_script_that_sets_its_threads_itself(advise, watched):
 
 USE = {
     "threads": 1, "pid": 7, "cpus": 4, "cores": 2, "machine_cpus": 4, "machine_cores": 2, "ranks": 1, "cpu_s": 9.5,
-    "helper_cpu_s": 0.0, "above": [1],
+    "helper_cpu_s": 0.0, "on_gpu": False, "above": [1],
 }  # fmt: skip
 BY_PARENT = {**USE, "threads_by": SetByParent("OMP_NUM_THREADS=1", "python launch.py", 6).to_json()}
 BY_TOOL = {**USE, "cpus": 1, "cores": 1, "cpus_by": BoundByTool("taskset").to_json()}
@@ -148,7 +148,7 @@ def test_one_with_too_few_threads_needs_these_first_and_no_profile(advise, watch
         "Fix this first: it computes with 1 of 2 possible threads, because python launch.py (process 6) started it "
         "with OMP_NUM_THREADS=1 "
     )
-    assert "remove OMP_NUM_THREADS in python launch.py, or set it to 2" in said
+    assert "remove OMP_NUM_THREADS in python launch.py, or set 2 there" in said
     assert "left out glibc-retain, mkl-native, jemalloc: measured on trainings with all their threads" in said
     assert "no profile changes" not in said
     assert "1.42" not in said

@@ -233,6 +233,14 @@ def test_the_program_itself_has_one_thread(cpu_use, before, by):
 
 
 @SEVERAL
+def test_all_variables_that_ask_for_one_thread_are_named(cpu_use, monkeypatch):
+    """As joblib sets them: to change one of them would change nothing."""
+    monkeypatch.setenv("MKL_NUM_THREADS", "1")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert cpu_use()[1]["threads_by"].variable == "MKL_NUM_THREADS=1, OMP_NUM_THREADS=1"
+
+
+@SEVERAL
 def test_mkl_divides_the_cores_among_ranks_of_mpi(cpu_use, monkeypatch):
     monkeypatch.setenv("MPI_LOCALNRANKS", "1")
     assert cpu_use()[1]["threads_by"] == SharedByMkl("MPI_LOCALNRANKS=1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -43,8 +44,8 @@ from envkit.worker.messages.cpus import (
 TOO_FEW_THREADS, FEW_CPUS = FIX_FIRST = ("too-few-threads", "few-cpus")  # codes
 # Sets OMP_NUM_THREADS to the number of cores, and nothing else that matters.
 THREADS_PROFILE = "physical-cores"
-# A process whose children use less than that part of its CPU time has no helpers that would need cores.
-HELPERS_SHARE = 0.1
+# Children that use less than that part of a process's CPU time are no helpers that would need a core.
+HELPERS_SHARE, TICK_S = 0.1, 0.01
 # Of the CPU time of the process that used the most, what makes another one a rank beside it.
 RANK_SHARE = 0.5
 
@@ -53,12 +54,12 @@ def too_few_threads(situation: Situation) -> Finding | None:
     use = _use(situation)
     if "threads_by" not in use:
         return None
-    helpers = -(-use["helper_cpu_s"] // use["cpu_s"]) if use["helper_cpu_s"] > HELPERS_SHARE * use["cpu_s"] else 0
-    if situation.seen("gpu", "name") or not is_few(use["threads"] * use["ranks"] + helpers, use["cores"]):
+    helpers = math.ceil(use["helper_cpu_s"] / max(use["cpu_s"], TICK_S) - HELPERS_SHARE)
+    if use["on_gpu"] or not is_few(use["threads"] * use["ranks"] + helpers, use["cores"]):
         return None
     by, each = from_json(use["threads_by"]), _several(use)
-    name, _, value = by.values().get("variable", "").partition("=")
-    if name and situation.variable(name) == value:  # the profile has it so
+    asked = [one.partition("=")[::2] for one in by.values().get("variable", "").split(", ")]
+    if any(name and situation.variable(name) == value for name, value in asked):  # the profile has it so
         return None
     seen = TooFewThreads(use["threads"], use["cores"], by, each)
     own = isinstance(by, BoundByProgram)
@@ -138,14 +139,14 @@ def _more_threads(by: Message, cores: int, situation: Situation) -> Message:
     if isinstance(by, SharedByMkl):
         return StartThreads("OMP_NUM_THREADS", cores)
     assert isinstance(by, SetByProgram | SetOnLine | SetByParent), "something set a variable"
-    name = by.variable.partition("=")[0]
+    names = tuple(one.partition("=")[0] for one in by.variable.split(", "))
     if isinstance(by, SetByProgram):
-        return StartWithMore(name, cores, THREADS_PROFILE if situation.variable(name) is None else None)
+        return StartWithMore(names, cores, None if any(map(situation.variable, names)) else THREADS_PROFILE)
     if isinstance(by, SetOnLine):
-        return SetMoreThere(name, cores)
+        return SetMoreThere(names, cores)
     if "torchrun" in by.command or "torch.distributed" in by.command:
-        return TorchrunKeeps(name, cores)
-    return AccelerateOption(cores) if "accelerate" in by.command else SetMoreThere(name, cores, by.command)
+        return TorchrunKeeps(names[0], cores)
+    return AccelerateOption(cores) if "accelerate" in by.command else SetMoreThere(names, cores, by.command)
 
 
 def _wider(by: Message, machine: int, each: int) -> Message:

@@ -23,6 +23,7 @@ from envkit.worker.readings import text_of
 VARIABLES = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS", "OMP_NUM_THREADS", "OMP_THREAD_LIMIT")
 HOOKS_FOLDER = ""  # where the evidence hook leaves ``PID.started``
 TORCH = "libtorch"  # in the names of the files that a process with PyTorch has mapped
+GPU_DEVICES = ("/dev/nvidia", "/dev/kfd")  # what a process that computes on one has mapped
 # Libraries that set a number of threads for the processes that they run in or start.
 LIBRARIES = ("ray", "lightning", "pytorch_lightning", "accelerate", "joblib", "threadpoolctl", "dask", "mpi4py")
 # By these MKL takes a process for a rank, one of several: it then divides the cores even where there is one of them
@@ -44,6 +45,7 @@ def probe() -> dict[str, Any]:
     ``threads`` are those of one operation of PyTorch; ``cores`` those of the CPUs that the process began with, no more
     than a quota has, and ``machine_cores`` all. ``ranks`` share this machine, as far as a launcher says it. ``cpu_s``
     is this process's CPU time so far, and ``helper_cpu_s`` that of its children. ``above`` are the processes above it.
+    ``on_gpu`` says whether it computes on one.
     ``threads_by`` and ``cpus_by`` are messages (JSON). ``forked_bound`` counts the command's processes that a bound
     thread has forked: they have its CPU alone.
     """
@@ -72,7 +74,7 @@ def of_process(pid: int) -> dict[str, Any] | None:
     name, threads = chosen_by(given)
     found = {"threads": threads, **_place(pid, seen.cpus), "ranks": _local_ranks(given)}
     if name is not None and threads is not None and is_few(threads, found["cores"]):
-        found["threads_by"] = ancestry.set_by(pid, name, given[name]).to_json()
+        found["threads_by"] = ancestry.set_by(pid, name, given[name]).replace(variable=_all(given, threads)).to_json()
     return found
 
 
@@ -97,6 +99,7 @@ def _place(pid: int, cpus: frozenset[int]) -> dict[str, Any]:
         "machine_cpus": len(online),
         "cpu_s": _spent_s(pid),
         "helper_cpu_s": _helpers_s(pid),
+        "on_gpu": any(device in text_of(Path(f"/proc/{pid}/maps")) for device in GPU_DEVICES),
         "above": [one.pid for one in ancestry.above(pid)],
     }
     if len(cores) == 1 and is_few(1, len(machine)):
@@ -110,15 +113,22 @@ def _threads_by(threads: int, begun: frozenset[int]) -> Message:
     libraries = tuple(name for name in LIBRARIES if name in sys.modules)
     for name in VARIABLES:
         if name in started and _number(started[name]) == threads:
-            return ancestry.set_by(os.getpid(), name, started[name])
+            by = ancestry.set_by(os.getpid(), name, started[name])
+            return by.replace(variable=_all(started, threads))
         for value in (changed.get(name, {}).get(when) for when in ("at_torch", "now")):
             if value is not None and _number(value) == threads:
-                return SetByProgram(f"{name}={value}", libraries)
-    if (name := next((name for name in MKL_RANKS if name in started), None)) is not None:
-        return SharedByMkl(f"{name}={started[name]}")
+                return SetByProgram(_all({**os.environ, name: value}, threads), libraries)
+    of_mkl = [f"{name}={started[name]}" for name in MKL_RANKS if name in started]
+    if of_mkl:
+        return SharedByMkl(of_mkl[0])
     if len(os.sched_getaffinity(0)) < len(begun):
         return BoundByProgram()
     return SetByCall(libraries)
+
+
+def _all(variables: Mapping[str, str], threads: int) -> str:
+    """Return which variables ask for so many threads, each of which has to change, as ``NAME=VALUE, NAME=VALUE``."""
+    return ", ".join(f"{name}={variables[name]}" for name in VARIABLES if _number(variables.get(name)) == threads)
 
 
 def _number(value: str | None) -> int | None:
