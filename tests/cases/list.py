@@ -2,13 +2,52 @@
 
 from __future__ import annotations
 
+import os
+
+from envkit.worker.host import cpu_facts
+
 from tests.cases.case import FEW, Case, Launch
 
 SHORT = " ".join(FEW)
+CORES, CPUS, CPU = cpu_facts()["physical_cores"], cpu_facts()["online_cpus"], min(os.sched_getaffinity(0))
 MS = r"--metric 'time ([0-9.]+) ms' --unit ms"
 
 RETAINED = "glibc-retain was in effect in 1 process"
 
+OF_SEVERAL_CPUS = (
+    Case(
+        "one-thread", "A library or a launcher has the training compute with one thread",
+        (
+            Launch("advise -- @PYTHON@ -m torch.distributed.run --standalone --nproc-per-node 1 one_thread.py",
+                   (f"Fix this first: it computes with 1 of {CORES} possible threads, because the program itself set "
+                    "OMP_NUM_THREADS=1 after its start", f"start it with {CORES} in OMP_NUM_THREADS"),
+                   never=("no profile changes that", "Try ", "prove it")),
+            Launch("doctor --watch 5s -- @PYTHON@ starts_one_thread.py train.py",
+                   (f"too-few-threads: it computes with 1 of {CORES} possible threads, because python "
+                    "starts_one_thread.py (process", "remove OMP_NUM_THREADS in python starts_one_thread.py")),
+            Launch("exec glibc-retain -- @PYTHON@ one_thread.py",
+                   (RETAINED, f"it computes with 1 of {CORES} possible threads, because the program itself set")),
+            Launch(f"bench glibc-retain {SHORT} {MS} -- @PYTHON@ starts_one_thread.py train.py",
+                   (f"Caution it computes with 1 of {CORES} possible threads, because python starts_one_thread.py",)),
+        ),
+    ),
+    Case(
+        "one-cpu", "A launcher binds the training to one CPU, as srun does without --cpus-per-task",
+        (
+            Launch("advise -- @PYTHON@ train.py",
+                   (f"Fix this first: 1 of this machine's {CPUS} CPUs may be used, because ",  # who started taskset
+                    f"taskset -c 0-{CPUS - 1}"), never=("no profile changes that",),
+                   under=f"taskset -c {CPU}"),
+            Launch(f"doctor --watch 3s -- taskset -c {CPU} @PYTHON@ train.py",
+                   (f"few-cpus: 1 of this machine's {CPUS} CPUs may be used, because taskset binds it",)),
+            Launch("exec bound.yaml -- @PYTHON@ bound_loader.py",
+                   ("2 processes that it started may run on one CPU only",
+                    "give them back their CPUs in worker_init_fn")),
+        ),
+        {"bound.yaml": "name: bound\ntitle: Bound\nwhy:\n  reason: Threads stay.\n"
+                       f"env:\n  GOMP_CPU_AFFINITY: 0-{CPUS - 1}\n"},
+    ),
+)  # fmt: skip
 CASES = (
     Case(
         "pythonpath", "A run.sh sets PYTHONPATH, which replaces the path of envkit's hook",
@@ -62,4 +101,5 @@ CASES = (
         (Launch(f"bench glibc-retain {SHORT} --optimizer-steps 60 --warmup-lines 30 -- @PYTHON@ compiled_step.py",
                 ("all 5 verified in every process",)),),
     ),
+    *(OF_SEVERAL_CPUS if CORES > 1 else ()),
 )  # fmt: skip

@@ -232,6 +232,11 @@ def test_the_program_itself_has_one_thread(cpu_use, before, by):
     assert cpu_use(before)[1] == {"threads_by": by}
 
 
+def test_ranks_that_a_launcher_started_beside_it(cpu_use, monkeypatch):
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    assert cpu_use()[0]["cpu_use"]["ranks"] == 2
+
+
 @SEVERAL
 def test_all_variables_that_ask_for_one_thread_are_named(cpu_use, monkeypatch):
     """As joblib sets them: to change one of them would change nothing."""

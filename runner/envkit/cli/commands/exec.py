@@ -180,14 +180,17 @@ def _judge(
 def _cpu_use(environment: Environment, evidence: Sequence[Mapping[str, Any]]) -> list[Message]:
     """Return what is wrong with the number of threads, or of CPUs, of the process that trained."""
     used = [one.get("cpu_use") or {} for one in evidence]
-    if not any({"threads_by", "cpus_by"} & one.keys() and one["cpu_s"] >= TRAINS_S for one in used):
+    few = any({"threads_by", "cpus_by"} & one.keys() and one["cpu_s"] >= TRAINS_S for one in used)
+    if not few and not any(one.get("forked_bound") for one in used):
         return []
-    from envkit.checks.doctor import cpu_use_findings
+    from envkit.checks.doctor import cpu_use_findings, process_findings
     from envkit.checks.doctor.finding import Situation
     from envkit.report.messages.advised import FindingWithFix
 
-    situation = Situation({}, {}, environment, cpu_use_findings.trainer(evidence))
-    found = (check(situation) for check in cpu_use_findings.CPU_USE_CHECKS)
+    trains = cpu_use_findings.trainer(evidence)
+    situation = Situation({"usable_cpus": trains["cpu_use"]["cpus"]}, {}, environment, trains)
+    checks = cpu_use_findings.CPU_USE_CHECKS if few else ()
+    found = (check(situation) for check in (*checks, process_findings.children_on_one_core))
     return [FindingWithFix(one.seen, one.why, one.fix) for one in found if one is not None]
 
 
