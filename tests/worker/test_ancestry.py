@@ -65,7 +65,7 @@ def test_the_process_that_gave_it_the_variable(tmp_path):
     with sleeping("sh", "-c", f"sh {script}; true") as pid:
         by = ancestry.set_by(pid, "OMP_NUM_THREADS", "1")
     assert isinstance(by, SetByParent)
-    assert (by.variable, by.command) == (ONE, "sh run.sh")
+    assert (by.variable, by.starter) == (ONE, "sh run.sh")
 
 
 def test_one_that_stands_on_a_command_line():
@@ -84,7 +84,7 @@ def test_variables_that_can_not_be_read(monkeypatch):
     daemon = ancestry.Process(7, 1, ("slurmstepd: [12.0]",), None, frozenset(CPUS))
     monkeypatch.setattr(ancestry, "above", lambda pid: iter([daemon]))
     by = ancestry.set_by(os.getpid(), "OMP_NUM_THREADS", "1")
-    assert (by.code, by.command) == ("worker.set-above", "slurmstepd:")
+    assert (by.code, by.starter) == ("worker.set-above", "slurmstepd:")
 
 
 # --- CPUs ---

@@ -294,15 +294,15 @@ class CallWithMore(Message):
 
 
 class SetMoreThere(Message):
-    """Change variables where they are set: in ``command`` or on the command line."""
+    """Change variables where they are set: in ``starter`` or on the command line."""
 
     code = "checks.set-more-there"
     severity = Severity.ADVICE
-    template = "remove {names}[ in {command}], or set {cores:d} there"
+    template = "remove {names}[ in {starter}], or set {cores:d} there"
 
     names: tuple[str, ...]
     cores: int
-    command: str | None = None
+    starter: str | None = None
 
 
 class TorchrunKeeps(Message):
@@ -365,7 +365,7 @@ class WidenProgram(Message):
 class WidenParent(Message):
     code = "checks.widen-parent"
     severity = Severity.ADVICE
-    template = "find what binds {command}, or start the training with: taskset -c 0-{last:d}"
+    template = "find what binds {starter}, or start the training with: taskset -c 0-{last:d}"
 
-    command: str
+    starter: str
     last: int

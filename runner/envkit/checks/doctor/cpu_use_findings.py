@@ -26,7 +26,7 @@ from envkit.checks.process_messages import (
 )
 from envkit.common.messages import About
 from envkit.messages import Message, from_json
-from envkit.worker.evidence.cpu_use import is_few
+from envkit.worker.evidence.cpu_use import chosen_by, is_few
 from envkit.worker.messages.cpus import (
     BoundByMpi,
     BoundByParent,
@@ -58,9 +58,8 @@ def too_few_threads(situation: Situation) -> Finding | None:
     if use["on_gpu"] or not is_few(use["threads"] * use["ranks"] + helpers, use["cores"]):
         return None
     by, each = from_json(use["threads_by"]), _several(use)
-    asked = [one.partition("=")[::2] for one in by.values().get("variable", "").split(", ")]
-    if any(name and situation.variable(name) == value for name, value in asked):  # the profile has it so
-        return None
+    if situation.environment and chosen_by(situation.environment.variables)[1] == use["threads"]:
+        return None  # the profile has it so
     seen = TooFewThreads(use["threads"], use["cores"], by, each)
     own = isinstance(by, BoundByProgram)
     more = (
@@ -144,9 +143,9 @@ def _more_threads(by: Message, cores: int, situation: Situation) -> Message:
         return StartWithMore(names, cores, None if any(map(situation.variable, names)) else THREADS_PROFILE)
     if isinstance(by, SetOnLine):
         return SetMoreThere(names, cores)
-    if "torchrun" in by.command or "torch.distributed" in by.command:
+    if "torchrun" in by.starter or "torch.distributed" in by.starter:
         return TorchrunKeeps(names[0], cores)
-    return AccelerateOption(cores) if "accelerate" in by.command else SetMoreThere(names, cores, by.command)
+    return AccelerateOption(cores) if "accelerate" in by.starter else SetMoreThere(names, cores, by.starter)
 
 
 def _wider(by: Message, machine: int, each: int) -> Message:
@@ -161,7 +160,7 @@ def _wider(by: Message, machine: int, each: int) -> Message:
     if isinstance(by, BoundByRuntime):
         return WidenProgram(machine, by.variable)
     if isinstance(by, BoundByParent):
-        return WidenParent(by.command, last)
+        return WidenParent(by.starter, last)
     return WidenGroup()
 
 

@@ -118,7 +118,7 @@ def _threads_by(threads: int, begun: frozenset[int]) -> Message:
         for value in (changed.get(name, {}).get(when) for when in ("at_torch", "now")):
             if value is not None and _number(value) == threads:
                 return SetByProgram(_all({**os.environ, name: value}, threads), libraries)
-    of_mkl = [f"{name}={started[name]}" for name in MKL_RANKS if name in started]
+    of_mkl = [f"{name}={_number(started[name])}" for name in MKL_RANKS if _number(started.get(name)) is not None]
     if of_mkl:
         return SharedByMkl(of_mkl[0])
     if len(os.sched_getaffinity(0)) < len(begun):
@@ -127,8 +127,11 @@ def _threads_by(threads: int, begun: frozenset[int]) -> Message:
 
 
 def _all(variables: Mapping[str, str], threads: int) -> str:
-    """Return which variables ask for so many threads, each of which has to change, as ``NAME=VALUE, NAME=VALUE``."""
-    return ", ".join(f"{name}={variables[name]}" for name in VARIABLES if _number(variables.get(name)) == threads)
+    """Return which variables ask for so many threads, each of which has to change: ``NAME=1, NAME=1``.
+
+    Nothing else of their values is told.
+    """
+    return ", ".join(f"{name}={threads}" for name in VARIABLES if _number(variables.get(name)) == threads)
 
 
 def _number(value: str | None) -> int | None:

@@ -49,14 +49,14 @@ class SetOnLine(Message):
 
 
 class SetByParent(Message):
-    """A process above set the variable (NAME=VALUE). ``command`` is its program without arguments."""
+    """A process above set the variable (NAME=VALUE). ``starter`` is its program without arguments."""
 
     code = "worker.set-by-parent"
     severity = NOTE
-    template = "{command} (process {pid:d}) started it with {variable}"
+    template = "{starter} (process {pid:d}) started it with {variable}"
 
     variable: str
-    command: str
+    starter: str
     pid: int
 
 
@@ -64,14 +64,14 @@ class SetAbove(SetByParent):
     """The variables of a process above can't be read: it or one above it set the variable."""
 
     code = "worker.set-above"
-    template = "{command} (process {pid:d}, whose variables can't be read) or one above it started it with {variable}"
+    template = "{starter} (process {pid:d}, whose variables can't be read) or one above it started it with {variable}"
 
 
 class SetAtFirst(SetByParent):
     """The topmost process had the variable from its start: an image, a pod or a service has it."""
 
     code = "worker.set-at-first"
-    template = "{variable} comes from the image, pod or service: {command} (process {pid:d}) was started with it"
+    template = "{variable} comes from the image, pod or service: {starter} (process {pid:d}) was started with it"
 
 
 class BoundByProgram(Message):
@@ -103,19 +103,19 @@ class BoundBySlurm(Message):
 class BoundByMpi(Message):
     code = "worker.bound-by-mpi"
     severity = NOTE
-    template = "{command} binds each rank"
+    template = "{starter} binds each rank"
 
-    command: str
+    starter: str
 
 
 class BoundByGroup(Message):
-    """``group`` is the path of a control group."""
+    """``control_group`` is the path of a control group."""
 
     code = "worker.bound-by-group"
     severity = NOTE
-    template = "the cpuset of its control group[ {group}] has no more"
+    template = "the cpuset of its control group[ {control_group}] has no more"
 
-    group: str | None = None
+    control_group: str | None = None
 
 
 class BoundByRuntime(Message):
@@ -123,19 +123,19 @@ class BoundByRuntime(Message):
 
     code = "worker.bound-by-runtime"
     severity = NOTE
-    template = "{variable} binds the thread of {command} (process {pid:d}) that started it"
+    template = "{variable} binds the thread of {starter} (process {pid:d}) that started it"
 
     variable: str
-    command: str
+    starter: str
     pid: int
 
 
 class BoundByParent(Message):
     code = "worker.bound-by-parent"
     severity = NOTE
-    template = "{command} (process {pid:d}) started it so"
+    template = "{starter} (process {pid:d}) started it so"
 
-    command: str
+    starter: str
     pid: int
 
 
