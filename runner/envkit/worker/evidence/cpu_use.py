@@ -111,13 +111,14 @@ def _threads_by(threads: int, begun: frozenset[int]) -> Message:
     """Return who had this process compute with so many ``threads``."""
     changed, started = initial_environment.changed(), initial_environment.own()
     libraries = tuple(name for name in LIBRARIES if name in sys.modules)
+    now = {name: changed[name]["now"] if name in changed else started.get(name) for name in VARIABLES}
     for name in VARIABLES:
         if name in started and _number(started[name]) == threads:
             by = ancestry.set_by(os.getpid(), name, started[name])
             return by.replace(variable=_all(started, threads))
         for value in (changed.get(name, {}).get(when) for when in ("at_torch", "now")):
             if value is not None and _number(value) == threads:
-                return SetByProgram(_all({**os.environ, name: value}, threads), libraries)
+                return SetByProgram(_all({**now, name: value}, threads), libraries)
     of_mkl = [f"{name}={_number(started[name])}" for name in MKL_RANKS if _number(started.get(name)) is not None]
     if of_mkl:
         return SharedByMkl(of_mkl[0])
@@ -126,7 +127,7 @@ def _threads_by(threads: int, begun: frozenset[int]) -> Message:
     return SetByCall(libraries)
 
 
-def _all(variables: Mapping[str, str], threads: int) -> str:
+def _all(variables: Mapping[str, str | None], threads: int) -> str:
     """Return which variables ask for so many threads, each of which has to change: ``NAME=1, NAME=1``.
 
     Nothing else of their values is told.
