@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import grp
 import os
 import pwd
@@ -13,7 +14,9 @@ from types import SimpleNamespace
 import pytest
 from envkit.common import ownership
 from envkit.common.errors import InputError
+from envkit.common.messages import Unreadable
 from envkit.common.ownership_messages import FolderOpen, OfAnother, WritableFile
+from envkit.messages import Printed
 
 OTHER = 65534
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
@@ -72,6 +75,11 @@ def test_what_others_can_write_is_refused_with_its_mend(job):
     assert refusal(job) == WritableFile(str(job), ("chmod", "go-w", str(job)))
     subprocess.run(refusal(job).mend, check=True)
     assert refusal(job) is None
+
+
+def test_a_file_that_has_vanished_meanwhile_is_refused_in_one_line(job):
+    job.unlink()
+    assert refusal(job) == Unreadable(str(job), Printed(os.strerror(errno.ENOENT)))
 
 
 def test_what_others_can_replace_is_refused_with_its_mend(job):

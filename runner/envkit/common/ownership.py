@@ -17,6 +17,8 @@ import stat
 from pathlib import Path
 
 from envkit.common.errors import InputError
+from envkit.common.files import reason
+from envkit.common.messages import Unreadable
 from envkit.common.ownership_messages import FolderOpen, OfAnother, WritableFile
 
 # Docker and Podman put these files into each container.
@@ -24,7 +26,14 @@ CONTAINER = (Path("/.dockerenv"), Path("/run/.containerenv"))
 
 
 def require_own(path: Path) -> None:
-    """Raise InputError if another user can have written the file, or can replace it; OSError if it can't be read."""
+    """Raise InputError if another user can have written the file, or can replace it, or if it is gone."""
+    try:
+        _require_own(path)
+    except OSError as error:
+        raise InputError(Unreadable(str(path), reason(error))) from None
+
+
+def _require_own(path: Path) -> None:
     found = path.stat()
     if not _may_own(found.st_uid):
         raise InputError(OfAnother(str(path), _name(found.st_uid)))
