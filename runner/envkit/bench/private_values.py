@@ -67,7 +67,7 @@ def of_message(message: Message, kept: Mapping[str, str], inherited: Mapping[str
 
 
 def of_printed(said: str, kept: Mapping[str, str], inherited: Mapping[str, str]) -> str:
-    """Return what a program printed, with names in the place of values."""
+    """Replace values of the caller's variables by their names in what a program printed."""
     return str(hidden({"stderr": said}, kept, inherited)["stderr"])
 
 

@@ -1,5 +1,7 @@
-"""A canary in the caller's environment: every command is run, by workers that print all they were given, and nothing
-that it prints or leaves has the canary."""
+"""Run every command with secrets in the environment, and find them in nothing that it prints or leaves.
+
+Workers print all that they were given.
+"""
 
 from __future__ import annotations
 
