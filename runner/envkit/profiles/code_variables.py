@@ -56,7 +56,9 @@ PREFIXES = (
 )  # fmt: skip
 OF_THE_LOADER = frozenset({"LD_BIND_NOW", "LD_BIND_NOT", "LD_HWCAP_MASK"})
 # NCCL loads such a library by a name that the loader finds, or by its path.
-PLUGINS = frozenset({"NCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN", "NCCL_ENV_PLUGIN", "NCCL_GIN_PLUGIN"})
+PLUGINS = frozenset(
+    {"NCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN", "NCCL_ENV_PLUGIN", "NCCL_GIN_PLUGIN"}
+)
 
 
 def problem(name: str, value: str) -> Message | None:
