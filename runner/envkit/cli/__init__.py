@@ -179,7 +179,7 @@ def _open_stderr() -> None:
 
 
 def _flush_stderr() -> None:
-    """Write what is left for stderr, or Python would end with status 120 in the place of the command's own."""
+    """Flush stderr. Python would otherwise end with status 120 instead of the status of the command."""
     try:
         sys.stderr.flush()
     except OSError:  # a log on a full disk, or a reader that has gone
