@@ -153,6 +153,21 @@ def test_root_by_sudo_and_in_a_container_takes_the_callers_files(job, monkeypatc
 
 
 @root_only
+def test_a_link_of_another_user_is_refused_wherever_it_leads(job, tmp_path):
+    """Its owner could have it lead to another file between this check and the reading, in a sticky folder too."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    for name, target, given in (("job.yaml", job, "job.yaml"), ("jobs", job.parent, "jobs/job.yaml")):
+        (shared / name).symlink_to(target)
+        assert refusal(shared / given) is None
+        os.chown(shared / name, OTHER, OTHER, follow_symlinks=False)
+        found = refusal(shared / given)
+        assert isinstance(found, OfAnother)
+        assert found.file == str(shared / name)
+
+
+@root_only
 def test_an_ordinary_user_takes_what_root_wrote_and_not_what_a_third_one_did(monkeypatch):
     monkeypatch.setattr(ownership, "CONTAINER", ())
 

@@ -43,6 +43,10 @@ def _require_own(path: Path) -> None:
     owner = real.parent.stat().st_uid  # the command runs there, beside files of whoever owns it
     if not _may_own(owner):
         raise InputError(OfAnother(str(real.parent), _name(owner)))
+    for place in (path, *path.absolute().parents):  # the owner of a link can have it lead elsewhere at any time
+        about = place.lstat()
+        if stat.S_ISLNK(about.st_mode) and not _may_own(about.st_uid):
+            raise InputError(OfAnother(str(place), _name(about.st_uid)))
     # a link can be replaced in its own folder, too
     for folder in dict.fromkeys((*path.absolute().parents, *real.parents)):
         about = folder.stat()
