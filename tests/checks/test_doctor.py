@@ -415,7 +415,13 @@ def test_a_slow_training_is_told_of_no_profile_that_does_not_apply(vendor):
 @pytest.mark.parametrize("code", sorted({*WHY, *FIX}))
 def test_each_code_of_a_finding_has_a_reason_and_a_fix(code):
     assert WHY.get(code) or code == "worker-failed", "the reason is what the worker printed"
-    assert FIX.get(code) or code in {"numa-node-missing", "ranks-only", "would-be-ignored"}, "they have a message"
+    assert FIX.get(code) or code in {
+        "few-cpus",
+        "numa-node-missing",
+        "ranks-only",
+        "too-few-threads",
+        "would-be-ignored",
+    }, "they have a message"
 
 
 def test_a_finding_survives_json():

@@ -9,6 +9,7 @@ WARNING, NOTE = Severity.WARNING, Severity.NOTE
 
 # Why a finding matters, by its code.
 WHY = {
+    "few-cpus": "all its threads and DataLoader workers take turns there, whatever the profile",
     "fixed-addresses": "every sample has the same memory layout: a lucky layout looks like an effect of the profile",
     "fpmath-above-cpu": "oneDNN keeps computing in float32, as without the variable",
     "governor": "cores stay at their lowest frequency whatever the load",
@@ -39,6 +40,7 @@ WHY = {
     ),
     "steal": "other virtual machines share these cores; timings drift with their load",
     "swapping": "a page that was swapped out takes milliseconds to come back",
+    "too-few-threads": "the other cores idle, unless other processes use them",
     "too-many-threads": (
         "threads that spin take the cores from those they wait for: training can get tens of times slower"
     ),
@@ -177,7 +179,9 @@ class OneCpuForChildren(Message):
     """Processes that a training started are bound to one CPU."""
 
     code = "checks.one-cpu-for-children"
-    template = "{children} processes that it started may run on the same CPU only, although {usable} CPUs are usable"
+    template = (
+        "{children:count process|processes} that it started may run on one CPU only, although {usable} are usable"
+    )
 
     children: int
     usable: int

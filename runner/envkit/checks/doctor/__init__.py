@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from envkit.checks.doctor.cpu_use_findings import CPU_USE_CHECKS
 from envkit.checks.doctor.finding import Finder, Finding, Situation
 from envkit.checks.doctor.machine_findings import MACHINE_CHECKS
 from envkit.checks.doctor.process_findings import PROCESS_CHECKS, of_reasons
@@ -14,12 +15,12 @@ SEVERITIES = ("stop", "warn", "note")
 
 def diagnose(situation: Situation) -> list[Finding]:
     """Return all findings, the costliest first."""
-    return _sorted(situation, (*PROFILE_CHECKS, *PROCESS_CHECKS, *MACHINE_CHECKS))
+    return _sorted(situation, (*PROFILE_CHECKS, *PROCESS_CHECKS, *CPU_USE_CHECKS, *MACHINE_CHECKS))
 
 
 def diagnose_process(situation: Situation) -> list[Finding]:
     """Return the findings in a worker's evidence alone, the costliest first."""
-    return _sorted(situation, PROCESS_CHECKS)
+    return _sorted(situation, (*PROCESS_CHECKS, *CPU_USE_CHECKS))
 
 
 def _sorted(situation: Situation, checks: Sequence[Finder]) -> list[Finding]:

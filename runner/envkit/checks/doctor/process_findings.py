@@ -84,8 +84,10 @@ def pinned_to_one_core(situation: Situation) -> Finding | None:
 
 
 def children_on_one_core(situation: Situation) -> Finding | None:
-    children, usable = situation.seen("children", "on_one_cpu"), situation.facts["usable_cpus"]
-    if children is None or children < 2 or usable < 2:
+    seen, usable = situation.seen("children", "on_one_cpu") or 0, situation.facts["usable_cpus"]
+    # of those that are seen from outside, a single one may be bound on purpose
+    children = max(seen if seen > 1 else 0, situation.seen("cpu_use", "forked_bound") or 0)
+    if not children or usable < 2:
         return None
     return found("workers-on-one-core", OneCpuForChildren(children, usable))
 

@@ -18,6 +18,7 @@ from envkit.worker.performance_variables import PRELOAD, preloaded
 from envkit.worker.user_command import process_tree
 
 INTERVAL_S = 0.1
+LOOKS = 10  # in so many of them there is one at who decided on threads and CPUs, which takes longer
 
 
 def _runs(pid: int) -> bool:
@@ -26,8 +27,10 @@ def _runs(pid: int) -> bool:
     return fields is not None and fields[0] != "Z"
 
 
-def watch(pid: int, seconds: float) -> dict[str, Any]:
+def watch(pid: int, seconds: float, left_in: Path | None = None) -> dict[str, Any]:
     """Return what process ``pid`` and those that it started did for ``seconds``, or until they ended.
+
+    Processes with the evidence hook say in the folder ``left_in`` how they compute.
 
     ``threads.runnable`` is the median number of threads that ran or wanted to; start-up, with at most one such
     thread, is left out, as it is of ``steady`` (``steady_process.increase``). The masks are those of the threads that
@@ -36,6 +39,7 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
     runnable: list[int] = []
     seen: dict[str, str] = {}
     mapped: list[str] = []  # of the process that has most
+    used = steady_process.CpuUse()
     alone: dict[int, str] = {}  # children that may run on one CPU only
     looks: list[steady_process.Look] = []  # since it began to work in parallel
     begin = time.monotonic()
@@ -54,6 +58,8 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
         runnable.append(running)
         if looks or running > 1:
             looks.append(steady_process.look(pid))
+        if len(runnable) % LOOKS == 0:
+            used.look(process_tree.look(pid).processes)
         time.sleep(INTERVAL_S)
     masks = Counter(seen.values())
     busy = [count for count in runnable if count > 1] or runnable
@@ -62,6 +68,7 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
         **steady,
         "openmp": {"mapped": mapped},
         "threads": {"runnable": round(statistics.median(busy)) if busy else 0, "masks": dict(sorted(masks.items()))},
+        "cpu_use": used.of_trainer(left_in),
         "children": {"on_one_cpu": max(Counter(alone.values()).values(), default=0)},
         "usage": {
             "seconds": time.monotonic() - begin,

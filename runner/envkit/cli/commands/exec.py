@@ -36,6 +36,8 @@ LIMITS = ("image", "sif", "sqsh", "cpus", "cpuset_cpus", "memory")  # mean nothi
 LAUNCHERS = ("torchrun", "torch.distributed.run", "mpirun", "mpiexec", "srun")
 # How many processes a launcher has started, in the variables of each: torchrun, srun, Open MPI's mpirun.
 SIZES = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
+# A process that used less CPU time has imported torch, and hardly trained (seconds).
+TRAINS_S = 3.0
 # Shells say nothing of a command that one of these ended: it was the user, or nobody reads what it prints any more.
 SILENT = (signal.SIGINT, signal.SIGPIPE)
 
@@ -156,6 +158,7 @@ def _judge(
         testified = [observed.to_json() for observed in judged_processes]
     else:
         in_effect, lines = process_scan.verdict(environment, seen)
+    lines = [*lines, *_cpu_use(resolved, [observed.evidence for observed in judged_processes])]
     unread = [found.problem] if found.problem else []
     for line in [*lines, *unread, *process_scan.lost(seen)]:
         _say(line)
@@ -172,6 +175,20 @@ def _judge(
             ],
         })  # fmt: skip
     return FAILED if status == 0 and in_effect is False else status
+
+
+def _cpu_use(environment: Environment, evidence: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """Return what is wrong with the number of threads, or of CPUs, of the process that trained."""
+    used = [one.get("cpu_use") or {} for one in evidence]
+    if not any({"threads_by", "cpus_by"} & one.keys() and one["cpu_s"] >= TRAINS_S for one in used):
+        return []
+    from envkit.checks.doctor import cpu_use_findings
+    from envkit.checks.doctor.finding import Situation
+    from envkit.report.messages.advised import FindingWithFix
+
+    situation = Situation({}, {}, environment, cpu_use_findings.trainer(evidence))
+    found = (check(situation) for check in cpu_use_findings.CPU_USE_CHECKS)
+    return [FindingWithFix(one.seen, one.why, one.fix) for one in found if one is not None]
 
 
 def _write(path: Path, document: Mapping[str, Any]) -> None:
