@@ -16,6 +16,7 @@ WHY = {
     "gpu-missing": "training would run on fewer GPUs than were named, or find none",
     "hidden-topology": "two of its CPUs may be one core: a binding to cores can put two threads on one of them",
     "huge-pages-off": "memory comes in pages of 4 KiB, each with its own page fault",
+    "ignored-value": "a library ignores a value that it can't read, with one line of warning or none",
     "interface-missing": "NCCL ends with an error when ranks begin to connect",
     "isa-above-cpu": "oneDNN takes the best that the CPU has, as it would without the variable",
     "isa-already-the-best": "oneDNN uses AVX2 and its 256-bit registers here, as it would without the variable",
@@ -59,6 +60,7 @@ FIX = {
     "gpu-missing": "name GPUs that nvidia-smi lists",
     "hidden-topology": "compare with a profile that does not bind",
     "huge-pages-off": "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+    "ignored-value": "set it to a value that the library reads, or remove it",
     "interface-missing": "name one of these, or its beginning",
     "isa-above-cpu": "remove it, or name an instruction set below the CPU's best",
     "isa-already-the-best": "remove it",
@@ -173,6 +175,18 @@ class OneCpuForAllThreads(Message):
     threads: int
     cpu: int
     usable: int
+
+
+class IgnoredValue(Message):
+    """A process has a variable whose value no library takes. ``default`` is what they take instead."""
+
+    code = "checks.ignored-value"
+    severity = WARNING
+    template = "{variable}: {wrong}, so its default counts: {default}"
+
+    variable: str
+    wrong: Message
+    default: str
 
 
 class OneCpuForChildren(Message):

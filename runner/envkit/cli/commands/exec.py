@@ -158,7 +158,7 @@ def _judge(
         testified = [observed.to_json() for observed in judged_processes]
     else:
         in_effect, lines = process_scan.verdict(environment, seen)
-    lines = [*lines, *_cpu_use(resolved, [observed.evidence for observed in judged_processes])]
+    lines = [*lines, *_findings(resolved, [observed.evidence for observed in judged_processes])]
     unread = [found.problem] if found.problem else []
     for line in [*lines, *unread, *process_scan.lost(seen)]:
         _say(line)
@@ -177,18 +177,20 @@ def _judge(
     return FAILED if status == 0 and in_effect is False else status
 
 
-def _cpu_use(environment: Environment, evidence: Sequence[Mapping[str, Any]]) -> list[Message]:
-    """Return what is wrong with the number of threads, or of CPUs, of the process that trained."""
-    used = [one.get("cpu_use") or {} for one in evidence]
-    if not any({"threads_by", "cpus_by"} & one.keys() and one["cpu_s"] >= TRAINS_S for one in used):
-        return []
-    from envkit.checks.doctor import cpu_use_findings
+def _findings(environment: Environment, evidence: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """Return what is wrong with the variables, the number of threads or the CPUs of the process that trained."""
+    from envkit.checks.doctor import cpu_use_findings, process_findings
     from envkit.checks.doctor.finding import Situation
     from envkit.report.messages.advised import FindingWithFix
 
+    if not evidence:
+        return []
     situation = Situation({}, {}, environment, cpu_use_findings.trainer(evidence))
-    found = (check(situation) for check in cpu_use_findings.CPU_USE_CHECKS)
-    return [FindingWithFix(one.seen, one.why, one.fix) for one in found if one is not None]
+    found = process_findings.ignored_values(situation)
+    used = [one.get("cpu_use") or {} for one in evidence]
+    if any({"threads_by", "cpus_by"} & one.keys() and one["cpu_s"] >= TRAINS_S for one in used):
+        found += filter(None, (check(situation) for check in cpu_use_findings.CPU_USE_CHECKS))
+    return [FindingWithFix(one.seen, one.why, one.fix) for one in found]
 
 
 def _write(path: Path, document: Mapping[str, Any]) -> None:
