@@ -177,18 +177,6 @@ class OneCpuForAllThreads(Message):
     usable: int
 
 
-class IgnoredValue(Message):
-    """A process has a variable whose value no library takes. ``default`` is what they take instead."""
-
-    code = "checks.ignored-value"
-    severity = WARNING
-    template = "{variable}: {wrong}, so its default counts: {default}"
-
-    variable: str
-    wrong: Message
-    default: str
-
-
 class OneCpuForChildren(Message):
     """Processes that a training started are bound to one CPU."""
 

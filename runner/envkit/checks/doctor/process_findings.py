@@ -12,7 +12,6 @@ from envkit.checks.finding_messages import (
     FewerThreads,
     FewProcessesLeft,
     Gain,
-    IgnoredValue,
     LittleGain,
     NearMemoryLimit,
     NoMend,
@@ -26,6 +25,7 @@ from envkit.checks.finding_messages import (
     TooManyThreads,
     UnmeasuredGain,
 )
+from envkit.checks.process_messages import IgnoredValue
 from envkit.messages import Message, from_json
 from envkit.profiles import catalogue, needs, profile
 from envkit.profiles.environment import capabilities
