@@ -53,6 +53,7 @@ from envkit.cli.doctor_messages import (
     WatchedShortly,
 )
 from envkit.cli.ending import end_with
+from envkit.cli.execution import on_machine
 from envkit.cli.parser import Parser
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
@@ -76,6 +77,7 @@ from envkit.worker.performance_variables import is_performance_variable
 LOAD_S = 3.0
 WATCH_S = 10.0
 SHORTEST_S = 2.0
+LOOK = "look:3:0"  # has the evidence hook say after the third step of an optimizer how the process computes
 # Enough for every library to have started its threads.
 TRIAL = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "3")
 # What a profile expects of NCCL, which one process does not use.
@@ -224,15 +226,20 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
     early_checks.require_program(UserCommand(tuple(command), str(Path.cwd())), on_this_machine=True)
     engine = engines.get_all(["local"], EngineOptions())["local"]
     inspection = inspect(engine, clean(os.environ, keep=())[0], torch=False)  # of the machine alone
-    try:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True)
-    except OSError as error:
-        raise InputError(CantStart(command[0], error.strerror or str(error))) from None
-    try:
-        evidence = watch_process(process.pid, seconds)
-    finally:
-        ended = process.poll()
-        end(process)
+    with on_machine.evidence_folder(shared=False) as folder:
+        hooked = on_machine.with_hook(os.environ, str(on_machine.HOOK), str(folder), ())
+        variables = {**os.environ, **hooked, "ENVKIT_STEPS": LOOK}
+        try:
+            process = subprocess.Popen(
+                command, env=variables, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True
+            )
+        except OSError as error:
+            raise InputError(CantStart(command[0], error.strerror or str(error))) from None
+        try:
+            evidence = watch_process(process.pid, seconds, folder)
+        finally:
+            ended = process.poll()
+            end(process)
     if ended is None:
         print(f"envkit: {text(StoppedWatching(command[0], seconds))}", file=sys.stderr)
     elif ended != 0:
