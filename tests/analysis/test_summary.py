@@ -59,7 +59,7 @@ def test_one_sample_with_other_losses_is_enough():
 def test_a_profile_that_may_change_numerics_is_not_blamed():
     text = printed(events_of(numerics="may-differ", mine=OTHER_LOSSES))
     assert text.startswith("FASTER, BUT LOSSES DIFFER")  # they are compared and reported all the same
-    assert "Use       envkit exec mine.yaml" in text
+    assert "Use       if your results stay right with it: envkit exec mine.yaml" in text
 
 
 @pytest.mark.parametrize("arm", ["baseline", "mine"])

@@ -101,5 +101,18 @@ CASES = (
         (Launch(f"bench glibc-retain {SHORT} --optimizer-steps 60 --warmup-lines 30 -- @PYTHON@ compiled_step.py",
                 ("all 5 verified in every process",)),),
     ),
+    Case(
+        "odd-values", "OMP_NUM_THREADS has a value that no runtime reads, in an image, a pod or a run.sh",
+        (
+            Launch("doctor --watch 4s -- @PYTHON@ train.py", (
+                "ignored-value: OMP_NUM_THREADS: '1.0' is not a whole number, so its default counts: one thread",
+            ), env={"OMP_NUM_THREADS": "1.0", "TRAIN_S": "30"}),
+            Launch("doctor --watch 4s -- @PYTHON@ train.py", ("ignored-value: OMP_NUM_THREADS: '' is not a whole",),
+                   env={"OMP_NUM_THREADS": "", "TRAIN_S": "30"}),
+            Launch("exec glibc-retain -- sh run.sh", (RETAINED, "OMP_NUM_THREADS: 'all' is not a whole number")),
+            Launch(f"bench glibc-retain {SHORT} {MS} -- sh run.sh", ("OMP_NUM_THREADS: 'all' is not a whole number",)),
+        ),
+        {"run.sh": "OMP_NUM_THREADS=all exec @PYTHON@ train.py\n"},
+    ),
     *(OF_SEVERAL_CPUS if CORES > 1 else ()),
 )  # fmt: skip

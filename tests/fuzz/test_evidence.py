@@ -87,7 +87,7 @@ def test_evidence(folder, content):
     judged, found = process_checks.read(folder, ENVIRONMENT, {"KMP_AFFINITY": "x"})
     assert 9 in [one.pid for one in judged]
     assert len(judged) + len(found.unread) == 2
-    cpu_use = exec._cpu_use(ENVIRONMENT, [one.evidence for one in judged])
+    cpu_use = exec._findings(ENVIRONMENT, [one.evidence for one in judged])
     for line in (*process_checks.verdict(ENVIRONMENT, judged), *cpu_use, *filter(None, [found.problem])):
         assert len(text(line).splitlines()) == 1
     assert json.dumps([one.to_json() for one in judged], indent=1)

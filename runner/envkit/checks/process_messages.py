@@ -369,3 +369,18 @@ class WidenParent(Message):
 
     starter: str
     last: int
+
+
+# --- with which variables a process was started ---
+
+
+class IgnoredValue(Message):
+    """A process has a variable whose value no library takes. ``default`` is what they take instead."""
+
+    code = "checks.ignored-value"
+    severity = Severity.WARNING
+    template = "{variable}: {wrong}, so its default counts: {default}"
+
+    variable: str
+    wrong: Message
+    default: str

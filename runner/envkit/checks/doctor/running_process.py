@@ -14,7 +14,7 @@ from envkit.engines.owner import stat_fields
 from envkit.worker.evidence.openmp import named_like_runtime, replaces_others
 from envkit.worker.host import expand_cpu_list
 from envkit.worker.initial_environment import started_with
-from envkit.worker.performance_variables import PRELOAD, preloaded
+from envkit.worker.performance_variables import PRELOAD, is_performance_variable, preloaded
 from envkit.worker.user_command import process_tree
 
 INTERVAL_S = 0.1
@@ -39,6 +39,7 @@ def watch(pid: int, seconds: float, left_in: Path | None = None) -> dict[str, An
     runnable: list[int] = []
     seen: dict[str, str] = {}
     mapped: list[str] = []  # of the process that has most
+    given: dict[str, str] = {}  # its performance variables
     used = steady_process.CpuUse()
     alone: dict[int, str] = {}  # children that may run on one CPU only
     looks: list[steady_process.Look] = []  # since it began to work in parallel
@@ -46,7 +47,8 @@ def watch(pid: int, seconds: float, left_in: Path | None = None) -> dict[str, An
     while time.monotonic() < begin + seconds and _runs(pid):
         running = 0
         for process in process_tree.look(pid).processes:
-            mapped = max(mapped, _runtimes(process), key=len)
+            if len(found := _runtimes(process)) > len(mapped) or not given:
+                mapped, given = max(mapped, found, key=len), _settings(process)
             threads = list(_threads(process))
             own = {mask for _, _, mask in threads}
             if process != pid and len(own) == 1 and len(expand_cpu_list(*own)) == 1:
@@ -67,6 +69,7 @@ def watch(pid: int, seconds: float, left_in: Path | None = None) -> dict[str, An
     return {
         **steady,
         "openmp": {"mapped": mapped},
+        "variables": {"sensitive": given},
         "threads": {"runnable": round(statistics.median(busy)) if busy else 0, "masks": dict(sorted(masks.items()))},
         "cpu_use": used.of_trainer(left_in),
         "children": {"on_one_cpu": max(Counter(alone.values()).values(), default=0)},
@@ -84,6 +87,15 @@ def _threads(pid: int) -> Iterator[tuple[str, str, str]]:
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue
         yield task.parent.name, fields["State"].split()[0], fields["Cpus_allowed_list"].strip()
+
+
+def _settings(pid: int) -> dict[str, str]:
+    """Return the performance variables that a process was started with."""
+    try:
+        block = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
+    except OSError:  # it has ended, or is another user's
+        return {}
+    return {name: value for name, value in started_with(block).items() if is_performance_variable(name)}
 
 
 def _runtimes(pid: int) -> list[str]:

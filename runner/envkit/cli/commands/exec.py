@@ -158,7 +158,7 @@ def _judge(
         testified = [observed.to_json() for observed in judged_processes]
     else:
         in_effect, lines = process_scan.verdict(environment, seen)
-    lines = [*lines, *_cpu_use(resolved, [observed.evidence for observed in judged_processes])]
+    lines = [*lines, *_findings(resolved, [observed.evidence for observed in judged_processes])]
     unread = [found.problem] if found.problem else []
     for line in [*lines, *unread, *process_scan.lost(seen)]:
         _say(line)
@@ -177,21 +177,22 @@ def _judge(
     return FAILED if status == 0 and in_effect is False else status
 
 
-def _cpu_use(environment: Environment, evidence: Sequence[Mapping[str, Any]]) -> list[Message]:
-    """Return what is wrong with the number of threads, or of CPUs, of the process that trained."""
-    used = [one.get("cpu_use") or {} for one in evidence]
-    few = any({"threads_by", "cpus_by"} & one.keys() and one["cpu_s"] >= TRAINS_S for one in used)
-    if not few and not any(one.get("forked_bound") for one in used):
-        return []
+def _findings(environment: Environment, evidence: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """Return what is wrong with the variables, the number of threads or the CPUs of the process that trained."""
     from envkit.checks.doctor import cpu_use_findings, process_findings
-    from envkit.checks.doctor.finding import Situation
+    from envkit.checks.doctor.finding import Finder, Situation
     from envkit.report.messages.advised import FindingWithFix
 
-    trains = cpu_use_findings.trainer(evidence)
-    situation = Situation({"usable_cpus": trains["cpu_use"]["cpus"]}, {}, environment, trains)
-    checks = cpu_use_findings.CPU_USE_CHECKS if few else ()
-    found = (check(situation) for check in (*checks, process_findings.children_on_one_core))
-    return [FindingWithFix(one.seen, one.why, one.fix) for one in found if one is not None]
+    if not evidence:
+        return []
+    trains, used = cpu_use_findings.trainer(evidence), [one.get("cpu_use") or {} for one in evidence]
+    facts = {"usable_cpus": (trains.get("cpu_use") or {}).get("cpus", 1)}
+    situation = Situation(facts, {}, environment, trains)
+    checks: list[Finder] = [process_findings.children_on_one_core]
+    if any({"threads_by", "cpus_by"} & one.keys() and one["cpu_s"] >= TRAINS_S for one in used):
+        checks += cpu_use_findings.CPU_USE_CHECKS
+    found = [*process_findings.ignored_values(situation), *filter(None, (check(situation) for check in checks))]
+    return [FindingWithFix(one.seen, one.why, one.fix) for one in found]
 
 
 def _write(path: Path, document: Mapping[str, Any]) -> None:
