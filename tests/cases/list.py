@@ -7,7 +7,7 @@ from tests.cases.case import FEW, Case, Launch
 SHORT = " ".join(FEW)
 MS = r"--metric 'time ([0-9.]+) ms' --unit ms"
 
-RETAINED = "glibc-retain was in effect in 1 process"
+RETAINED, ON_CORES = (f"{name} was in effect in 1 process" for name in ("glibc-retain", "physical-cores"))
 
 CASES = (
     Case(
@@ -56,6 +56,15 @@ CASES = (
             Launch("exec glibc-retain -- sh run.sh", (RETAINED,)),
         ),
         {"run.sh": "LD_PRELOAD=/opt/site/lib64/libxalt_init.so date\nexec @PYTHON@ train.py\n"},
+    ),
+    Case(
+        "os-exit", "A program leaves through os._exit, without Python's own exit functions",
+        (
+            Launch("exec physical-cores -- @PYTHON@ leaves_at_once.py 0", (ON_CORES,)),
+            Launch("exec physical-cores -- @PYTHON@ leaves_at_once.py 7", (ON_CORES,), 7),
+            Launch(f"bench physical-cores {SHORT} {MS} -- @PYTHON@ leaves_at_once.py 0",
+                   ("verified in every process",), never=("NOT IN EFFECT",)),
+        ),
     ),
     Case(
         "compiled-step", "torch.compile wraps the optimizer's step",
