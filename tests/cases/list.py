@@ -10,6 +10,7 @@ MS = r"--metric 'time ([0-9.]+) ms' --unit ms"
 RETAINED, ON_CORES = (f"{name} was in effect in 1 process" for name in ("glibc-retain", "physical-cores"))
 LIMITS = "sh -c 'ulimit -v 10485760; exec \"$@\"' -"
 LIMITED = "address space is limited to 10 GiB, and each thread takes its stack from it; raise the limit (ulimit -v"
+ODD = ("OMP_NUM_THREADS: 'all' is not a whole number", "GNU's OpenMP ignores it and uses a thread for each CPU")
 
 CASES = (
     Case(
@@ -58,6 +59,14 @@ CASES = (
             Launch("exec glibc-retain -- sh run.sh", (RETAINED,)),
         ),
         {"run.sh": "LD_PRELOAD=/opt/site/lib64/libxalt_init.so date\nexec @PYTHON@ train.py\n"},
+    ),
+    Case(
+        "odd-value", "An image or a pod sets OMP_NUM_THREADS to a value that the runtime can't use",
+        (
+            Launch("doctor --watch 4s -- @PYTHON@ train.py", ODD, env={"OMP_NUM_THREADS": "all", "TRAIN_S": "30"}),
+            Launch("advise -- sh run.sh", ODD),
+        ),
+        {"run.sh": "OMP_NUM_THREADS=all TRAIN_S=60 exec @PYTHON@ train.py\n"},
     ),
     Case(
         "os-exit", "A program leaves through os._exit, without Python's own exit functions",

@@ -43,6 +43,7 @@ WHY = {
         "threads that spin take the cores from those they wait for: training can get tens of times slower"
     ),
     "two-openmp-runtimes": "each has its own threads, and they compete for the same cores",
+    "unusable-value": "training runs with other settings than the variable asks for, often without a message",
     "workers-on-one-core": (
         "DataLoader workers inherit the mask of the thread that starts them, and then take turns on one core"
     ),

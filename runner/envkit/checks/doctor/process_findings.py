@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from envkit.advice.expected import expected
 from envkit.advice.reasons import REASONS, Reason
 from envkit.advice.symptoms import Symptoms
@@ -23,9 +25,11 @@ from envkit.checks.finding_messages import (
     TooManyThreads,
     UnmeasuredGain,
 )
+from envkit.checks.messages import NAMES, UnusableValue, ValueOrNone, effect
 from envkit.messages import Message, from_json
-from envkit.profiles import needs, profile
+from envkit.profiles import catalogue, needs, profile
 from envkit.profiles.environment import capabilities
+from envkit.worker.evidence.openmp import READ_HERE
 from envkit.worker.host import expand_cpu_list
 
 # Threads that Python, PyTorch and a few DataLoader workers start besides OpenMP's.
@@ -35,6 +39,10 @@ MEMORY_SHARE = 0.9
 RUNNABLE_PER_CPU = 1.25
 # Runtimes that take libgomp's place where they are preloaded: it is loaded too, and nothing calls it.
 REPLACING = {"intel-openmp", "llvm-openmp"}
+# The catalogue's names of OpenMP runtimes, by those in evidence and by how their files' names begin.
+RUNTIMES = {"gnu": "gnu-openmp", "intel": "intel-openmp", "llvm": "llvm-openmp"}
+RUNTIME_FILES = {"libgomp": "gnu-openmp", "libiomp5": "intel-openmp", "libomp": "llvm-openmp"}
+UNUSABLE = "unusable-value"  # the finding's code
 
 
 def too_many_threads(situation: Situation) -> Finding | None:
@@ -88,6 +96,30 @@ def children_on_one_core(situation: Situation) -> Finding | None:
     if children is None or children < 2 or usable < 2:
         return None
     return found("workers-on-one-core", OneCpuForChildren(children, usable))
+
+
+def unusable_value(situation: Situation) -> Finding | None:
+    """Find a variable whose value the OpenMP runtime that runs does not take. Those of a profile were checked before."""
+    runtime, given = _runtime(situation), situation.seen("variables", "sensitive") or {}
+    if runtime is None:
+        return None
+    own = situation.environment.variables if situation.environment else {}
+    read = {name: value for name, value in given.items() if name.startswith(READ_HERE) and name not in own}
+    for problem in catalogue.check(read, {runtime}, {}):
+        if problem.kind == "value":
+            does = effect(runtime, problem.variable, read[problem.variable])
+            return found(
+                UNUSABLE, UnusableValue(problem.variable, problem.wrong, NAMES[runtime], does), ValueOrNone(problem.fix)
+            )
+    return None
+
+
+def _runtime(situation: Situation) -> str | None:
+    """Return the catalogue's name of the OpenMP runtime that runs, or of the first that is loaded; None if unknown."""
+    known = RUNTIMES.get(situation.seen("openmp", "runtime"))
+    names = (Path(path).name for path in situation.seen("openmp", "mapped") or ())
+    by_file = (library for name in names for start, library in RUNTIME_FILES.items() if name.startswith(start))
+    return known or next(by_file, None)
 
 
 def few_processes(situation: Situation) -> Finding | None:
@@ -144,5 +176,6 @@ def _mend(reason: Reason, symptoms: Symptoms, situation: Situation) -> Message:
 
 PROCESS_CHECKS: tuple[Finder, ...] = (
     too_many_threads, too_many_runnable, pinned_to_one_core, children_on_one_core, two_runtimes, few_processes,
+    unusable_value,
     remote_memory, numa_calls_refused, near_memory_limit, siblings_as_cores,
 )  # fmt: skip

@@ -14,7 +14,7 @@ from envkit.engines.owner import stat_fields
 from envkit.worker.evidence.openmp import named_like_runtime, replaces_others
 from envkit.worker.host import expand_cpu_list
 from envkit.worker.initial_environment import started_with
-from envkit.worker.performance_variables import PRELOAD, preloaded
+from envkit.worker.performance_variables import PRELOAD, is_performance_variable, preloaded
 from envkit.worker.user_command import process_tree
 
 INTERVAL_S = 0.1
@@ -36,13 +36,15 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
     runnable: list[int] = []
     seen: dict[str, str] = {}
     mapped: list[str] = []  # of the process that has most
+    given: dict[str, str] = {}  # variables that this one was started with
     alone: dict[int, str] = {}  # children that may run on one CPU only
     looks: list[steady_process.Look] = []  # since it began to work in parallel
     begin = time.monotonic()
     while time.monotonic() < begin + seconds and _runs(pid):
         running = 0
         for process in process_tree.look(pid).processes:
-            mapped = max(mapped, _runtimes(process), key=len)
+            if len(runtimes := _runtimes(process)) > len(mapped):
+                mapped, given = runtimes, _variables(process)
             threads = list(_threads(process))
             own = {mask for _, _, mask in threads}
             if process != pid and len(own) == 1 and len(expand_cpu_list(*own)) == 1:
@@ -61,6 +63,7 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
     return {
         **steady,
         "openmp": {"mapped": mapped},
+        "variables": {"sensitive": {name: value for name, value in given.items() if is_performance_variable(name)}},
         "threads": {"runnable": round(statistics.median(busy)) if busy else 0, "masks": dict(sorted(masks.items()))},
         "children": {"on_one_cpu": max(Counter(alone.values()).values(), default=0)},
         "usage": {
@@ -83,11 +86,18 @@ def _runtimes(pid: int) -> list[str]:
     """The OpenMP runtimes that can run in a process: those that are mapped, but for what a preloaded one replaces."""
     try:
         lines = Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines()
-        block = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
     except OSError:  # it has ended, or is another user's
         return []
     paths = dict.fromkeys(line.split(maxsplit=5)[5] for line in lines if ".so" in line and line.count("/"))
     mapped = [path for path in paths if named_like_runtime(path)]
-    first = {str(Path(entry).resolve()) for entry in preloaded(started_with(block).get(PRELOAD, ""))}
+    first = {str(Path(entry).resolve()) for entry in preloaded(_variables(pid).get(PRELOAD, ""))}
     replacing = [path for path in mapped if path in first and replaces_others(path)]
     return replacing[:1] or mapped
+
+
+def _variables(pid: int) -> dict[str, str]:
+    """Return the variables that a process was started with; none if it has ended, or is another user's."""
+    try:
+        return started_with(Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace"))
+    except OSError:
+        return {}
