@@ -136,7 +136,7 @@ OPENS = {
     ),
     "the kernel's files": (
         "bench.neighbours.processes", "common.machine_lock._holder", "bench.pace.free_bytes",
-        "checks.doctor.running_process._threads",
+        "checks.doctor.running_process._threads", "checks.doctor.running_process._variables",
         "checks.doctor.running_process._runtimes", "checks.process_scan.look", "checks.steady_process.look",
         "checks.steady_process._require", "engines.enroot._require_namespaces", "engines.local._is_own",
         "engines.local.LocalEngine.for_process", "engines.owner.boot_id", "engines.owner.stat_fields",

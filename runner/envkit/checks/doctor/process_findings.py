@@ -99,7 +99,7 @@ def children_on_one_core(situation: Situation) -> Finding | None:
 
 
 def unusable_value(situation: Situation) -> Finding | None:
-    """Find a variable whose value the OpenMP runtime that runs does not take. Those of a profile were checked before."""
+    """Find a variable, which no profile sets, whose value the OpenMP runtime that runs does not take."""
     runtime, given = _runtime(situation), situation.seen("variables", "sensitive") or {}
     if runtime is None:
         return None
