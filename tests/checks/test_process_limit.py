@@ -97,6 +97,6 @@ def test_the_runner_itself_can_start_nothing(near, monkeypatch, capsys):
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     monkeypatch.setattr(cli, "_run", fail)
-    monkeypatch.setattr(cli, "_drop_output", lambda: None)
+    monkeypatch.setattr(cli, "_drop", lambda stream: None)
     assert cli.main(["bench"]) == 2
     assert capsys.readouterr().err == f"envkit: {text(ProcessLimitNear(LIMIT, 68))}\n"

@@ -29,51 +29,6 @@ class AddressSpaceLimit(Message):
     limit_bytes: int
 
 
-# What OpenMP runtimes were seen to do with values that they can't use, and how people call these runtimes.
-NAMES = {"gnu-openmp": "GNU's OpenMP", "intel-openmp": "Intel's OpenMP", "llvm-openmp": "LLVM's OpenMP"}
-IGNORED = "ignores it"
-PER_CPU = "ignores it and uses a thread for each CPU that the process may use"
-EVERY_CPU = "uses a thread for each CPU of the machine, also for those that the process may not use"
-ONE = "uses one thread"
-OTHER_NUMBER = "uses another number, or ends the program"
-RANDOM = "uses a random number of threads or ends the program (seen with LLVM 14)"
-
-
-def effect(runtime: str, variable: str, value: str) -> str:
-    """Return what a ``runtime``, as the catalogue calls it, does with a value of a variable that it can't use."""
-    value, is_gnu = value.strip().lower(), runtime == "gnu-openmp"
-    if variable != "OMP_NUM_THREADS":
-        return IGNORED
-    if value.isdecimal():
-        return OTHER_NUMBER if value.strip("0") else PER_CPU if is_gnu else ONE
-    if value == "all" and not is_gnu:
-        return EVERY_CPU
-    return RANDOM if runtime == "llvm-openmp" else PER_CPU
-
-
-class UnusableValue(Message):
-    """A running process was started with a value that its OpenMP ``runtime`` can't use. ``does`` says what it does."""
-
-    code = "checks.unusable-value"
-    severity = Severity.WARNING
-    template = "{variable}: {wrong}; {runtime} {does}"
-
-    variable: str
-    wrong: Message
-    runtime: str
-    does: str
-
-
-class ValueOrNone(Message):
-    """Correct a variable's value, or do without the variable."""
-
-    code = "checks.value-or-none"
-    severity = Severity.ADVICE
-    template = "remove it where it is set (image, pod, shell, script), or {fix}"
-
-    fix: Message
-
-
 class Reason(Message):
     """Why a finding matters: the ``text`` that a table has for its code."""
 

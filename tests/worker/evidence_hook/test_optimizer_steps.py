@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from envkit.messages import from_json
+from envkit.worker.messages.cpus import BoundByProgram, SetByCall, SetByProgram, SharedByMkl
 from envkit.worker.messages.user_command import TorchTooOld
 
 from tests.conftest import PROJECT
@@ -186,6 +187,87 @@ def test_a_profiler_that_can_not_run_is_told_of(run):
     (steps,) = run("seconds:1:0", script).documents
     assert (steps["operators"], steps["operators_missing"]) == (None, "RuntimeError: the profiler is busy")
     assert (steps["complete"], len(steps["step_s"])) == (True, 4)
+
+
+# --- a short look, in a program that goes on ---
+
+
+@pytest.fixture
+def cpu_use(run, tmp_path):
+    """What a program with so many threads says after its second step of how it computes."""
+
+    def program(before="", after="", threads=1, how="look:2:0"):
+        script = f"import os\n{before}\nimport torch\ntorch.get_num_threads = lambda: {threads}\n{after}"
+        found = run(how, script + TRAIN.format(3))
+        assert found.printed[-1] == "end"
+        (evidence,) = tmp_path.glob("evidence/*.json")
+        seen = json.loads(evidence.read_text())["evidence"]
+        return seen, {name: from_json(seen["cpu_use"][name]) for name in ("threads_by", "cpus_by")
+                      if name in seen["cpu_use"]}  # fmt: skip
+
+    return program
+
+
+SEVERAL = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs 2 CPUs")
+SETS = "os.environ['OMP_NUM_THREADS'] = '1'"
+
+
+def test_a_short_look_is_at_threads_and_cpus_alone(cpu_use):
+    seen, _ = cpu_use()
+    assert seen.keys() == {"cpu_use", "seconds"}
+    assert seen["cpu_use"]["threads"] == 1
+
+
+@SEVERAL
+@pytest.mark.parametrize(
+    ("before", "by"),
+    [
+        (SETS, SetByProgram("OMP_NUM_THREADS=1")),
+        ("os.environ['MKL_NUM_THREADS'] = '1'", SetByProgram("MKL_NUM_THREADS=1")),
+        (f"import sys; sys.modules['ray'] = os; {SETS}", SetByProgram("OMP_NUM_THREADS=1", ("ray",))),
+        ("", SetByCall()),
+        ("os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])", BoundByProgram()),
+    ],
+)
+def test_the_program_itself_has_one_thread(cpu_use, before, by):
+    assert cpu_use(before)[1] == {"threads_by": by}
+
+
+@SEVERAL
+def test_all_variables_that_ask_for_one_thread_are_named(cpu_use, monkeypatch):
+    """As joblib sets them: to change one of them would change nothing."""
+    monkeypatch.setenv("MKL_NUM_THREADS", "1")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert cpu_use()[1]["threads_by"].variable == "MKL_NUM_THREADS=1, OMP_NUM_THREADS=1"
+
+
+@SEVERAL
+def test_mkl_divides_the_cores_among_ranks_of_mpi(cpu_use, monkeypatch):
+    monkeypatch.setenv("MPI_LOCALNRANKS", "1")
+    assert cpu_use()[1]["threads_by"] == SharedByMkl("MPI_LOCALNRANKS=1")
+
+
+@SEVERAL
+def test_it_was_started_with_one_thread(cpu_use, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert cpu_use()[1]["threads_by"].variable == "OMP_NUM_THREADS=1"
+
+
+def test_as_many_threads_as_cores(cpu_use):
+    assert "threads_by" not in cpu_use(threads=len(os.sched_getaffinity(0)))[1]
+
+
+@SEVERAL
+def test_what_an_unbound_thread_forks_is_not_bound(cpu_use):
+    fork = "if os.fork() == 0: os._exit(0)\nos.wait()\n"
+    assert cpu_use(after=fork)[0]["cpu_use"]["forked_bound"] == 0
+
+
+@SEVERAL
+def test_what_a_bound_thread_forks_is_bound_too(cpu_use):
+    bind = "os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
+    fork = "if os.fork() == 0: os._exit(0)\nos.wait()\n"
+    assert cpu_use(after=bind + 2 * fork)[0]["cpu_use"]["forked_bound"] == 2
 
 
 # --- what is no training ---

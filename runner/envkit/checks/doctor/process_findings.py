@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 
 from envkit.advice.expected import expected
 from envkit.advice.reasons import REASONS, Reason
@@ -25,11 +25,12 @@ from envkit.checks.finding_messages import (
     TooManyThreads,
     UnmeasuredGain,
 )
-from envkit.checks.messages import NAMES, UnusableValue, ValueOrNone, effect
+from envkit.checks.process_messages import IgnoredValue
 from envkit.messages import Message, from_json
 from envkit.profiles import catalogue, needs, profile
 from envkit.profiles.environment import capabilities
-from envkit.worker.evidence.openmp import READ_HERE
+from envkit.profiles.setting_messages import BadValue
+from envkit.profiles.values import SettingsError, refusal
 from envkit.worker.host import expand_cpu_list
 
 # Threads that Python, PyTorch and a few DataLoader workers start besides OpenMP's.
@@ -37,12 +38,10 @@ SPARE_PROCESSES = 64
 REMOTE_SHARE = 0.2
 MEMORY_SHARE = 0.9
 RUNNABLE_PER_CPU = 1.25
+# The OpenMP runtimes complain of such a variable that is set and empty.
+OPENMP = "OMP_"
 # Runtimes that take libgomp's place where they are preloaded: it is loaded too, and nothing calls it.
 REPLACING = {"intel-openmp", "llvm-openmp"}
-# The catalogue's names of OpenMP runtimes, by those in evidence and by how their files' names begin.
-RUNTIMES = {"gnu": "gnu-openmp", "intel": "intel-openmp", "llvm": "llvm-openmp"}
-RUNTIME_FILES = {"libgomp": "gnu-openmp", "libiomp5": "intel-openmp", "libomp": "llvm-openmp"}
-UNUSABLE = "unusable-value"  # the finding's code
 
 
 def too_many_threads(situation: Situation) -> Finding | None:
@@ -92,34 +91,12 @@ def pinned_to_one_core(situation: Situation) -> Finding | None:
 
 
 def children_on_one_core(situation: Situation) -> Finding | None:
-    children, usable = situation.seen("children", "on_one_cpu"), situation.facts["usable_cpus"]
-    if children is None or children < 2 or usable < 2:
+    seen, usable = situation.seen("children", "on_one_cpu") or 0, situation.facts["usable_cpus"]
+    # of those that are seen from outside, a single one may be bound on purpose
+    children = max(seen if seen > 1 else 0, situation.seen("cpu_use", "forked_bound") or 0)
+    if not children or usable < 2:
         return None
     return found("workers-on-one-core", OneCpuForChildren(children, usable))
-
-
-def unusable_value(situation: Situation) -> Finding | None:
-    """Find a variable, which no profile sets, whose value the OpenMP runtime that runs does not take."""
-    runtime, given = _runtime(situation), situation.seen("variables", "sensitive") or {}
-    if runtime is None:
-        return None
-    own = situation.environment.variables if situation.environment else {}
-    read = {name: value for name, value in given.items() if name.startswith(READ_HERE) and name not in own}
-    for problem in catalogue.check(read, {runtime}, {}):
-        if problem.kind == "value":
-            does = effect(runtime, problem.variable, read[problem.variable])
-            return found(
-                UNUSABLE, UnusableValue(problem.variable, problem.wrong, NAMES[runtime], does), ValueOrNone(problem.fix)
-            )
-    return None
-
-
-def _runtime(situation: Situation) -> str | None:
-    """Return the catalogue's name of the OpenMP runtime that runs, or of the first that is loaded; None if unknown."""
-    known = RUNTIMES.get(situation.seen("openmp", "runtime"))
-    names = (Path(path).name for path in situation.seen("openmp", "mapped") or ())
-    by_file = (library for name in names for start, library in RUNTIME_FILES.items() if name.startswith(start))
-    return known or next(by_file, None)
 
 
 def few_processes(situation: Situation) -> Finding | None:
@@ -151,6 +128,28 @@ def near_memory_limit(situation: Situation) -> Finding | None:
     return found("near-memory-limit", NearMemoryLimit(peak, limit))
 
 
+def ignored_values(situation: Situation) -> list[Finding]:
+    """Return each variable of the process whose value its library can't read, but for those that the profile sets."""
+    given: Mapping[str, str] = situation.seen("variables", "sensitive") or {}
+    return [
+        found("ignored-value", IgnoredValue(name, *wrong))
+        for name, value in given.items()
+        if situation.variable(name) != value and (wrong := _unreadable(name, value)) is not None
+    ]
+
+
+def _unreadable(name: str, value: str) -> tuple[Message, str] | None:
+    """Return why no library takes the value of a known variable, and what it takes instead; None if one may take it."""
+    variable = catalogue.load().get(name)
+    if variable is None or not (value or name.startswith(OPENMP)):  # else an empty value is as good as no variable
+        return None
+    try:
+        refused = refusal(variable.kind, value)
+    except SettingsError as error:
+        return error.message, variable.default
+    return None if refused is None else (BadValue(value, refused), variable.default)
+
+
 def of_reasons(situation: Situation) -> list[Finding]:
     """Return why a training takes longer than it must, each with the profile that is expected to gain the most."""
     symptoms = situation.symptoms
@@ -176,6 +175,5 @@ def _mend(reason: Reason, symptoms: Symptoms, situation: Situation) -> Message:
 
 PROCESS_CHECKS: tuple[Finder, ...] = (
     too_many_threads, too_many_runnable, pinned_to_one_core, children_on_one_core, two_runtimes, few_processes,
-    unusable_value,
     remote_memory, numa_calls_refused, near_memory_limit, siblings_as_cores,
 )  # fmt: skip

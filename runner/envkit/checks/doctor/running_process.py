@@ -18,6 +18,7 @@ from envkit.worker.performance_variables import PRELOAD, is_performance_variable
 from envkit.worker.user_command import process_tree
 
 INTERVAL_S = 0.1
+LOOKS = 10  # in so many of them there is one at who decided on threads and CPUs, which takes longer
 
 
 def _runs(pid: int) -> bool:
@@ -26,8 +27,10 @@ def _runs(pid: int) -> bool:
     return fields is not None and fields[0] != "Z"
 
 
-def watch(pid: int, seconds: float) -> dict[str, Any]:
+def watch(pid: int, seconds: float, left_in: Path | None = None) -> dict[str, Any]:
     """Return what process ``pid`` and those that it started did for ``seconds``, or until they ended.
+
+    Processes with the evidence hook say in the folder ``left_in`` how they compute.
 
     ``threads.runnable`` is the median number of threads that ran or wanted to; start-up, with at most one such
     thread, is left out, as it is of ``steady`` (``steady_process.increase``). The masks are those of the threads that
@@ -36,15 +39,16 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
     runnable: list[int] = []
     seen: dict[str, str] = {}
     mapped: list[str] = []  # of the process that has most
-    given: dict[str, str] = {}  # variables that this one was started with
+    given: dict[str, str] = {}  # its performance variables
+    used = steady_process.CpuUse()
     alone: dict[int, str] = {}  # children that may run on one CPU only
     looks: list[steady_process.Look] = []  # since it began to work in parallel
     begin = time.monotonic()
     while time.monotonic() < begin + seconds and _runs(pid):
         running = 0
         for process in process_tree.look(pid).processes:
-            if len(runtimes := _runtimes(process)) > len(mapped):
-                mapped, given = runtimes, _variables(process)
+            if len(found := _runtimes(process)) > len(mapped) or not given:
+                mapped, given = max(mapped, found, key=len), _settings(process)
             threads = list(_threads(process))
             own = {mask for _, _, mask in threads}
             if process != pid and len(own) == 1 and len(expand_cpu_list(*own)) == 1:
@@ -56,6 +60,8 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
         runnable.append(running)
         if looks or running > 1:
             looks.append(steady_process.look(pid))
+        if len(runnable) % LOOKS == 0:
+            used.look(process_tree.look(pid).processes)
         time.sleep(INTERVAL_S)
     masks = Counter(seen.values())
     busy = [count for count in runnable if count > 1] or runnable
@@ -63,8 +69,9 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
     return {
         **steady,
         "openmp": {"mapped": mapped},
-        "variables": {"sensitive": {name: value for name, value in given.items() if is_performance_variable(name)}},
+        "variables": {"sensitive": given},
         "threads": {"runnable": round(statistics.median(busy)) if busy else 0, "masks": dict(sorted(masks.items()))},
+        "cpu_use": used.of_trainer(left_in),
         "children": {"on_one_cpu": max(Counter(alone.values()).values(), default=0)},
         "usage": {
             "seconds": time.monotonic() - begin,
@@ -82,22 +89,24 @@ def _threads(pid: int) -> Iterator[tuple[str, str, str]]:
         yield task.parent.name, fields["State"].split()[0], fields["Cpus_allowed_list"].strip()
 
 
+def _settings(pid: int) -> dict[str, str]:
+    """Return the performance variables that a process was started with."""
+    try:
+        block = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
+    except OSError:  # it has ended, or is another user's
+        return {}
+    return {name: value for name, value in started_with(block).items() if is_performance_variable(name)}
+
+
 def _runtimes(pid: int) -> list[str]:
     """The OpenMP runtimes that can run in a process: those that are mapped, but for what a preloaded one replaces."""
     try:
         lines = Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines()
+        block = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
     except OSError:  # it has ended, or is another user's
         return []
     paths = dict.fromkeys(line.split(maxsplit=5)[5] for line in lines if ".so" in line and line.count("/"))
     mapped = [path for path in paths if named_like_runtime(path)]
-    first = {str(Path(entry).resolve()) for entry in preloaded(_variables(pid).get(PRELOAD, ""))}
+    first = {str(Path(entry).resolve()) for entry in preloaded(started_with(block).get(PRELOAD, ""))}
     replacing = [path for path in mapped if path in first and replaces_others(path)]
     return replacing[:1] or mapped
-
-
-def _variables(pid: int) -> dict[str, str]:
-    """Return the variables that a process was started with; none if it has ended, or is another user's."""
-    try:
-        return started_with(Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace"))
-    except OSError:
-        return {}

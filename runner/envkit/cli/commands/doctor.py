@@ -9,7 +9,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from rich.text import Text
 
 from envkit import engines
 from envkit.advice.symptoms import of_process
-from envkit.bench import early_checks
+from envkit.bench import early_checks, private_values
 from envkit.bench.parse_sample import parse_document
 from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.bench.problem_messages import NoDocument
@@ -54,6 +54,7 @@ from envkit.cli.doctor_messages import (
     WatchedShortly,
 )
 from envkit.cli.ending import end_with
+from envkit.cli.execution import on_machine
 from envkit.cli.parser import Parser
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
@@ -77,6 +78,7 @@ from envkit.worker.performance_variables import is_performance_variable
 LOAD_S = 3.0
 WATCH_S = 10.0
 SHORTEST_S = 2.0
+LOOK = "look:3:0"  # has the evidence hook say after the third step of an optimizer how the process computes
 # Enough for every library to have started its threads.
 TRIAL = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "3")
 # What a profile expects of NCCL, which one process does not use.
@@ -135,7 +137,7 @@ def _for_issue(arguments: argparse.Namespace) -> int:
     with machine_lock():
         outcome = engine.run(Task(TRIAL, environment.variables, inherited, environment.prefix))
     if outcome.failure is not None:
-        return end_with(TrialFailed(outcome.failure, _last_line(outcome)), FAILED, arguments.json)
+        return end_with(TrialFailed(outcome.failure, _last_line(outcome, inherited)), FAILED, arguments.json)
     given = environment.variables if arguments.profile else os.environ
     known = catalogue.load()  # what another variable holds nobody knows: a token, perhaps
     variables = {
@@ -189,7 +191,7 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         inspection.get("accelerator", {}),
     )  # fmt: skip
     if outcome.failure is not None:
-        last = _last_line(outcome)
+        last = _last_line(outcome, inherited)
         printed = Printed(last) if last else NoOutput()
         seen = WorkerFailed(outcome.failure, cause_of(outcome.stderr_tail))
         failed = Finding("worker-failed", "stop", seen, printed, remedy("worker-failed"))
@@ -206,10 +208,10 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     return [*unmet, *diagnosed, *unknown, *_unseen(arguments.profile, environment)]
 
 
-def _last_line(outcome: Outcome) -> str | None:
-    """Return the last line that a worker printed to stderr, or None."""
+def _last_line(outcome: Outcome, inherited: Mapping[str, str]) -> str | None:
+    """Return the last line that a worker printed to stderr, without secrets of the caller's, or None."""
     lines = outcome.stderr_tail.strip().splitlines()
-    return lines[-1] if lines else None
+    return private_values.of_printed(lines[-1], {}, inherited) if lines else None
 
 
 def _unseen(named: str, environment: Environment) -> list[Finding]:
@@ -226,15 +228,20 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
     early_checks.require_program(UserCommand(tuple(command), str(Path.cwd())), on_this_machine=True)
     engine = engines.get_all(["local"], EngineOptions())["local"]
     inspection = inspect(engine, clean(os.environ, keep=())[0], torch=False)  # of the machine alone
-    try:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True)
-    except OSError as error:
-        raise InputError(CantStart(command[0], error.strerror or str(error))) from None
-    try:
-        evidence = watch_process(process.pid, seconds)
-    finally:
-        ended = process.poll()
-        end(process)
+    with on_machine.evidence_folder(shared=False) as folder:
+        hooked = on_machine.with_hook(os.environ, str(on_machine.HOOK), str(folder), ())
+        variables = {**os.environ, **hooked, "ENVKIT_STEPS": LOOK}
+        try:
+            process = subprocess.Popen(
+                command, env=variables, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True
+            )
+        except OSError as error:
+            raise InputError(CantStart(command[0], error.strerror or str(error))) from None
+        try:
+            evidence = watch_process(process.pid, seconds, folder)
+        finally:
+            ended = process.poll()
+            end(process)
     if ended is None:
         print(f"envkit: {text(StoppedWatching(command[0], seconds))}", file=sys.stderr)
     elif ended != 0:

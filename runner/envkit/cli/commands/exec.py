@@ -37,6 +37,8 @@ LIMITS = ("image", "sif", "sqsh", "cpus", "cpuset_cpus", "memory")  # mean nothi
 LAUNCHERS = ("torchrun", "torch.distributed.run", "mpirun", "mpiexec", "srun")
 # How many processes a launcher has started, in the variables of each: torchrun, srun, Open MPI's mpirun.
 SIZES = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
+# A process that used less CPU time has imported torch, and hardly trained (seconds).
+TRAINS_S = 3.0
 # Shells say nothing of a command that one of these ended: it was the user, or nobody reads what it prints any more.
 SILENT = (signal.SIGINT, signal.SIGPIPE)
 
@@ -159,6 +161,7 @@ def _judge(
         testified = [observed.to_json() for observed in judged_processes]
     else:
         in_effect, lines = process_scan.verdict(environment, seen)
+    lines = [*lines, *_findings(resolved, [observed.evidence for observed in judged_processes])]
     unread = [found.problem] if found.problem else []
     for line in [*lines, *unread, *process_scan.lost(seen)]:
         _say(line)
@@ -183,6 +186,22 @@ def _say_address_space(variables: Mapping[str, str]) -> None:
 
     if (limit := too_large_stacks(variables)) is not None:
         _say(limit)
+
+
+def _findings(environment: Environment, evidence: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """Return what is wrong with the variables, the number of threads or the CPUs of the process that trained."""
+    from envkit.checks.doctor import cpu_use_findings, process_findings
+    from envkit.checks.doctor.finding import Situation
+    from envkit.report.messages.advised import FindingWithFix
+
+    if not evidence:
+        return []
+    situation = Situation({}, {}, environment, cpu_use_findings.trainer(evidence))
+    found = process_findings.ignored_values(situation)
+    used = [one.get("cpu_use") or {} for one in evidence]
+    if any({"threads_by", "cpus_by"} & one.keys() and one["cpu_s"] >= TRAINS_S for one in used):
+        found += filter(None, (check(situation) for check in cpu_use_findings.CPU_USE_CHECKS))
+    return [FindingWithFix(one.seen, one.why, one.fix) for one in found]
 
 
 def _write(path: Path, document: Mapping[str, Any]) -> None:
