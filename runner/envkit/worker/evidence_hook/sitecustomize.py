@@ -58,7 +58,7 @@ def _watch(folder: str) -> None:
 
     # Registered first, so called last: what the program itself does at its end has then been done.
     atexit.register(testify)
-    at_exit = [testify]
+    at_exit: list[Callable[[], None]] = [testify]
     if os.environ.get("ENVKIT_STEPS"):
         at_exit.insert(0, _time_steps(folder, testify))
     _before_leaving(at_exit)
