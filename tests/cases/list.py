@@ -12,7 +12,9 @@ SHORT = " ".join(FEW)
 CORES, CPUS, CPU = cpu_facts()["physical_cores"], cpu_facts()["online_cpus"], min(os.sched_getaffinity(0))
 MS = r"--metric 'time ([0-9.]+) ms' --unit ms"
 
-RETAINED = "glibc-retain was in effect in 1 process"
+RETAINED, ON_CORES = (f"{name} was in effect in 1 process" for name in ("glibc-retain", "physical-cores"))
+LIMITS = "sh -c 'ulimit -v 10485760; exec \"$@\"' -"
+LIMITED = "address space is limited to 10 GiB, and each thread takes its stack from it; raise the limit (ulimit -v"
 
 OF_SEVERAL_CPUS = (
     Case(
@@ -95,6 +97,25 @@ CASES = (
             Launch("exec glibc-retain -- sh run.sh", (RETAINED,)),
         ),
         {"run.sh": "LD_PRELOAD=/opt/site/lib64/libxalt_init.so date\nexec @PYTHON@ train.py\n"},
+    ),
+    Case(
+        "os-exit", "A program leaves through os._exit, without Python's own exit functions",
+        (
+            Launch("exec physical-cores -- @PYTHON@ leaves_at_once.py 0", (ON_CORES,)),
+            Launch("exec physical-cores -- @PYTHON@ leaves_at_once.py 7", (ON_CORES,), 7),
+            Launch(f"bench physical-cores {SHORT} {MS} -- @PYTHON@ leaves_at_once.py 0",
+                   ("verified in every process",), never=("NOT IN EFFECT",)),
+        ),
+    ),
+    Case(
+        "address-space", "A grid engine limits address space (ulimit -v), and large stacks of threads do not fit",
+        (
+            Launch("bench stacks.yaml --data synthetic --steps 5 --blocks 1", (LIMITED,), 1, under=LIMITS),
+            Launch("exec stacks.yaml -- @PYTHON@ train.py", (LIMITED,), 1, under=LIMITS),
+            Launch("doctor stacks.yaml", (LIMITED,), 1, under=LIMITS),
+        ),
+        {"stacks.yaml": "name: stacks\ntitle: Stacks\nwhy:\n  reason: Deep recursion.\n"
+                        "env:\n  OMP_NUM_THREADS: 2\n  OMP_STACKSIZE: 12G\n"},
     ),
     Case(
         "compiled-step", "torch.compile wraps the optimizer's step",

@@ -16,13 +16,17 @@ class WorkerEnded(Message):
 
 
 class WorkerReported(Message):
-    """A worker failed and reported the problem. ``failure`` is what the engine knows beyond that."""
+    """A worker failed and reported the problem.
+
+    ``failure`` is what the engine knows beyond that, and ``cause`` the limit that stopped it, if that is known.
+    """
 
     code = "bench.worker-reported"
-    template = "{problem}[; it {failure}]"
+    template = "{problem}[; it {failure}][; {cause}]"
 
     problem: Message
     failure: Message | None = None
+    cause: Message | None = None
 
 
 class BudgetTooShort(Message):

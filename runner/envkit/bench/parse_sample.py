@@ -83,7 +83,7 @@ def worker_problem(outcome: Outcome) -> Message | None:
             told = json.loads(line)["problem"]
             problem = restored(told)
             of_status = isinstance(failure, ExitStatus) or (isinstance(failure, Killed) and failure.limit is None)
-            return WorkerReported(problem, None if of_status else failure)
+            return WorkerReported(problem, None if of_status else failure, process_limit.cause_of(line))
     return WorkerEnded(failure, process_limit.cause_of(outcome.stderr_tail))
 
 

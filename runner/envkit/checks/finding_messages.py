@@ -277,12 +277,13 @@ class NoMend(Message):
 
 
 class WorkerFailed(Message):
-    """The trial of a profile failed."""
+    """The trial of a profile failed. ``cause`` is the limit that stopped it, if that is known."""
 
     code = "checks.worker-failed"
-    template = "a worker {failure}"
+    template = "a worker {failure}[; {cause}]"
 
     failure: Message
+    cause: Message | None = None
 
 
 class Unmet(Message):

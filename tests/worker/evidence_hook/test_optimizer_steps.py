@@ -33,13 +33,14 @@ def run(tmp_path):
     folder = tmp_path / "evidence"
     folder.mkdir()
 
-    def program(how, script, **torch):
+    def program(how, script, status=0, **torch):
         (stand_in_torch.write(tmp_path, **torch) / "train.py").write_text(script)
         variables = {"ENVKIT_STEPS": how, "ENVKIT_EVIDENCE": str(folder), "PYTHONPATH": str(HOOK)}
         process = subprocess.run(
             [sys.executable, "train.py"], cwd=tmp_path, env=os.environ | variables, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, check=True,
+            capture_output=True, text=True, check=False,
         )  # fmt: skip
+        assert process.returncode == status, process.stderr
         documents = [json.loads(path.read_text()) for path in folder.glob("*.steps")]
         kinds = sorted({path.suffix for path in folder.iterdir()} - {".started"})  # which every process leaves
         return SimpleNamespace(printed=process.stdout.split(), kinds=kinds, documents=documents)
@@ -294,3 +295,23 @@ def test_the_program_s_own_modules_are_its_own(run, tmp_path):
     more = "import optimizer_steps, runner, torch.optim.optimizer as module\nprint(optimizer_steps.MINE, runner.MINE)"
     printed = run("seconds:1:0", f"import envkit\n{TRAIN.format(9)}{more}\nprint(module.__file__)").printed
     assert printed[-4:] == ["mine", "and", "mine", str(tmp_path / "torch/optim/optimizer.py")]
+
+
+LEAVES = TRAIN.format(4) + "import os, threading\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "leaves_steps"),
+    [
+        (f"{LEAVES}os._exit(7)", True),
+        # the main thread may hang with a lock that evidence needs
+        (f"{LEAVES}threading.Thread(target=os._exit, args=(7,)).start(); threading.Event().wait()", False),
+        # a forked child is not the program
+        (f"{LEAVES}if not os.fork(): os._exit(0)\nos.wait(); os.kill(os.getpid(), 9)", False),
+    ],
+)
+def test_what_leaves_without_exit_functions_testifies_first(run, script, leaves_steps):
+    """With the stand-in no evidence can be had, which neither keeps the program alive nor changes its exit status."""
+    found = run("steps:2:30", script, status=-9 if "kill" in script else 7)
+    assert found.printed == ["1", "2", "3", "4", "end"]
+    assert (".steps" in found.kinds) == leaves_steps

@@ -35,6 +35,7 @@ from envkit.checks.finding_messages import (
     WorkerFailed,
     remedy,
 )
+from envkit.checks.process_limit import cause_of
 from envkit.cli import engine_options
 from envkit.cli.arguments import duration, option
 from envkit.cli.commands.messages import EitherOr
@@ -192,7 +193,8 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     if outcome.failure is not None:
         last = _last_line(outcome, inherited)
         printed = Printed(last) if last else NoOutput()
-        failed = Finding("worker-failed", "stop", WorkerFailed(outcome.failure), printed, remedy("worker-failed"))
+        seen = WorkerFailed(outcome.failure, cause_of(outcome.stderr_tail))
+        failed = Finding("worker-failed", "stop", seen, printed, remedy("worker-failed"))
         return [failed, *diagnose(situation)]
     evidence = _evidence(outcome)
     expect = {key: value for key, value in environment.expect.items() if not key.startswith(OF_RANKS)}
@@ -202,8 +204,8 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         found("not-in-effect", Unmet(one.key, shown(one.expected), shown(one.seen))) for one in checks if not one.holds
     ]
     unknown = [found("not-verified", Unverified(one.key, shown(one.seen))) for one in checks if not one.verified]
-    seen = diagnose(replace(situation, evidence=evidence))
-    return [*unmet, *seen, *unknown, *_unseen(arguments.profile, environment)]
+    diagnosed = diagnose(replace(situation, evidence=evidence))
+    return [*unmet, *diagnosed, *unknown, *_unseen(arguments.profile, environment)]
 
 
 def _last_line(outcome: Outcome, inherited: Mapping[str, str]) -> str | None:

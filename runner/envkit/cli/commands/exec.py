@@ -7,6 +7,7 @@ import contextlib
 import importlib
 import json
 import os
+import resource
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -114,6 +115,8 @@ def run(arguments: argparse.Namespace) -> int:
         if ended < 0 and -ended not in SILENT:
             meaning = signal.strsignal(-ended) or "unknown"
             _say(_messages().EndedBySignal(command[0], signal_name(-ended), meaning))
+        if ended and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+            _say_address_space(start.variables)
         if folder is not None:
             status = _judge(arguments, environment, start, status, folder, seen, passed_on)
     if ended == -signal.SIGINT:  # so that a shell knows of Ctrl-C, and ends its loop or script
@@ -175,6 +178,14 @@ def _judge(
             ],
         })  # fmt: skip
     return FAILED if status == 0 and in_effect is False else status
+
+
+def _say_address_space(variables: Mapping[str, str]) -> None:
+    """Say that the command, which failed, could not start its threads because of a limit of address space."""
+    from envkit.checks.process_limit import too_large_stacks
+
+    if (limit := too_large_stacks(variables)) is not None:
+        _say(limit)
 
 
 def _findings(environment: Environment, evidence: Sequence[Mapping[str, Any]]) -> list[Message]:

@@ -2,9 +2,9 @@
 
 Python imports ``sitecustomize`` when it starts. With this folder first in PYTHONPATH and ENVKIT_EVIDENCE naming a
 folder, each Python process leaves ``PID.started`` there at once, as do those that it forks; ``bound`` is in it where
-one has a single CPU by the thread that forked it. One that has imported torch
-leaves ``PID.json`` when it ends: its command line, its evidence, and how many seconds all of this took. One that is
-killed, or that leaves through ``os._exit``, leaves no more than the first, nor does a DataLoader's worker, which has
+one has a single CPU by the thread that forked it. One that has imported torch leaves ``PID.json`` when it ends, also by
+``os._exit`` in its main thread: its command line, its evidence, and how many seconds all of this took. One that is
+killed leaves no more than the first, nor does a DataLoader's worker, which has
 one thread by design. With ENVKIT_STEPS set one leaves the times of its optimizer's steps besides
 (``optimizer_steps``), and its evidence may come before its end. Nothing but the standard library's cheapest modules is
 imported before that, and the program's own ``sitecustomize`` still runs. It must harm no Python 3.
@@ -58,11 +58,34 @@ def _watch(folder: str) -> None:
 
     # Registered first, so called last: what the program itself does at its end has then been done.
     atexit.register(testify)
+    at_exit: list[Callable[[], None]] = [testify]
     if os.environ.get("ENVKIT_STEPS"):
-        _time_steps(folder, testify)
+        at_exit.insert(0, _time_steps(folder, testify))
+    _before_leaving(at_exit)
 
 
-def _time_steps(folder: str, testify: "Callable[[], None]") -> None:
+def _before_leaving(at_exit: "list[Callable[[], None]]") -> None:
+    """Have ``os._exit`` call ``at_exit`` first: it ends a program without Python's own exit functions.
+
+    Only in the main thread. Another one that ends the program may do so because the main thread hangs, perhaps with
+    a lock that evidence needs.
+    """
+    from _thread import get_ident
+
+    main, leave = get_ident(), os._exit
+
+    def _exit(status: int) -> None:
+        try:
+            if get_ident() == main:
+                for function in at_exit:
+                    function()
+        finally:
+            leave(status)
+
+    os._exit = _exit  # type: ignore[assignment]
+
+
+def _time_steps(folder: str, testify: "Callable[[], None]") -> "Callable[[], None]":
     import atexit
 
     import optimizer_steps  # type: ignore[import-not-found]  # which is in this folder
@@ -71,6 +94,8 @@ def _time_steps(folder: str, testify: "Callable[[], None]") -> None:
     steps = optimizer_steps.Steps(os.environ["ENVKIT_STEPS"], folder, testify)
     sys.meta_path.insert(0, optimizer_steps.Finder(steps))
     atexit.register(steps.at_exit)  # and called before testify
+    at_exit: Callable[[], None] = steps.at_exit
+    return at_exit
 
 
 class _AtTorch:
