@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from envkit.bench.record_messages import CALLERS
-from envkit.worker.performance_variables import PRELOAD, preloaded
+from envkit.worker.performance_variables import LISTS, PRELOAD, preloaded, settings
 
 # Shorter values also occur in unrelated text, so text keeps them.
 SHORTEST = 6
@@ -28,6 +28,7 @@ def hidden(document: Mapping[str, Any], kept: Mapping[str, str], inherited: Mapp
     """
     secrets = {value: name for name, value in kept.items() if len(value) >= SHORTEST}
     secrets |= dict.fromkeys(preloaded(kept.get(PRELOAD, "")), PRELOAD)
+    secrets |= {pair: name for name in LISTS.keys() & kept.keys() for pair in settings(name, kept[name]).values()}
     longest_first = dict(sorted(secrets.items(), key=lambda pair: -len(pair[0])))
     callers = {**inherited, **kept}
     found = {key: _hidden(value, longest_first, callers, kept) for key, value in document.items() if key != PROBLEM}

@@ -18,9 +18,9 @@ from envkit.worker.performance_variables import (
     PRELOAD,
     adds_to,
     is_performance_variable,
-    is_unlisted,
+    is_withheld,
+    joined,
     preloaded,
-    preloading,
 )
 
 # What only a process that computes on a GPU can show.
@@ -102,7 +102,7 @@ def _check(
 
 def _not_taken_away(kept: Mapping[str, str], evidence: Mapping[str, Any]) -> dict[str, str]:
     given = evidence["variables"].get("sensitive", {})
-    return {name: value for name, value in kept.items() if is_unlisted(name) or name in given}
+    return {name: value for name, value in kept.items() if is_withheld(name) or name in given}
 
 
 def most_cpus(evidence: Iterable[Mapping[str, Any]]) -> int:
@@ -174,7 +174,7 @@ def set_by_the_command(environment: Environment, sample: Mapping[str, Any], kept
     envkit's own workloads have none of them. The caller's that say where things are look the same, and are left out.
     """
     own = _set_by_itself(sample["evidence"], environment, kept) if "other_processes" in sample else {}
-    return {name: value for name, value in own.items() if is_unlisted(name)}
+    return {name: value for name, value in own.items() if is_withheld(name)}
 
 
 def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:
@@ -193,7 +193,7 @@ def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapp
 
 
 def _check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:
-    environment = replace(environment, variables=preloading(environment.variables, kept))
+    environment = replace(environment, variables=joined(environment.variables, kept))
     for kind in ("rank", "instance"):
         if f"{kind}s" in sample:
             return _check_each(kind, environment, sample, kept)

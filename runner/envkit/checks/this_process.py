@@ -39,7 +39,7 @@ from envkit.worker import initial_environment
 from envkit.worker.evidence import collect, openmp, threads
 from envkit.worker.host import expand_cpu_list
 from envkit.worker.image.inspection import inspect
-from envkit.worker.performance_variables import PRELOAD, WHERE, is_performance_variable
+from envkit.worker.performance_variables import PRELOAD, is_performance_variable, is_withheld
 
 # torch gives a thread so many elements at least (GRAIN_SIZE of aten/src/ATen/TensorIterator.h).
 GRAIN_SIZE = 32768
@@ -129,7 +129,7 @@ def judge(
     since = {name: seen for name, seen in evidence["variables"].get("changed", {}).items() if name not in changed}
     variables = {**evidence["variables"], "sensitive": given, "named": named, "changed": since}
     evidence = {**evidence, "variables": variables}
-    where = {name: value for name, value in given.items() if name in WHERE}
+    where = {name: value for name, value in given.items() if not is_withheld(name)}
     document = {"pid": os.getpid(), "argv": [], "evidence": evidence}
     observed = judged(document, replace(environment, variables=asked), where, on_gpus=False)
     return observed.holds and not (here.late or here.at_start), _lines(environment, observed, here)

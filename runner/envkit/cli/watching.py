@@ -28,6 +28,6 @@ def watch(job: Job, argv: Sequence[str], quiet: bool) -> dict[str, Any]:
         outcome = job.engines[arm.target].run(job.task(arm, arguments))
     sample, problem = parse_sample(outcome, (), job.plan.options)
     if problem is not None:
-        raise InputError(NotWatched(argv[0], problem))
+        raise InputError(NotWatched(argv[0], job.explained(problem)))
     assert sample is not None, "there is a sample or a problem"
     return sample

@@ -48,7 +48,8 @@ from envkit.worker.messages.user_command import (
     NotInPath,
     NotStarted,
 )
-from envkit.worker.user_command import clock, files, other_process, working_copy
+from envkit.worker.performance_variables import PRELOAD
+from envkit.worker.user_command import clock, files, other_process, second_openmp, working_copy
 from envkit.worker.user_command.lookout import Lookout
 from envkit.worker.user_command.losses import Losses, parse_losses
 from envkit.worker.user_command.metric import NotMeasured, parse, shown
@@ -183,7 +184,9 @@ def command(
         # last, so that they are in the part of the output that is kept
         print(*watched.complaints, sep="\n", end="\n" if watched.complaints else "", file=sys.stderr)
         if status != 0:
-            raise Failed(_ended(status, watched.last_line))
+            ended = _ended(status, watched.last_line)
+            aborted = status in second_openmp.ABORTED
+            raise Failed((aborted and second_openmp.found(evidence_folder, _preload(), ended)) or ended)
         # what a program takes to say what it ran with is no training
         testimony_s = main.get("seconds", main["evidence"]["seconds"])
         seconds = max(watched.ended_s - watched.begun_s - testimony_s, 1e-6)
@@ -364,6 +367,10 @@ def _evidence(folder: Path, watched: _Watched, lost: Message | None) -> tuple[di
     malloc = {"allocator": variables.pop(other_process.ALLOCATOR, None)}
     not_observed = SeenFromOutside(lost or LeavesNoEvidence()).to_json()
     return {"evidence": {"variables": variables, "malloc": malloc, "not_observed": not_observed, "seconds": 0.0}}, []
+
+
+def _preload() -> str:
+    return os.environ.get(PRELOAD, "")
 
 
 def _ended(status: int, last_line: str) -> Message:
