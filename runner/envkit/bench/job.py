@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, replace
 
-from envkit.bench.messages import WorkerReported
+from envkit.bench.messages import PassedOn, WorkerReported
 from envkit.bench.plan import Arm, Plan
 from envkit.bench.problem_messages import WithoutVariables
 from envkit.bench.user_command import TRACKERS_OFF
@@ -14,7 +14,7 @@ from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.messages.user_command import CommandEnded
-from envkit.worker.performance_variables import LISTS, asked_for, joined, shared
+from envkit.worker.performance_variables import LISTS, asked_for, is_needed, joined, settings, shared
 from envkit.worker.workloads import GENERATED
 
 PADDING = "ENVKIT_PADDING"
@@ -62,6 +62,18 @@ class Job:
             nodes=1 if arm.ranks is not None else self.plan.nodes,
             gpus=self.plan.options.on_gpus,
         )
+
+    @property
+    def passed_on(self) -> PassedOn | None:
+        """Which of the caller's variables all arms have because a user's command may need them; None if none."""
+        given = self.given
+        names = tuple(sorted(filter(is_needed, given)))
+        replaced = [
+            key
+            for name in sorted(LISTS.keys() & self.kept.keys())
+            for key in settings(name, self.kept[name]).keys() - settings(name, given.get(name, "")).keys()
+        ]
+        return PassedOn(names, tuple(sorted(replaced))) if names or replaced else None
 
     def explained(self, problem: Message) -> Message:
         """Return why the first start of a user's command failed, with the variables that it may have lacked."""

@@ -270,6 +270,8 @@ def _prepare(run: _Run) -> str | None:
     Returns why to end: a profile was not in effect, or the budget is much too short; None to go on.
     """
     unknown = recorded_lengths(run.events) is None
+    if unknown and run.job.passed_on is not None:
+        run.say(run.job.passed_on)
     for arm in run.plan.arms:
         if not run.first(arm):
             return NOT_IN_EFFECT

@@ -46,6 +46,7 @@ from envkit.rendering import text
 from envkit.report import advised, terminal
 from envkit.report.advised import Advice
 from envkit.tuning.narrow import require, why
+from envkit.worker.user_command import second_openmp
 
 # How long a sample of a proof times steps, at least, in seconds and in steps.
 SAMPLE_S, FEWEST_STEPS = 3.0, 6
@@ -135,13 +136,16 @@ def _of_command(asked: Specification, arguments: argparse.Namespace) -> tuple[Ad
     symptoms = of_sample(sample)
     if sample["evidence"].get("gpu"):
         applying, instead, left_out = [], [], {**left_out, **dict.fromkeys(applying, messages.ComputesOnGpu())}
+    clash = _clashing(applying, sample["evidence"], inspection)
+    applying, left_out = [name for name in applying if name not in clash], {**left_out, **clash}
     assert symptoms.step_s is not None, "steps were watched"
     steps = max(FEWEST_STEPS, round(SAMPLE_S / symptoms.step_s))
     again = shlex.join(["envkit", "advise", "--prove", PROOF, *words(arguments, SAME), "--", *argv])
     proving = again if arguments.prove is None else None
     situation = Situation(inspection["facts"], inspection["fingerprint"], None, sample["evidence"])
     found = diagnose_process(situation)
-    return _advice(symptoms, applying, left_out, inspection, instead, found, proving), steps
+    advice = _advice(symptoms, applying, left_out, inspection, instead, found, proving)
+    return replace(advice, passed_on=tuple(prepared.job.given), removed=prepared.context.removed), steps
 
 
 def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, Message]]:
@@ -155,6 +159,22 @@ def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, Message]
         except InputError as error:
             left_out[name] = why(error)
     return applying, left_out
+
+
+def _clashing(names: Iterable[str], evidence: Mapping[str, Any], inspection: Mapping[str, Any]) -> dict[str, Message]:
+    """Return why profiles abort the training: each preloads an OpenMP runtime, and it loads another that can't share.
+
+    ``names`` are the profiles to look at.
+    """
+    mapped = [path for path in (evidence.get("openmp") or {}).get("mapped", ()) if second_openmp.is_kmp(path)]
+    found: dict[str, Message] = {}
+    for name in names:
+        for library in second_openmp.PRELOADED & {*profile.load(name).preload}:
+            preloaded = inspection["libraries"][library]["path"]
+            others = [path for path in mapped if not second_openmp.is_same(path, preloaded)]
+            if others:
+                found[name] = messages.HasOpenMP(others[0], preloaded)
+    return found
 
 
 def _instead(left_out: Iterable[str], inspection: Mapping[str, Any]) -> list[str]:

@@ -76,9 +76,7 @@ def _note_libraries(folder: str) -> None:
         if not isinstance(path, str) or "/lib-dynload/" in path:
             return
         frame = sys._getframe(1)
-        while frame.f_back is not None and (
-            frame.f_code.co_filename.startswith("<") or "/ctypes/" in frame.f_code.co_filename
-        ):
+        while frame.f_back is not None and _is_pythons(frame.f_code.co_filename):
             frame = frame.f_back
         loaded.append((path, f"{frame.f_code.co_filename}:{frame.f_lineno}"))
         try:
@@ -88,6 +86,10 @@ def _note_libraries(folder: str) -> None:
             pass  # the command has ended, and was judged
 
     sys.addaudithook(note)
+
+
+def _is_pythons(file: str) -> bool:
+    return file.startswith("<") or "/ctypes/" in file
 
 
 def _time_steps(folder: str, testify: "Callable[[], None]") -> None:

@@ -16,6 +16,8 @@ from envkit.worker import left
 from envkit.worker.messages.user_command import SecondOpenMP
 from envkit.worker.performance_variables import preloaded
 
+# How profiles call them.
+PRELOADED = {"intel-openmp", "llvm-openmp"}
 # What an aborted command ends with: its own signal, or a shell's status for that.
 ABORTED = (-signal.SIGABRT, 128 + signal.SIGABRT)
 # Where a package keeps libraries that its modules load, from the module's folder: auditwheel's folder among them.
@@ -41,7 +43,7 @@ def found(folder: Path, preload: str, ended: Message | None = None) -> SecondOpe
         if Path(folder, f"{document['pid']}.json").exists():  # it lived to its end
             continue
         for path, where in reversed(document["libraries"]):
-            second = next((one for one in _runtimes(path) if not _same(one, first)), None)
+            second = next((one for one in _runtimes(path) if not is_same(one, first)), None)
             if second is not None:
                 return SecondOpenMP(first, second, where, ended)
     return None
@@ -63,5 +65,6 @@ def _runtimes(path: str) -> Iterator[str]:
                 yield from map(str, sorted(Path(path).parent.glob(f"{place}/{name}" if place else name)))
 
 
-def _same(one: str, other: str) -> bool:
+def is_same(one: str, other: str) -> bool:
+    """Return whether two paths lead to one file."""
     return Path(one).resolve() == Path(other).resolve()
