@@ -16,7 +16,7 @@ from envkit.worker.host import expand_cpu_list
 from envkit.worker.messages.left import OtherForm
 from envkit.worker.performance_variables import (
     PRELOAD,
-    adds_to,
+    extends,
     is_performance_variable,
     is_withheld,
     joined,
@@ -140,10 +140,10 @@ def _asked_of(
 ) -> Environment:
     """The environment as one process must show it: what starts ranks computes on no GPU itself, where ranks do.
 
-    ``own`` is what the command set for it, which may have added to what the profile preloads.
+    ``own`` is what the command set for it, which may have added to the profile's lists: to LD_PRELOAD, for example.
     """
-    if PRELOAD in own and PRELOAD in environment.variables:
-        environment = replace(environment, variables={**environment.variables, PRELOAD: own[PRELOAD]})
+    added = {name: own[name] for name in own.keys() & environment.variables.keys()}
+    environment = replace(environment, variables={**environment.variables, **added})
     if not on_gpus or evidence.get("gpu"):
         return environment
     asked = {key: value for key, value in environment.expect.items() if not key.startswith(ON_GPUS)}
@@ -153,7 +153,8 @@ def _asked_of(
 def _set_by_itself(evidence: Mapping[str, Any], environment: Environment, kept: Mapping[str, str]) -> dict[str, str]:
     """Return what can change the outcome and comes from neither the profile nor the caller.
 
-    ``stdbuf`` and tracers add themselves to what the profile preloads: that is the command's own, too.
+    ``stdbuf`` and tracers add themselves to what the profile preloads, and a script may add to its GLIBC_TUNABLES. Such
+    lists are the command's own, too.
     """
     return {
         name: value
@@ -164,7 +165,7 @@ def _set_by_itself(evidence: Mapping[str, Any], environment: Environment, kept: 
 
 def _is_own(name: str, value: str, environment: Environment, kept: Mapping[str, str]) -> bool:
     if name in environment.variables:
-        return name == PRELOAD and adds_to(value, environment.variables[name])
+        return extends(name, value, environment.variables[name])
     return kept.get(name) != value and is_performance_variable(name)
 
 

@@ -144,6 +144,13 @@ def adds_to(given: str, wanted: str) -> bool:
     return given != wanted and preloaded(given)[: len(wanted_first)] == wanted_first
 
 
+def extends(name: str, given: str, wanted: str) -> bool:
+    """Return whether the list ``given`` has all of ``wanted``, and more: a command may add to the variable ``name``."""
+    if name == PRELOAD:
+        return adds_to(given, wanted)
+    return name in LISTS and given != wanted and settings(name, wanted).items() <= settings(name, given).items()
+
+
 def preloaded(value: str) -> list[str]:
     """The libraries that LD_PRELOAD names (ld.so(8))."""
     return [entry for entry in value.replace(" ", ":").split(":") if entry]
