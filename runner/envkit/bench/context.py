@@ -58,8 +58,8 @@ def execution_context(
 ) -> ExecutionContext:
     """Get ready what the arms run in, and look into it; ``commands`` are looked for in there. Raises InputError.
 
-    A user's command on this machine also gets the caller's variables that it may need to run. Those that are
-    ``measured``, because a profile sets them, are left out, except for lists, which are joined with the profile's.
+    A user's command on this machine also gets the caller's variables that it may need to run. Leave out those that a
+    profile sets (``measured``), except for lists, which are joined with the profile's.
     """
     for name in asked.keep_env:
         if name not in os.environ:

@@ -153,8 +153,8 @@ def _asked_of(
 def _set_by_itself(evidence: Mapping[str, Any], environment: Environment, kept: Mapping[str, str]) -> dict[str, str]:
     """Return what can change the outcome and comes from neither the profile nor the caller.
 
-    ``stdbuf`` and tracers add themselves to what the profile preloads, and a script may add to its GLIBC_TUNABLES. Such
-    lists are the command's own, too.
+    ``stdbuf`` and tracers add themselves to what the profile preloads, and a script may add to its GLIBC_TUNABLES. A
+    list that was added to is the command's own, too.
     """
     return {
         name: value

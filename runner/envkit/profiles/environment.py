@@ -57,8 +57,8 @@ def clean(caller: Mapping[str, str], keep: Iterable[str]) -> tuple[dict[str, str
 def of_caller(caller: Mapping[str, str], whole: Iterable[str] = ()) -> dict[str, str]:
     """Return the caller's variables without what an earlier ``eval "$(envkit env PROFILE)"`` left in lists.
 
-    These are the settings that a shipped profile makes. A list that has no others is left out. Those that the user
-    asked for stay ``whole``.
+    These are the settings that a shipped profile makes. A list that has no others is left out. Lists in ``whole``
+    stay as they are, because the user asked for them.
     """
     found = dict(caller)
     names = [name for name in LISTS if name in caller and name not in whole]

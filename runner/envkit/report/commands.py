@@ -50,7 +50,7 @@ def _there(summary: Summary, arm: Arm) -> str:
 
 
 def keep_options(names: Iterable[str], engine: str) -> list[str]:
-    """Return the options by which ``envkit exec`` passes on the variables ``names``, if it does not by itself."""
+    """Return the options that make ``envkit exec`` pass on those of ``names`` that it does not pass on unasked."""
     by_itself = {name for name in names if name in CHOOSING or (engine == "local" and is_needed(name))}
     return [word for name in names if name not in by_itself for word in ("--keep-env", name)]
 

@@ -1,6 +1,6 @@
 """Find the second OpenMP runtime of Intel's or LLVM's in a program that aborted while a profile preloads the first.
 
-Such a runtime ends the process where it finds another one (``OMP: Error #15``). It names neither file. A dead process
+A runtime of theirs ends the process if it finds another one (``OMP: Error #15``). It names neither file. A dead process
 has no map of its files, so the evidence hook notes which libraries a program loads if a runtime is preloaded.
 """
 
