@@ -165,6 +165,7 @@ OPENS = {
         "common.machine_lock.machine_lock",
         "worker.evidence_hook.optimizer_steps.Steps._agree", "worker.evidence_hook.optimizer_steps.Steps._leave",
         "worker.evidence_hook.optimizer_steps.Steps._mark", "worker.evidence_hook.sitecustomize._watch.mark",
+        "worker.evidence_hook.sitecustomize._note_libraries.note",
         "worker.instances._started", "worker.measure.meeting.Meeting._sign", "worker.measure.meeting.Meeting.begin",
         "worker.scratch._open",
         "worker.scratch._open_inner", "worker.measure.turn.own_stdin",

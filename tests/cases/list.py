@@ -15,6 +15,14 @@ MS = r"--metric 'time ([0-9.]+) ms' --unit ms"
 RETAINED, ON_CORES = (f"{name} was in effect in 1 process" for name in ("glibc-retain", "physical-cores"))
 LIMITS = "sh -c 'ulimit -v 10485760; exec \"$@\"' -"
 LIMITED = "address space is limited to 10 GiB, and each thread takes its stack from it; raise the limit (ulimit -v"
+WEIGHTS = {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
+TLS = "glibc.rtld.optional_static_tls=8192"
+SECOND = (
+    "OMP: Error #15: the profile preloads /usr/lib/x86_64-linux-gnu/libomp.so.5, and ",
+    "second_openmp.py:",
+    "libomp0.so.5: two OpenMP runtimes",
+    "take a profile that preloads none",
+)
 
 OF_SEVERAL_CPUS = (
     Case(
@@ -134,6 +142,54 @@ CASES = (
             Launch(f"bench glibc-retain {SHORT} {MS} -- sh run.sh", ("OMP_NUM_THREADS: 'all' is not a whole number",)),
         ),
         {"run.sh": "OMP_NUM_THREADS=all exec @PYTHON@ train.py\n"},
+    ),
+    Case(
+        "needed-variable", "A program does not run without a variable that its user has set",
+        (
+            Launch("exec glibc-retain -- @PYTHON@ resumes_checkpoint.py", (
+                "passed on TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD, which the command may need", RETAINED,
+            ), env=WEIGHTS),
+            Launch(f"bench glibc-retain {SHORT} {MS} -- @PYTHON@ resumes_checkpoint.py", (
+                "passed on to baseline and profiles alike: TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD",
+            ), env=WEIGHTS),
+            Launch("exec glibc-retain -- @PYTHON@ reads_threads.py", (
+                "ended with exit status 1; not passed on: OMP_NUM_THREADS; if it needs one: --keep-env OMP_NUM_THREADS",
+            ), 1, env={"OMP_NUM_THREADS": "2"}),
+            Launch(f"bench glibc-retain {SHORT} {MS} -- @PYTHON@ reads_threads.py", (
+                "not passed on: OMP_NUM_THREADS; if it needs one, add --keep-env OMP_NUM_THREADS",
+            ), 1, env={"OMP_NUM_THREADS": "2"}),
+            Launch("advise -- @PYTHON@ reads_threads.py", (
+                "not passed on: OMP_NUM_THREADS; if it needs one, add --keep-env OMP_NUM_THREADS",
+            ), 2, env={"OMP_NUM_THREADS": "2"}),
+        ),
+        {"reads_threads.py": "import os, torch\ntorch.set_num_threads(int(os.environ['OMP_NUM_THREADS']))\n"},
+    ),
+    Case(
+        "second-openmp", "A program loads an OpenMP runtime of LLVM's, and the profile preloads another",
+        (
+            Launch("exec llvm-omp -- @PYTHON@ second_openmp.py 1", SECOND, 134),
+            Launch(f"bench llvm-omp {SHORT} {MS} -- @PYTHON@ second_openmp.py 1", SECOND, 1),
+            Launch("advise -- @PYTHON@ second_openmp.py 1", (
+                "libomp0.so.5", "which the profile preloads, would abort it (OMP: Error #15)",
+            ), never=("Try intel-omp",), env={"TRAIN_S": "15"}),
+            Launch("exec glibc-retain -- @PYTHON@ second_openmp.py 2", (
+                "passed on KMP_DUPLICATE_LIB_OK, which the command may need", RETAINED,
+            ), env={"KMP_DUPLICATE_LIB_OK": "TRUE"}),
+        ),
+    ),
+    Case(
+        "joined-list", "A user's GLIBC_TUNABLES and those of the profile",
+        (
+            Launch("exec glibc-retain -- @PYTHON@ late_library.py", (
+                "passed on GLIBC_TUNABLES, which the command may need; left out glibc.malloc.hugetlb", RETAINED,
+            ), env={"GLIBC_TUNABLES": f"{TLS}:glibc.malloc.hugetlb=2"}),
+            Launch(f"bench glibc-retain {SHORT} {MS} -- @PYTHON@ late_library.py", (
+                "all 5 verified in every process", "passed on to baseline and profiles alike: GLIBC_TUNABLES",
+            ), env={"GLIBC_TUNABLES": TLS}),
+            Launch("env glibc-retain", (
+                f"export GLIBC_TUNABLES={TLS}:glibc.malloc.mmap_threshold=", "joined with the profile's: glibc.rtld.",
+            ), env={"GLIBC_TUNABLES": TLS}),
+        ),
     ),
     *(OF_SEVERAL_CPUS if CORES > 1 else ()),
 )  # fmt: skip

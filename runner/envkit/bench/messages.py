@@ -29,6 +29,19 @@ class WorkerReported(Message):
     cause: Message | None = None
 
 
+class PassedOn(Message):
+    """A user's command gets these variables of the caller in all arms. ``replaced`` are keys in lists."""
+
+    code = "bench.passed-on"
+    severity = Severity.NOTE
+    template = (
+        "passed on to baseline and profiles alike: {names:list}[; left out {replaced:list}, which a profile sets]"
+    )
+
+    names: tuple[str, ...]
+    replaced: tuple[str, ...] = ()
+
+
 class BudgetTooShort(Message):
     """A verdict needs far more time than the budget. ``option`` is the one that gives the budget."""
 

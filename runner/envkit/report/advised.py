@@ -21,6 +21,7 @@ from envkit.report import cautions, verdict
 from envkit.report.finding_document import finding_document
 from envkit.report.messages import advised as messages
 from envkit.report.messages import headings
+from envkit.report.messages.certainty import KeptVariables, NotPassedOn
 from envkit.report.parts import Part, Row, Rows, Table, together
 from envkit.stats.verdict import Verdict
 
@@ -44,6 +45,8 @@ class Advice:
     machine: str  # what it is called in a report
     proving: str | None  # the command that measures the first of them, or None where none can
     callers_threads: tuple[str, int] | None = None  # a variable that is not passed on, and how many threads it asks for
+    passed_on: Sequence[str] = ()  # the caller's variables that it may need to run
+    removed: Sequence[str] = ()  # those that it did not get, as they could change the outcome
 
     @property
     def best(self) -> Expected | None:
@@ -73,6 +76,8 @@ class Advice:
             "unmeasured": list(self.unmeasured),
             "left_out": {name: text(reason) for name, reason in self.left_out.items()},
             "findings": [finding_document(one) for one in self.findings],
+            "passed_on": list(self.passed_on),
+            "not_passed_on": list(self.removed),
         }
 
 
@@ -103,6 +108,10 @@ def rows(advice: Advice) -> list[Row]:
     seen += [
         Row(one.severity, messages.FindingWithFix(one.seen, one.why, one.fix), _weight(one)) for one in advice.findings
     ]
+    if advice.passed_on:
+        seen.append(Row("variables", KeptVariables(tuple(advice.passed_on))))
+    if advice.removed:
+        seen.append(Row("variables", NotPassedOn(tuple(advice.removed))))
     return seen
 
 

@@ -49,6 +49,7 @@ from envkit.report import advised, terminal
 from envkit.report.advised import Advice
 from envkit.tuning.narrow import require, why
 from envkit.worker.evidence.cpu_use import chosen_by, is_few
+from envkit.worker.user_command import second_openmp
 
 # How long a sample of a proof times steps, at least, in seconds and in steps.
 SAMPLE_S, FEWEST_STEPS = 3.0, 6
@@ -138,6 +139,8 @@ def _of_command(asked: Specification, arguments: argparse.Namespace) -> tuple[Ad
     symptoms = of_sample(sample)
     if sample["evidence"].get("gpu"):
         applying, instead, left_out = [], [], {**left_out, **dict.fromkeys(applying, messages.ComputesOnGpu())}
+    clash = _clashing(applying, sample["evidence"], inspection)
+    applying, left_out = [name for name in applying if name not in clash], {**left_out, **clash}
     assert symptoms.step_s is not None, "steps were watched"
     steps = max(FEWEST_STEPS, round(SAMPLE_S / symptoms.step_s))
     again = shlex.join(["envkit", "advise", "--prove", PROOF, *words(arguments, SAME), "--", *argv])
@@ -146,7 +149,10 @@ def _of_command(asked: Specification, arguments: argparse.Namespace) -> tuple[Ad
     applying, left_out = _unless_few_threads(found, applying, left_out)
     instead = instead if applying else []
     advice = _advice(symptoms, applying, left_out, inspection, instead, found, proving)
-    return replace(advice, callers_threads=_callers_threads(asked, advice.usable_cpus)), steps
+    callers = _callers_threads(asked, advice.usable_cpus)
+    return replace(
+        advice, callers_threads=callers, passed_on=tuple(prepared.job.given), removed=prepared.context.removed
+    ), steps
 
 
 def _callers_threads(asked: Specification, usable: int) -> tuple[str, int] | None:
@@ -171,6 +177,22 @@ def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, Message]
         except InputError as error:
             left_out[name] = why(error)
     return applying, left_out
+
+
+def _clashing(names: Iterable[str], evidence: Mapping[str, Any], inspection: Mapping[str, Any]) -> dict[str, Message]:
+    """Return why profiles abort the training: each preloads an OpenMP runtime, and it loads another that can't share.
+
+    ``names`` are the profiles to look at.
+    """
+    mapped = [path for path in (evidence.get("openmp") or {}).get("mapped", ()) if second_openmp.is_kmp(path)]
+    found: dict[str, Message] = {}
+    for name in names:
+        for library in second_openmp.PRELOADED & {*profile.load(name).preload}:
+            preloaded = inspection["libraries"][library]["path"]
+            others = [path for path in mapped if not second_openmp.is_same(path, preloaded)]
+            if others:
+                found[name] = messages.HasOpenMP(others[0], preloaded)
+    return found
 
 
 def _instead(left_out: Iterable[str], inspection: Mapping[str, Any]) -> list[str]:

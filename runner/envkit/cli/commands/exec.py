@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -27,10 +28,20 @@ from envkit.cli.parser import Parser
 from envkit.common import atomic
 from envkit.common.errors import FAILED, InputError
 from envkit.messages import Message, Printed
-from envkit.profiles.environment import Environment
+from envkit.profiles.environment import Environment, of_caller
 from envkit.rendering import text
 from envkit.worker.child import end_by, signal_name
-from envkit.worker.performance_variables import PRELOAD, is_performance_variable, is_unlisted, preloading
+from envkit.worker.performance_variables import (
+    LISTS,
+    PRELOAD,
+    is_needed,
+    is_performance_variable,
+    joined,
+    says_where,
+    settings,
+    shared,
+)
+from envkit.worker.user_command import second_openmp
 
 LIMITS = ("image", "sif", "sqsh", "cpus", "cpuset_cpus", "memory")  # mean nothing to the local engine
 # What starts several processes of a training itself.
@@ -40,6 +51,7 @@ SIZES = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
 # A process that used less CPU time has imported torch, and hardly trained (seconds).
 TRAINS_S = 3.0
 # Shells say nothing of a command that one of these ended: it was the user, or nobody reads what it prints any more.
+SOON_S = 60.0  # a command that fails in this time may lack a variable
 SILENT = (signal.SIGINT, signal.SIGPIPE)
 
 
@@ -73,19 +85,13 @@ def run(arguments: argparse.Namespace) -> int:
     is_local = arguments.engine in (None, "local") and not any(getattr(arguments, name) for name in LIMITS)
     if is_local and arguments.gpus:
         raise InputError(_messages().GpusOnMachine())
+    removed: list[str] = []
     with contextlib.nullcontext() if arguments.no_check else evidence_folder(not is_local) as folder:
         evidence = None if folder is None else str(folder)
         if is_local:
             engine, cleaned = engine_options.engine(arguments, command)
             environment = resolving.make(arguments.profile, engine, cleaned, arguments.allow_unknown)
-            kept = {name: caller[name] for name in arguments.keep_env}
-            environment["variables"] = preloading(environment["variables"], kept)
-            stray = {name for name in caller if is_unlisted(name)} - kept.keys()
-            own = environment["variables"].items()
-            removed = sorted(stray - {name for name, value in own if _replaces_nothing(name, value)})
-            if removed:
-                _say(_messages().VariablesLeftOut(tuple(removed)))
-            inherited = {name: value for name, value in caller.items() if name not in stray}
+            inherited, removed = _inherited(caller, arguments.keep_env, environment)
             passed_on = {name: value for name, value in inherited.items() if is_performance_variable(name)}
             try:
                 start = local(environment, command, inherited, evidence)
@@ -98,6 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
         _say_ranks(arguments.profile, environment.get("ranks", 1), command)
         _say_overruled(arguments.keep_env, environment["variables"])
         seen: dict[int, process_scan.Seen] = {}
+        begin = time.monotonic()
 
         def look(pid: int) -> None:
             if folder is not None:
@@ -112,9 +119,13 @@ def run(arguments: argparse.Namespace) -> int:
                 command[0], Printed(str(error.strerror)), NOT_FOUND if error.errno == 2 else NOT_EXECUTABLE
             )
         status = ended if ended >= 0 else 128 - ended
-        if ended < 0 and -ended not in SILENT:
-            meaning = signal.strsignal(-ended) or "unknown"
-            _say(_messages().EndedBySignal(command[0], signal_name(-ended), meaning))
+        _say_how_it_ended(
+            command[0],
+            ended,
+            removed if time.monotonic() - begin < SOON_S else [],
+            folder,
+            environment["variables"].get(PRELOAD, ""),
+        )
         if ended and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
             _say_address_space(start.variables)
         if folder is not None:
@@ -122,6 +133,34 @@ def run(arguments: argparse.Namespace) -> int:
     if ended == -signal.SIGINT:  # so that a shell knows of Ctrl-C, and ends its loop or script
         return end_by(signal.SIGINT)
     return status
+
+
+def _inherited(
+    caller: Mapping[str, str], keep: Sequence[str], environment: dict[str, Any]
+) -> tuple[dict[str, str], list[str]]:
+    """Return what the command gets of the caller's variables, and the names of what is left out; say both.
+
+    Join the caller's lists with those in ``environment``, and the libraries of a LD_PRELOAD that is to be kept.
+    """
+    own = environment["variables"]
+    kept = {name: caller[name] for name in keep}
+    kept.update({name: value for name, value in of_caller(caller, keep).items() if is_needed(name)})
+    kept = shared(kept, [own])
+    environment["variables"] = joined(own, kept)
+    stray = {name for name in caller if is_performance_variable(name) and not says_where(name)} - kept.keys()
+    removed = sorted(stray - {name for name, value in own.items() if _replaces_nothing(name, value)})
+    passed_on = [name for name in kept if is_needed(name) and (name in LISTS or name not in own)]
+    if removed:
+        _say(_messages().VariablesLeftOut(tuple(removed)))
+    if passed_on:
+        replaced = [key for name in passed_on for key in _replaced(name, caller[name], kept[name])]
+        _say(_messages().VariablesPassedOn(tuple(sorted(passed_on)), tuple(replaced)))
+    return {name: kept.get(name, value) for name, value in caller.items() if name not in stray}, removed
+
+
+def _replaced(name: str, value: str, kept: str) -> list[str]:
+    """Return the keys of a list's settings that the profile, or an earlier one, makes instead of the caller."""
+    return [key for key in settings(name, value) if key not in settings(name, kept)] if name in LISTS else []
 
 
 def _command(arguments: argparse.Namespace) -> list[str]:
@@ -214,13 +253,26 @@ def _write(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def _replaces_nothing(name: str, value: str) -> bool:
-    """Return whether a profile's variable may replace the caller's in silence: not if that loses libraries."""
-    return name != PRELOAD or os.environ.get(PRELOAD, "") in ("", value)
+    """Return whether a profile's variable may replace the caller's in silence: not if that loses a part of a list."""
+    return name not in (PRELOAD, *LISTS) or os.environ.get(name, "") in ("", value)
+
+
+def _say_how_it_ended(command: str, ended: int, removed: Sequence[str], folder: Path | None, preload: str) -> None:
+    """Say which signal ended the command, and what was ``removed`` of the variables if it failed soon."""
+    if ended < 0 and -ended not in SILENT:
+        meaning = signal.strsignal(-ended) or "unknown"
+        _say(_messages().EndedBySignal(command, signal_name(-ended), meaning))
+    if ended in second_openmp.ABORTED and folder is not None:
+        if (second := second_openmp.found(folder, preload)) is not None:
+            _say(second)
+    elif ended > 0 and removed:
+        option = ("--keep-env", removed[0] if len(removed) == 1 else "NAME")
+        _say(_messages().FailedWithout(command, ended, tuple(removed), option))
 
 
 def _say_overruled(kept: Sequence[str], variables: Mapping[str, str]) -> None:
     for name in kept:
-        if name != PRELOAD and variables.get(name, os.environ[name]) != os.environ[name]:
+        if name not in (PRELOAD, *LISTS) and variables.get(name, os.environ[name]) != os.environ[name]:
             _say(_messages().KeptInVain(name, variables[name]))
 
 

@@ -161,6 +161,17 @@ class ComputesOnGpu(Message):
     template = "this training computes on a GPU, and all trainings behind the advice compute on CPUs"
 
 
+class HasOpenMP(Message):
+    """A profile would abort a training that loads an OpenMP runtime of Intel's or LLVM's itself."""
+
+    code = "cli.has-openmp"
+    severity = Severity.NOTE
+    template = "the training loads {own}; {preloaded}, which the profile preloads, would abort it (OMP: Error #15)"
+
+    own: str
+    preloaded: str
+
+
 class NotWithPid(Message):
     """A clause whose subject is an option that says how to start a training."""
 

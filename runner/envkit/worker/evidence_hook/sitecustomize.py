@@ -47,6 +47,8 @@ def _watch(folder: str) -> None:
     except OSError:
         block = None
 
+    if "libomp" in os.environ.get("LD_PRELOAD", "") or "libiomp" in os.environ.get("LD_PRELOAD", ""):
+        _note_libraries(folder)
     at_torch = _AtTorch()
     sys.meta_path.insert(0, at_torch)
     done: list[bool] = []  # of this process: it may testify before its end
@@ -83,6 +85,37 @@ def _before_leaving(at_exit: "list[Callable[[], None]]") -> None:
             leave(status)
 
     os._exit = _exit  # type: ignore[assignment]
+
+
+def _note_libraries(folder: str) -> None:
+    """Keep a list of the libraries that the program loads, and where, in a file: it may abort in the next one."""
+    import json
+
+    if not hasattr(sys, "addaudithook"):  # Python 3.8 brought it
+        return
+    loaded: list[tuple[str, str]] = []
+
+    def note(event: str, arguments: "tuple[Any, ...]") -> None:
+        if event not in ("ctypes.dlopen", "import"):
+            return
+        path = arguments[0] if event == "ctypes.dlopen" else arguments[1]
+        if not isinstance(path, str) or "/lib-dynload/" in path:
+            return
+        frame = sys._getframe(1)
+        while frame.f_back is not None and _is_pythons(frame.f_code.co_filename):
+            frame = frame.f_back
+        loaded.append((path, f"{frame.f_code.co_filename}:{frame.f_lineno}"))
+        try:
+            with open(f"{folder}/libraries.{os.getpid()}", "w") as file:  # noqa: PTH123
+                json.dump({"pid": os.getpid(), "libraries": loaded}, file)
+        except Exception:
+            pass  # the command has ended, and was judged
+
+    sys.addaudithook(note)
+
+
+def _is_pythons(file: str) -> bool:
+    return file.startswith("<") or "/ctypes/" in file
 
 
 def _time_steps(folder: str, testify: "Callable[[], None]") -> "Callable[[], None]":

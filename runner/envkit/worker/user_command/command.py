@@ -48,7 +48,8 @@ from envkit.worker.messages.user_command import (
     NotInPath,
     NotStarted,
 )
-from envkit.worker.user_command import clock, files, other_process, working_copy
+from envkit.worker.performance_variables import PRELOAD
+from envkit.worker.user_command import clock, files, other_process, second_openmp, working_copy
 from envkit.worker.user_command.lookout import Lookout
 from envkit.worker.user_command.losses import Losses, parse_losses
 from envkit.worker.user_command.metric import NotMeasured, parse, shown
@@ -183,7 +184,7 @@ def command(
         # last, so that they are in the part of the output that is kept
         print(*watched.complaints, sep="\n", end="\n" if watched.complaints else "", file=sys.stderr)
         if status != 0:
-            raise Failed(_ended(status, watched.last_line))
+            raise Failed(_ended(status, watched.last_line, evidence_folder))
         # what a program takes to say what it ran with is no training
         testimony_s = main.get("seconds", main["evidence"]["seconds"])
         seconds = max(watched.ended_s - watched.begun_s - testimony_s, 1e-6)
@@ -366,9 +367,12 @@ def _evidence(folder: Path, watched: _Watched, lost: Message | None) -> tuple[di
     return {"evidence": {"variables": variables, "malloc": malloc, "not_observed": not_observed, "seconds": 0.0}}, []
 
 
-def _ended(status: int, last_line: str) -> Message:
+def _ended(status: int, last_line: str, evidence: Path) -> Message:
     output: Message = LastLine(shown(last_line)) if last_line else NoOutput()
-    return CommandKilled(signal_name(-status), output) if status < 0 else CommandEnded(status, output)
+    ended = CommandKilled(signal_name(-status), output) if status < 0 else CommandEnded(status, output)
+    if status not in second_openmp.ABORTED:
+        return ended
+    return second_openmp.found(evidence, os.environ.get(PRELOAD, ""), ended) or ended
 
 
 def _not_started(program: str, folder: str, error: OSError) -> Message:
