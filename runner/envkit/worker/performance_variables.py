@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 PREFIXES = (
@@ -18,6 +19,15 @@ PREFIXES = (
     "PYTHONHASHSEED",
 )  # fmt: skip
 PRELOAD = "LD_PRELOAD"
+# Values by which an allocator keeps what a program frees, of jemalloc, glibc (from 1 GB on), mimalloc and tcmalloc.
+KEEPS_FREED_MEMORY = {
+    "MALLOC_CONF": re.compile(r"(?:^|,)dirty_decay_ms:-1(?:,|$)"),
+    "GLIBC_TUNABLES": re.compile(r"(?:^|:)glibc\.malloc\.trim_threshold=\d{10,}(?::|$)"),
+    "MALLOC_TRIM_THRESHOLD_": re.compile(r"^\d{10,}$"),
+    "MIMALLOC_ALLOW_DECOMMIT": re.compile(r"^(?:0|no|off|false)$", re.IGNORECASE),
+    "MIMALLOC_PURGE_DELAY": re.compile(r"^-1$"),
+    "TCMALLOC_RELEASE_RATE": re.compile(r"^0(?:\.0*)?$"),
+}
 # Those of them that say where things are, and not how work is done: a batch job can't do without.
 WHERE = frozenset({
     "CUDA_CACHE_PATH", "CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_MPS_LOG_DIRECTORY", "CUDA_MPS_PIPE_DIRECTORY",
@@ -34,6 +44,11 @@ def is_performance_variable(name: str) -> bool:
 def is_unlisted(name: str) -> bool:
     """Whether a user's own command must not either, unless it is asked for."""
     return is_performance_variable(name) and name not in WHERE
+
+
+def keeps_freed_memory(variables: Mapping[str, str]) -> str | None:
+    """Return the name of a variable that has an allocator keep freed memory, or None."""
+    return next((name for name, value in KEEPS_FREED_MEMORY.items() if value.search(variables.get(name, ""))), None)
 
 
 def preloading(variables: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ import getpass
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -67,6 +68,7 @@ from envkit.profiles.resolve import resolve
 from envkit.rendering import text
 from envkit.report import issue, terminal
 from envkit.report.finding_document import finding_document
+from envkit.worker.cgroup import memory_counters, ran_out
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.measure.machine_load import watch as watch_machine
 from envkit.worker.messages.user_command import NoOutput
@@ -224,6 +226,7 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
     early_checks.require_program(UserCommand(tuple(command), str(Path.cwd())), on_this_machine=True)
     engine = engines.get_all(["local"], EngineOptions())["local"]
     inspection = inspect(engine, clean(os.environ, keep=())[0], torch=False)  # of the machine alone
+    memory = memory_counters()
     try:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True)
     except OSError as error:
@@ -233,14 +236,18 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
     finally:
         ended = process.poll()
         end(process)
+    lack = ran_out(memory, Path(command[0]).name, ended == -signal.SIGKILL, os.environ)
     if ended is None:
         print(f"envkit: {text(StoppedWatching(command[0], seconds))}", file=sys.stderr)
-    elif ended != 0:
+    elif ended != 0 and lack is None:
         raise InputError(WatchedFailed(command[0], ended))
     elif evidence["usage"]["seconds"] < SHORTEST_S:
         print(f"envkit: {text(WatchedShortly(command[0], evidence['usage']['seconds']))}", file=sys.stderr)
     symptoms = of_process(evidence["steady"]) if "steady" in evidence else None
-    return diagnose(Situation(inspection["facts"], inspection["fingerprint"], None, evidence, symptoms=symptoms))
+    seen = diagnose(Situation(inspection["facts"], inspection["fingerprint"], None, evidence, symptoms=symptoms))
+    if lack is None:
+        return seen
+    return [found("memory-ran-out", lack), *(one for one in seen if one.code != "near-memory-limit")]
 
 
 def _show(findings: Sequence[Finding]) -> None:

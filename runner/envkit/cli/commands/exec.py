@@ -28,6 +28,7 @@ from envkit.common.errors import FAILED, InputError
 from envkit.messages import Message, Printed
 from envkit.profiles.environment import Environment
 from envkit.rendering import text
+from envkit.worker.cgroup import MemoryCounters, memory_counters, ran_out
 from envkit.worker.child import end_by, signal_name
 from envkit.worker.performance_variables import PRELOAD, is_performance_variable, is_unlisted, preloading
 
@@ -102,6 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         watched = start.watched and not arguments.no_check
         moments = process_scan.moments() if watched else iter(())
+        memory = memory_counters()
         try:
             ended = launch(start.executable, start.argv, start.variables, look, moments)
         except OSError as error:
@@ -109,9 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
                 command[0], Printed(str(error.strerror)), NOT_FOUND if error.errno == 2 else NOT_EXECUTABLE
             )
         status = ended if ended >= 0 else 128 - ended
-        if ended < 0 and -ended not in SILENT:
-            meaning = signal.strsignal(-ended) or "unknown"
-            _say(_messages().EndedBySignal(command[0], signal_name(-ended), meaning))
+        _say_end(command[0], ended, memory, start.variables)
         if folder is not None:
             status = _judge(arguments, environment, start, status, folder, seen, passed_on)
     if ended == -signal.SIGINT:  # so that a shell knows of Ctrl-C, and ends its loop or script
@@ -172,6 +172,15 @@ def _judge(
             ],
         })  # fmt: skip
     return FAILED if status == 0 and in_effect is False else status
+
+
+def _say_end(program: str, ended: int, memory: MemoryCounters, variables: Mapping[str, str]) -> None:
+    """Say which signal ended the command, and that memory ran out if this is why it failed."""
+    if ended < 0 and -ended not in SILENT:
+        _say(_messages().EndedBySignal(program, signal_name(-ended), signal.strsignal(-ended) or "unknown"))
+    was_killed = ended == -signal.SIGKILL
+    if ended and (lack := ran_out(memory, program.rpartition("/")[2], was_killed, variables)) is not None:
+        _say(lack)
 
 
 def _write(path: Path, document: Mapping[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """Tell the lines of ranks apart by the mark that a launcher writes before each line.
 
-Local rank 0 has ``[default0]:`` under ``torchrun --tee`` and ``accelerate launch --tee``, ``[1,0]<stdout>:`` under Open
-MPI's ``--tag-output``, ``[0] `` under MPICH and Intel MPI, and ``0: `` under ``srun --label``. Ray writes
+Rank 0 has ``[default0]:`` under ``torchrun --tee`` and ``accelerate launch --tee``, and ``0: `` under ``srun --label``.
+It has ``[1,0]<stdout>:`` under Open MPI's ``--tag-output``, and ``[0] `` under MPICH and Intel MPI. Ray writes
 ``(RayTrainWorker pid=12) ``. A metric reads the lines of one rank, without the mark, unless it names the mark.
 """
 

@@ -18,6 +18,7 @@ import os
 import resource
 import selectors
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -26,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.messages import Message, Printed
-from envkit.worker import left, scratch
+from envkit.worker import cgroup, left, scratch
 from envkit.worker.child import Child, Stopped, end_by, signal_name
 from envkit.worker.complaints import COMPLAINT
 from envkit.worker.errors import WorkerError
@@ -168,7 +169,7 @@ def command(
     sources = Sources.asked(metric, unit, warmup_lines, loss_metric)
     named = files.named(argv, Path(folder))
     with scratch.folder("envkit-evidence") as evidence_folder:
-        before = counters(cpus)
+        before, memory = counters(cpus), cgroup.memory_counters()
         watch = Watch(asked, evidence_folder) if asked is not None and asked.seconds else None
         lookout = Lookout(evidence_folder, argv, asked)
         watched, status = _run(argv, folder, str(evidence_folder), sources, asked, watch, lookout)
@@ -177,7 +178,8 @@ def command(
         # last, so that they are in the part of the output that is kept
         print(*watched.complaints, sep="\n", end="\n" if watched.complaints else "", file=sys.stderr)
         if status != 0:
-            raise Failed(_ended(status, watched.last_line))
+            ran_out = cgroup.ran_out(memory, Path(argv[0]).name, status == -signal.SIGKILL, os.environ)
+            raise Failed(_ended(status, watched.last_line, ran_out))
         # what a program takes to say what it ran with is no training
         testimony_s = main.get("seconds", main["evidence"]["seconds"])
         seconds = max(watched.ended_s - watched.begun_s - testimony_s, 1e-6)
@@ -360,9 +362,11 @@ def _evidence(folder: Path, watched: _Watched, lost: Message | None) -> tuple[di
     return {"evidence": {"variables": variables, "malloc": malloc, "not_observed": not_observed, "seconds": 0.0}}, []
 
 
-def _ended(status: int, last_line: str) -> Message:
+def _ended(status: int, last_line: str, ran_out: Message | None) -> Message:
     output: Message = LastLine(shown(last_line)) if last_line else NoOutput()
-    return CommandKilled(signal_name(-status), output) if status < 0 else CommandEnded(status, output)
+    if status < 0:
+        return CommandKilled(signal_name(-status), output, ran_out)
+    return CommandEnded(status, output, ran_out)
 
 
 def _not_started(program: str, folder: str, error: OSError) -> Message:
