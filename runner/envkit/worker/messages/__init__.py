@@ -34,8 +34,8 @@ class ProcessEnded(Message):
 class MemoryRanOut(Message):
     """The kernel's out-of-memory killer ended ``program``, or so many ``children`` of it.
 
-    A control ``group`` reached its limit, or the ``machine`` has no more than so many bytes. ``retaining`` is a variable
-    that has the allocator keep freed memory.
+    A control ``group`` reached its limit, or the ``machine`` has no more than so many bytes. ``retaining`` names a
+    variable that has the allocator keep freed memory.
     """
 
     code = "worker.memory-ran-out"
