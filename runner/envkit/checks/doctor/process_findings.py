@@ -23,6 +23,7 @@ from envkit.checks.finding_messages import (
     TooManyThreads,
     UnmeasuredGain,
 )
+from envkit.checks.profile_messages import HugePagesRefused, StartElsewhere
 from envkit.messages import Message, from_json
 from envkit.profiles import needs, profile
 from envkit.profiles.environment import capabilities
@@ -119,6 +120,13 @@ def near_memory_limit(situation: Situation) -> Finding | None:
     return found("near-memory-limit", NearMemoryLimit(peak, limit))
 
 
+def huge_pages_refused(situation: Situation) -> Finding | None:
+    expected = situation.environment.expect if situation.environment else {}
+    if "memory.huge_pages" not in expected or situation.seen("memory", "thp_refused") is not True:
+        return None
+    return found("huge-pages-off", HugePagesRefused(), StartElsewhere())
+
+
 def of_reasons(situation: Situation) -> list[Finding]:
     """Return why a training takes longer than it must, each with the profile that is expected to gain the most."""
     symptoms = situation.symptoms
@@ -144,5 +152,5 @@ def _mend(reason: Reason, symptoms: Symptoms, situation: Situation) -> Message:
 
 PROCESS_CHECKS: tuple[Finder, ...] = (
     too_many_threads, too_many_runnable, pinned_to_one_core, children_on_one_core, two_runtimes, few_processes,
-    remote_memory, numa_calls_refused, near_memory_limit, siblings_as_cores,
+    remote_memory, numa_calls_refused, near_memory_limit, siblings_as_cores, huge_pages_refused,
 )  # fmt: skip

@@ -26,6 +26,7 @@ from envkit.bench.problem_messages import NoDocument
 from envkit.bench.user_command import UserCommand
 from envkit.checks.doctor import diagnose
 from envkit.checks.doctor.finding import Finding, Situation, found
+from envkit.checks.doctor.machine_findings import SHM_BYTES
 from envkit.checks.doctor.running_process import watch as watch_process
 from envkit.checks.effect import check, shown
 from envkit.checks.finding_messages import (
@@ -69,6 +70,7 @@ from envkit.rendering import text
 from envkit.report import issue, terminal
 from envkit.report.finding_document import finding_document
 from envkit.worker.cgroup import memory_counters, ran_out
+from envkit.worker.evidence.limits import shm_bytes
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.measure.machine_load import watch as watch_machine
 from envkit.worker.messages.user_command import NoOutput
@@ -240,7 +242,7 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
     if ended is None:
         print(f"envkit: {text(StoppedWatching(command[0], seconds))}", file=sys.stderr)
     elif ended != 0 and lack is None:
-        raise InputError(WatchedFailed(command[0], ended))
+        raise InputError(WatchedFailed(command[0], ended, shm if (shm := shm_bytes()) and shm < SHM_BYTES else None))
     elif evidence["usage"]["seconds"] < SHORTEST_S:
         print(f"envkit: {text(WatchedShortly(command[0], evidence['usage']['seconds']))}", file=sys.stderr)
     symptoms = of_process(evidence["steady"]) if "steady" in evidence else None
