@@ -20,7 +20,7 @@ IN_IMAGE := $(if $(VARIANT),$(or $(IN_$(ENGINE)),--image $(IMAGE)))
 # What builds images, or has one that is to be converted.
 BUILDER := $(if $(filter podman,$(ENGINE)),podman,docker)
 .DEFAULT_GOAL := help
-.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery gallery-setup libraries dev test unit faults reliability simulated first-run rivals rivals-cnn peers stacks modes experiments startup tune-nodes same book own-training operators curves terminal-picture env-formats fleet-page fleet-diff advice lint lock clean
+.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery gallery-setup libraries dev test unit faults cases reliability simulated first-run rivals rivals-cnn peers stacks modes experiments startup tune-nodes same book own-training operators curves terminal-picture env-formats fleet-page fleet-diff advice lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,9 @@ unit: dev  ## run the quick tests: no engine, no real training, few processes (a
 
 faults: dev  ## plant every known fault, print what is said of it, and write docs/results/faults.md
 	@$(VENV)/bin/python -m tests.faults --docs
+
+cases: dev  ## run the programs that people had trouble with, and print what envkit says of each
+	@$(VENV)/bin/python -m tests.cases
 
 reliability: dev  ## kill, fill the disk and more, print what a run survives, and write docs/results/reliability.md
 	@$(VENV)/bin/python -m tests.reliability --docs

@@ -19,6 +19,9 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from tests.cases.__main__ import answers
+from tests.cases.__main__ import row as row_of
+from tests.cases.case import Case, Outcome
 from tests.faults.list import FAULTS
 from tests.faults.trial import SHORT, SILENCE, CantPlant, Finding, try_out
 
@@ -30,6 +33,14 @@ INTRO = """# Faults that envkit must catch
 runs the same worker with the profile's variables exported, without envkit. The other launch goes through envkit.
 "Caught" means that envkit printed these words and ended with this exit status. `tests/faults/list.py` lists the faults,
 and `make test` plants them too.
+"""
+CASES_INTRO = """
+## Programs that people had trouble with
+
+Each is a short program of our own for a kind of report that people wrote about PyTorch, its launchers or allocators.
+"Right" means that envkit printed these words and ended with this exit status. `tests/cases/list.py` lists the cases,
+and `make cases` runs them alone.
+[troubleshooting.md](../troubleshooting.md) says what to do.
 """
 
 
@@ -62,7 +73,7 @@ def _plant(only: Sequence[str] | None, docs: bool) -> int:
     _show(found, not_planted)
     if docs:
         DOCS.parent.mkdir(exist_ok=True)
-        DOCS.write_text(_markdown(found, not_planted))
+        DOCS.write_text(_markdown(found, not_planted, answers()))
     caught = sum(one.caught for one in found)
     silent = sum(one.plain == SILENCE for one in found)
     print(f"{silent} of {len(found)} plain launches train and say nothing; {time.monotonic() - begin:.0f} s in all")
@@ -84,12 +95,19 @@ def _show(found: Sequence[Finding], not_planted: Sequence[str]) -> None:
         print(f"not planted: {text}")
 
 
-def _markdown(found: Sequence[Finding], not_planted: Sequence[str]) -> str:
-    rows = [COLUMNS, ("---",) * len(COLUMNS), *_rows(found)]
-    lines = ["| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |" for row in rows]
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    every = [columns, ("---",) * len(columns), *rows]
+    return ["| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |" for row in every]
+
+
+def _markdown(found: Sequence[Finding], not_planted: Sequence[str], tried: Sequence[tuple[Case, Outcome]]) -> str:
+    lines = _table(COLUMNS, _rows(found))
+    cases = _table(("case", "command", "envkit prints", "right"), [row_of(*one) for one in tried])
+    right = f"{sum(outcome.right for _, outcome in tried)} of {len(tried)} answers are right."
     end = f"{sum(one.caught for one in found)} of {len(found)} caught."
     missing = ["", "Not planted, because it can't be done here:", "", *(f"- {text}" for text in not_planted)]
-    return "\n".join([INTRO, *lines, "", end, *(missing if not_planted else [])]) + "\n"
+    planted = [INTRO, *lines, "", end, *(missing if not_planted else [])]
+    return "\n".join([*planted, CASES_INTRO, *cases, "", right]) + "\n"
 
 
 def clean_findings() -> list[str]:

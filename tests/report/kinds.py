@@ -22,6 +22,7 @@ MAPPED = {
     "evidence": {"openmp": {"runtime": "gnu"}, "variables": {"preloaded": {"/kit/mkl-dispatch.so": "mapped"}}}
 }  # as workers observe it
 KMP = {"evidence": {"openmp": {"runtime": "gnu"}, "variables": {"sensitive": {"KMP_BLOCKTIME": "0"}}}}
+TWO = {"PYTHONMALLOC": "malloc", "TORCH_SHOW_CPP_STACKTRACES": "0"}
 SIX = {
     "quick": {"seconds": times(0.4), **MAPPED},
     "second": {"seconds": times(0.7)},
@@ -77,7 +78,9 @@ def _alone() -> list[Event]:
 KINDS: dict[str, Callable[[], list[Event]]] = {
     "faster": lambda: events_of(12, mine={"seconds": times(0.6), **FAULTS}),
     "faster-mkl": lambda: with_environment(events_of(12, mine={"seconds": times(0.6), **MAPPED}), **MKL),
-    "faster-losses-differ": lambda: events_of(12, mine=OTHER_LOSSES),
+    "faster-losses-differ": lambda: with_environment(
+        events_of(12, mine={**OTHER_LOSSES, "evidence": {"variables": {"sensitive": TWO}}}), variables=TWO
+    ),
     "faster-under-load": lambda: busy(events_of(12)),
     "slower": lambda: events_of(12, mine={"seconds": times(1.25)}),
     "no-difference-found": lambda: events_of(12, mine=NOISY),

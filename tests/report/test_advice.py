@@ -106,13 +106,13 @@ def test_of_many_the_best_that_is_known_to_be_faster_is_advised():
 def test_one_whose_losses_match_is_advised_before_a_faster_one_whose_losses_differ(others):
     others = {"quick": {"seconds": times(0.4), **OTHER_LOSSES}, **others}
     assert advised(events_of(12, others=others, numerics="may-differ")) == [
-        messages.Use("mine", "envkit exec mine.yaml -- python train.py")
+        messages.UseAfterCheck("mine", "envkit exec mine.yaml -- python train.py")
     ]
 
 
 def test_a_slower_one_is_not_advised_before_a_faster_one_whose_losses_may_differ():
     events = events_of(12, mine=OTHER_LOSSES, others={"slow": {"seconds": times(1.5)}}, numerics="may-differ")
-    assert [(type(one), one.profile) for one in advised(events)] == [(messages.Use, "mine")]
+    assert [(type(one), one.profile) for one in advised(events)] == [(messages.UseAfterCheck, "mine")]
 
 
 def test_beside_a_load_that_leaves_too_few_blocks_nothing_is_advised():
@@ -190,7 +190,8 @@ ON = "envkit bench --resume some/folder"
     [
         (events_of(mine={"seconds": times(1.25)}),
          [messages.KeepReference("baseline"), messages.TryAdvise("envkit advise -- python train.py")]),
-        (events_of(mine={"seconds": times(1)}), [messages.ChooseFreely("baseline", "mine")]),
+        (events_of(mine={"seconds": times(1)}),
+             [messages.ChooseFreely("baseline", "mine"), messages.TryAdvise("envkit advise -- python train.py")]),
         (events_of(mine=NOT_IN_EFFECT), [messages.FindOutWhy("envkit doctor mine.yaml")]),
         (KINDS["not-in-effect-kmp"](), [messages.Preload("intel-openmp", "intel-omp", ("KMP_BLOCKTIME",))]),
         (events_of(mine=OTHER_LOSSES), [messages.ExplainLosses("mine")]),

@@ -157,7 +157,7 @@ def test_a_profile_that_wins_everywhere_and_learns_otherwise_is_not_recommended(
     found = events(mine_there=0.5, others=LEARNS_OTHERWISE)
     told = [row.text for row in advice.rows(summarise(found))]
     assert told[0] == messages.ExplainLosses("mine on translation")
-    commands = [getattr(one, "command", "") for one in told]
+    commands = [getattr(one, "command", "") or "" for one in told]
     assert not any("envkit exec mine" in text or "envkit bench mine" in text for text in commands)
 
 

@@ -125,13 +125,19 @@ def _per_profile(summary: Summary) -> list[Message]:
         elif other_workload(summary, arm):
             told = None  # a change of the training's code, which no profile makes
         elif learns_otherwise(summary, one):
-            told = messages.ExplainLosses(arm.name)
+            told = messages.ExplainLosses(arm.name, commands.ablate(summary, arm))
         else:
             told = too_much_interference(one) or _at_once(summary, arm) or _next(summary, one, arm)
         if told:
             found += _supported(summary, ranked, told) if isinstance(told, messages.Use) and not best_told else [told]
             best_told = best_told or not wrong
-    unknown = isinstance(found[0], messages.MeasureLonger | messages.KeepReference) if found else False
+    if best_told:  # the table and the line on losses say which others not to use
+        found = [one for one in found if not isinstance(one, messages.ExplainLosses)]
+    unknown = (
+        isinstance(found[0], messages.MeasureLonger | messages.KeepReference | messages.ChooseFreely)
+        if found
+        else False
+    )
     return [*found, messages.TryAdvise(_advise(summary))] if unknown and _is_local(summary) else found
 
 
@@ -293,7 +299,8 @@ def _use(summary: Summary, arm: Arm) -> Message:
         name = f"{arm.profile}-{each}"
         command = commands.execute(summary, replace(arm, profile=name), commands.torchrun(summary, arm))
         return messages.UseCopy(arm.profile, name, each, command)
-    return messages.Use(arm.profile, commands.execute(summary, arm, commands.torchrun(summary, arm)))
+    kind = messages.Use if judgement.is_supported(summary, arm.name) else messages.UseAfterCheck
+    return kind(arm.profile, commands.execute(summary, arm, commands.torchrun(summary, arm)))
 
 
 def _without_speedup(summary: Summary, comparison: Comparison, arm: Arm) -> Message | None:

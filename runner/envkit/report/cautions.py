@@ -13,7 +13,9 @@ from envkit.messages import Message
 from envkit.profiles.profile import Profile
 from envkit.report import judgement
 from envkit.report.messages import cautions as messages
+from envkit.report.messages.headings import LOSSES_DIFFER
 from envkit.report.parts import Row
+from envkit.stats.verdict import Verdict
 
 # Memory is worth a word from so many times the reference's, and so many bytes more.
 NOTABLE_RATIO, NOTABLE_BYTES = 1.1, 32 * 2**20
@@ -96,6 +98,8 @@ def legend(summary: Summary) -> tuple[dict[str, str], list[Message]]:
     marks: dict[str, list[str]] = {}
     for one in summary.comparisons:
         for caution in of(summary, one) if ranking.ratio_of(one) else ():
+            if isinstance(caution, messages.LossesDiffer) and one.verdict == Verdict.FASTER:
+                continue  # the column beside it says so
             shown = caution if isinstance(caution, messages.VendorCheckOverridden | messages.MayChangeResults) else None
             if shown is None:
                 marks.setdefault(one.arm, []).append(_in_table(caution))
@@ -108,7 +112,7 @@ def legend(summary: Summary) -> tuple[dict[str, str], list[Message]]:
 def _in_table(caution: Message) -> str:
     if isinstance(caution, messages.CostsMemory):
         return f"{caution.ratio:.1f}x memory"
-    return "losses differ"
+    return LOSSES_DIFFER
 
 
 def _of_run(summary: Summary) -> list[Message]:

@@ -77,6 +77,15 @@ def breakdown(summary: Summary, arm: Arm) -> str | None:
     return _envkit("breakdown", _there(summary, arm), shlex.join([*trained, *plan.options.arguments()]))
 
 
+def ablate(summary: Summary, arm: Arm) -> str | None:
+    """Return the command that measures the settings of the arm's profile one by one; None for what it can't measure."""
+    plan, own = summary.plan, summary.plan.user_command
+    few = len(summary.environments[arm.name].variables) < 2
+    if few or len(plan.workloads) > 1 or plan.distributed or plan.at_once:
+        return None
+    return _envkit("ablate", _there(summary, arm), f"-- {shlex.join(own.argv)}" if own else "")
+
+
 def bench(summary: Summary, arm: Arm) -> str:
     """Return the command that measures the arm's profile with a training of the user's."""
     device = f"--device {CUDA}" if gpus(summary.plan, arm.engine) else ""

@@ -103,20 +103,25 @@ def variants(measured: Sequence[Cell]) -> list[Variant]:
     return found
 
 
+def ties(measured: Sequence[Cell]) -> int:
+    """Return how many settings, the best among them, have a sample within the range of the best's samples."""
+    best = min(measured, key=lambda cell: cell.seconds)
+    return sum(one.least <= best.most for one in measured)
+
+
 def rows_on_fastest(summary: Summary) -> list[Row]:
     """Return how sure the fastest setting is, what to mind, and what to do next."""
     measured = cells(summary)
     if len(measured) < 2:
         return []
-    best, *others = sorted(measured, key=lambda cell: cell.seconds)
-    overlapping = sum(one.least <= best.most for one in others)
+    best = min(measured, key=lambda cell: cell.seconds)
     settings = best.settings
     prefetch = settings.prefetch if settings.workers else None
-    found = [Row("Range", messages.LoaderRange(best.least, best.most, best.samples, overlapping, len(others)))]
+    found = [Row("Range", messages.LoaderRange(best.least, best.most, best.samples))]
     if len({one.settings.batch for one in measured}) > 1:
         found.append(Row("Caution", messages.OtherBatchSize()))
     pin = "pin_memory=True" if settings.pin else None
-    return [*found, Row("Next", messages.TryLoader(settings.workers, prefetch, pin))]
+    return [*found, Row("Next", messages.TryLoader(settings.batch, settings.workers, prefetch, pin))]
 
 
 def of_workers(number: int) -> str:

@@ -67,7 +67,10 @@ def settings(summary: Summary) -> Message | None:
         return _settings_of_many(summary, compared)
     if summary.not_in_effect:
         outside = next((one.not_observed for one in summary.not_in_effect if one.not_observed), None)
-        return messages.SeenFromOutside(from_json(outside)) if outside else None
+        if outside:
+            return messages.SeenFromOutside(from_json(outside))
+        first = summary.not_in_effect[0]
+        return messages.CheckedIn(first.samples, first.arm)
     if not compared:
         return messages.NotVerifiedYet() if summary.comparisons else None
     return _settings_of_one(summary, compared[0])

@@ -8,7 +8,7 @@ from envkit.bench import quality
 from envkit.checks.effect import Check
 from envkit.messages import Message
 from envkit.rendering import ratio, text
-from envkit.report import cautions, multi_workload, observed, scaling
+from envkit.report import cautions, judgement, multi_workload, observed, scaling
 from envkit.report.messages import headings
 from envkit.report.messages import tables as messages
 from envkit.report.messages.headings import UNDER_LOAD
@@ -154,6 +154,8 @@ def found_cells(comparison: Comparison) -> list[str]:
         state = headings.NO_SPEEDUP.get(comparison.verdict.name, str(comparison.verdict))
         return ["-" if single is None else f"{ratio(single)}x", "", state]
     difference = headings.DIFFERENCES.get(found.verdict.name) or f"within {found.margin * 100:g}%"
+    if found.verdict == Verdict.FASTER and judgement.losses_differ(comparison):
+        difference = headings.LOSSES_DIFFER
     difference += UNDER_LOAD * (comparison.load is not None)
     return [f"{ratio(found.ratio)}x", f"{ratio(found.low)} to {ratio(found.high)}", difference]
 

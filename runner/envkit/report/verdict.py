@@ -18,7 +18,7 @@ from envkit.rendering import text
 from envkit.report import advice, epoch_ends, grid, judgement, tables
 from envkit.report.messages import certainty, context
 from envkit.report.messages import verdicts as messages
-from envkit.report.messages.headings import COUNTED, QUANTITIES
+from envkit.report.messages.headings import COUNTED, QUANTITIES, WITHOUT_CAUTIONS
 from envkit.report.parts import Row
 from envkit.stats.verdict import Verdict
 
@@ -149,7 +149,8 @@ def _of_many(summary: Summary) -> Message:
     chosen = worth or faster or others
     if not chosen:
         return messages.NoneFaster(of_all, things, reference, counts, beside(_shared_load(found)))
-    best, number = chosen[0], len(chosen)
+    supported = next((one for one in chosen if judgement.is_supported(summary, one.arm)), chosen[0])
+    best, number = supported if worth else chosen[0], len(chosen)
     assert best.speedup is not None, "it is faster"
     speedup = (best.speedup.ratio, best.speedup.low, best.speedup.high)
     named = (number, of_all, things, names(summary, best)[0], reference, *speedup)
@@ -159,7 +160,8 @@ def _of_many(summary: Summary) -> Message:
     differ = len(others) or None
     if load is not None:
         return messages.SomeFasterUnderLoad(*named, load=load, counts=counts, losses_differ=differ)
-    return messages.SomeFaster(*named, counts=counts, losses_differ=differ)
+    among = None if best is chosen[0] else WITHOUT_CAUTIONS
+    return messages.SomeFaster(*named, counts=counts, losses_differ=differ, among=among)
 
 
 def _without_results(summary: Summary, found: Sequence[Comparison]) -> Message:
@@ -246,6 +248,9 @@ def _of_loader(summary: Summary) -> Message:
         return why
     if measured := grid.cells(summary):
         best, worst = (choose(measured, key=lambda cell: cell.seconds) for choose in (min, max))
+        ties = grid.ties(measured)
+        if ties > 1:
+            return messages.NoFastestLoader(ties, len(measured), text(best.named), best.seconds, grid.IMAGES, load)
         return messages.FastestLoader(len(measured), text(best.named), best.seconds, worst.seconds, grid.IMAGES, load)
     if ends := epoch_ends.cells(summary):
         first, last = (choose(ends, key=epoch_ends.by_image) for choose in (min, max))

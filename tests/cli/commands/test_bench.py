@@ -48,7 +48,7 @@ def test_more_profiles_need_more_blocks_for_an_interval_which_is_said_before_any
     bench_of, instant, tmp_path
 ):
     result = bench_of(["one", "two"], "--blocks", 6)
-    assert "Next      raise --blocks" in result.stdout
+    assert "Next      repeat the command with --blocks 7" in result.stdout
     before = "--blocks 6: 2 comparisons can have no verdict with fewer than 7; whether settings take effect is still"
     assert result.stderr.startswith(before)
     again = bench_of(["one", "two"], "--blocks", 7, "--output", tmp_path / "again")

@@ -70,7 +70,7 @@ def test_details_add_machine_settings_evidence_and_commands(bench, simulation, i
     ):
         assert text in more, text
     # a line that is to be copied is not broken; all others fit
-    copied = ("Use  ", "Details ", "  env -i ", "options ", "          find it with: ")
+    copied = ("Use  ", "Details ", "  env -i ", "options ", "          find the cause: ")
     assert [
         line for line in result.stdout.splitlines() if len(line.rstrip()) > 80 and not line.startswith(copied)
     ] == []

@@ -75,7 +75,7 @@ def test_losses_that_differ(own, losses, baseline, mine, said):
     text = words(own(*TIMES, *LOSS).stdout)
     assert f"Losses DIFFER by up to {said}: results change" in text
     assert text.startswith("FASTER, BUT LOSSES DIFFER mine: ")
-    assert "Next find out why the losses of mine differ before you use it" in text
+    assert "Next do not use mine yet; find what changes its losses" in text
 
 
 def test_a_profile_that_may_change_numerics_is_not_blamed(own, losses):

@@ -24,6 +24,13 @@ class Use(Advice):
     command: str
 
 
+class UseAfterCheck(Use):
+    """The same of a profile that may change results, or overrides a vendor's check."""
+
+    code = "report.use-after-check"
+    template = "if your results stay right with it: {command}"
+
+
 class UseFaster(Advice):
     """A profile that is faster still, with a caution on results or a vendor's support."""
 
@@ -104,7 +111,7 @@ class KeepReference(Advice):
 
 class ChooseFreely(Advice):
     code = "report.choose-freely"
-    template = "choose {reference} or {arm} for reasons other than speed"
+    template = "keep {reference}: {arm} is neither faster nor slower here"
 
     reference: str
     arm: str
@@ -114,7 +121,9 @@ class MeasureLonger(Advice):
     """To find a difference of so many ``percent`` with a chance of 80%."""
 
     code = "report.measure-longer"
-    template = "[{arm}: ]to detect a {percent:g}% difference, run for about {minutes:count minute}: {option}"
+    template = (
+        "[{arm}: ]to detect a {percent:g}% difference, repeat the command with {option} (about {minutes:count minute})"
+    )
 
     percent: float
     blocks: int
@@ -157,9 +166,10 @@ class KeepThreads(Advice):
 
 class ExplainLosses(Advice):
     code = "report.explain-losses"
-    template = "find out why the losses of {arm} differ before you use it"
+    template = "do not use {arm} yet; find what changes its losses[: {command}]"
 
     arm: str
+    command: str | None = None
 
 
 class QuieterMachine(Advice):
@@ -262,13 +272,13 @@ class FreeMemory(Advice):
 
 class RaiseLimit(Advice):
     code = "report.raise-limit"
-    template = "give it more: {option}"
+    template = "repeat the command with {option}"
 
     option: str
 
 
 class AddBlocks(Advice):
     code = "report.add-blocks"
-    template = "for a confidence interval add {option}"
+    template = "for a confidence interval repeat the command with {option}"
 
     option: str

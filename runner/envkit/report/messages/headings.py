@@ -70,9 +70,12 @@ EXPECTED = ("profile", "expected", "7 of 10 lie within", "because")
 THEN_AND_NOW = "speed now over speed then"
 THEN_AND_NOW_NORMALISED = "speed now over speed then; normalised: at an equal reference kernel"
 # What a table of many comparisons says of a difference, by the name of the verdict.
+LOSSES_DIFFER = "losses differ"  # of what would be faster with the same losses
 DIFFERENCES = {"FASTER": "faster", "SLOWER": "slower", "NOT_FOUND": "none found"}
 NO_SPEEDUP = {"NOT_IN_EFFECT": "NOT IN EFFECT", "TOO_FEW_SAMPLES": "too few blocks"}
 UNDER_LOAD = ", under load"
+# Of the best of many, where a faster one has cautions.
+WITHOUT_CAUTIONS = "without cautions"
 # How many of several comparisons came to what.
 COUNTED = {
     "not-in-effect": "not in effect",

@@ -75,6 +75,17 @@ class SeenFromOutside(Message):
     reason: Message
 
 
+class CheckedIn(Message):
+    """In how many processes of ``arm`` a setting was looked for that is not in effect."""
+
+    code = "report.checked-in"
+    severity = NOTE
+    template = "checked in {processes:count process|processes} of {arm}"
+
+    processes: int
+    arm: str
+
+
 class NotVerifiedYet(Message):
     code = "report.not-verified-yet"
     severity = NOTE
@@ -298,7 +309,7 @@ class FindTheCause(FindTheRest):
     """The command that shows where the time goes if no counter moved."""
 
     code = "report.find-the-cause"
-    template = "find it with: {command}"
+    template = "find the cause: {command}"
 
 
 class MemoryKept(Message):

@@ -57,26 +57,21 @@ class TableOfLoaders(Message):
 
 
 class LoaderRange(Message):
-    """Times of the fastest setting, and how many ``overlapping`` settings had a sample that was as fast."""
+    """Times of the setting with the lowest median."""
 
     code = "report.loader-range"
     severity = NOTE
-    template = (
-        "the fastest took {least:.2f} to {most:.2f} s ({samples:count sample}, no confidence interval); "
-        "{overlapping} of {others} others may be as fast"
-    )
+    template = "its {samples:count sample} took {least:.2f} to {most:.2f} s; no confidence interval"
 
     least: float
     most: float
     samples: int
-    overlapping: int
-    others: int
 
 
 class OtherBatchSize(Message):
     code = "report.other-batch-size"
     severity = Severity.WARNING
-    template = "another batch size changes what your model learns: compare within a row"
+    template = "another batch size changes what your model learns: compare rows of one size"
 
 
 class TryLoader(Message):
@@ -84,8 +79,12 @@ class TryLoader(Message):
 
     code = "report.try-loader"
     severity = Severity.ADVICE
-    template = "time your training with DataLoader(num_workers={workers:d}[, prefetch_factor={prefetch:d}][, {pin}])"
+    template = (
+        "at batch size {batch:d} try DataLoader(num_workers={workers:d}[, prefetch_factor={prefetch:d}][, {pin}]), "
+        "and time your training"
+    )
 
+    batch: int
     workers: int
     prefetch: int | None
     pin: str | None

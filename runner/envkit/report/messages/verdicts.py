@@ -183,11 +183,14 @@ class Counted(Message):
 
 
 class SomeFaster(Message):
-    """The best of those that are faster with the same losses. ``losses_differ`` counts the others that are faster."""
+    """The best to use of those that are faster with the same losses.
+
+    ``losses_differ`` counts the others that are faster, and ``among`` says why it is not the fastest.
+    """
 
     code = "report.some-faster"
     severity = NOTE
-    template = "FASTER  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI
+    template = "FASTER  {number} of {of} {things}, best[ {among}] {best}: {ratio:ratio}x {reference} speed " + CI
 
     number: int
     of: int
@@ -199,6 +202,7 @@ class SomeFaster(Message):
     high: float
     counts: tuple[Counted, ...] = ()
     losses_differ: int | None = None  # of them the table tells
+    among: str | None = None
 
 
 class SomeFasterUnderLoad(Message):
@@ -291,6 +295,24 @@ class FastestLoader(Message):
     setting: str
     seconds: float
     slowest: float
+    images: int
+    load: Message | None = None
+
+
+class NoFastestLoader(Message):
+    """So many ``ties``, the best among them, have samples that overlap with the best's."""
+
+    code = "report.no-fastest-loader"
+    severity = NOTE
+    template = (
+        "NO CLEAR WINNER  {ties} of {of} settings may be the fastest; lowest median: {setting}: "
+        "{seconds:.2f} s per {images} images[, {load}]"
+    )
+
+    ties: int
+    of: int
+    setting: str
+    seconds: float
     images: int
     load: Message | None = None
 
