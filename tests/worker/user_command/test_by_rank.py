@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+
 import pytest
 from envkit.worker.messages.readings import OutputHeldBack, TeeHoldsBack
 from envkit.worker.user_command import by_rank
@@ -91,6 +94,16 @@ def test_lines_that_torchrun_holds_back_are_its_doing(mark, problem):
     with pytest.raises(NotMeasured) as error:
         source.split(1)
     assert error.value.message == problem
+
+
+@pytest.mark.parametrize(("step_s", "is_refused"), [(0.08, True), (0.125, False)])
+def test_steps_must_be_longer_than_torchrun_takes_to_look_again(step_s, is_refused):
+    found = Sources(parse(STEP), 1)
+    for number, line in enumerate(lines_of(TORCHRUN, (0,), 40)):
+        found.take(line, math.ceil(number * step_s / 0.1) * 0.1)
+    source, _ = found.chosen(processes=1)
+    with pytest.raises(NotMeasured) if is_refused else contextlib.nullcontext():
+        source.split(1)
 
 
 @pytest.mark.parametrize(

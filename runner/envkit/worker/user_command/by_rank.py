@@ -31,6 +31,8 @@ POSSIBLE = (
     re.compile(r"(?P<kind> *)(?P<rank>\d+): "),
 )
 TEE = "[default"
+# With more of its lines at one moment, steps are too short for a launcher that looks for lines every 0.1 s.
+MOST_BY_TEE = 0.1
 # A program with so many marks numbers something else.
 MOST_RANKS = 1024
 
@@ -71,11 +73,15 @@ class Source:
         """Return what ``Readings.split`` does. Raise NotMeasured, which names the launcher if it held lines back."""
         assert self.readings is not None, "a metric was given"
         try:
-            return self.readings.split(warmup)
+            before, counted = self.readings.split(warmup)
         except NotMeasured as problem:
-            if isinstance(problem.message, OutputHeldBack) and self.mark.startswith(TEE):
-                raise NotMeasured(TeeHoldsBack(problem.message.metric, self.mark)) from None
-            raise
+            if not isinstance(problem.message, OutputHeldBack) or not self.mark.startswith(TEE):
+                raise
+            before, counted = [], [0.0]
+        at_once = sum(second <= 0 for second in counted)
+        if self.readings.metric.is_clock and self.mark.startswith(TEE) and at_once > MOST_BY_TEE * len(counted):
+            raise NotMeasured(TeeHoldsBack(self.readings.metric.text, self.mark))
+        return before, counted
 
 
 class Sources:
