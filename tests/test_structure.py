@@ -159,7 +159,7 @@ OPENS = {
         "worker.user_command.working_copy._is_record",
     ),
     "written, locked or waited for, and not read": (
-        "bench.record._flush_names", "cli._drop_output", "cli._open_stderr",
+        "bench.record._flush_names", "cli._drop", "cli._open_stderr",
 
         "common.machine_lock.machine_lock",
         "worker.evidence_hook.optimizer_steps.Steps._agree", "worker.evidence_hook.optimizer_steps.Steps._leave",

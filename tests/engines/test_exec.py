@@ -235,13 +235,16 @@ def test_the_exit_status_and_variables_inside(execute, engine_options, folder, e
 def test_a_signal_ends_what_runs_inside(engine_options, surroundings, folder, engine):
     seconds = f"1000.{random.randrange(10**9)}"
     script = f"echo begun; exec sleep {seconds}"
+    secret = f"c4n4ry-{seconds}"
     process = subprocess.Popen(
-        command_line("exec", *engine_options(engine), "baseline", "--", "sh", "-c", script),
-        cwd=folder, env={**os.environ, **surroundings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        command_line("exec", *engine_options(engine), "--keep-env", "MY_KEY", "baseline", "--", "sh", "-c", script),
+        cwd=folder, env={**os.environ, **surroundings, "MY_KEY": secret}, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
         assert process.stdout.readline() == "begun\n", process.communicate()
         until(lambda: runs("sleep", seconds))
+        assert not [words for words in command_lines() if secret.encode() in words], "anybody can read these"
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM, process.communicate()
         until(lambda: not runs("sleep", seconds))
@@ -252,12 +255,16 @@ def test_a_signal_ends_what_runs_inside(engine_options, surroundings, folder, en
 
 def runs(*words):
     """Whether there is a process with this command line; those inside of containers are among the machine's."""
-    wanted = b"".join(word.encode() + b"\0" for word in words)
+    return b"".join(word.encode() + b"\0" for word in words) in command_lines()
+
+
+def command_lines():
+    """Return the command lines of all processes, each word of which ends in NUL."""
+    found = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
-            if entry.read_bytes() == wanted:
-                return True
-    return False
+            found.append(entry.read_bytes())
+    return found
 
 
 # Looks for the folder of evidence on command lines, which everybody can read, and leaves there what it can.

@@ -10,7 +10,7 @@ import platform
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from rich.text import Text
 
 from envkit import engines
 from envkit.advice.symptoms import of_process
-from envkit.bench import early_checks
+from envkit.bench import early_checks, private_values
 from envkit.bench.parse_sample import parse_document
 from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.bench.problem_messages import NoDocument
@@ -138,7 +138,7 @@ def _for_issue(arguments: argparse.Namespace) -> int:
     with machine_lock():
         outcome = engine.run(Task(TRIAL, environment.variables, inherited, environment.prefix))
     if outcome.failure is not None:
-        return end_with(TrialFailed(outcome.failure, _last_line(outcome)), FAILED, arguments.json)
+        return end_with(TrialFailed(outcome.failure, _last_line(outcome, inherited)), FAILED, arguments.json)
     given = environment.variables if arguments.profile else os.environ
     known = catalogue.load()  # what another variable holds nobody knows: a token, perhaps
     variables = {
@@ -192,7 +192,7 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         inspection.get("accelerator", {}),
     )  # fmt: skip
     if outcome.failure is not None:
-        last = _last_line(outcome)
+        last = _last_line(outcome, inherited)
         printed = Printed(last) if last else NoOutput()
         failed = Finding("worker-failed", "stop", WorkerFailed(outcome.failure), printed, remedy("worker-failed"))
         return [failed, *diagnose(situation)]
@@ -208,10 +208,10 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     return [*unmet, *seen, *unknown, *_unseen(arguments.profile, environment)]
 
 
-def _last_line(outcome: Outcome) -> str | None:
-    """Return the last line that a worker printed to stderr, or None."""
+def _last_line(outcome: Outcome, inherited: Mapping[str, str]) -> str | None:
+    """Return the last line that a worker printed to stderr, without secrets of the caller's, or None."""
     lines = outcome.stderr_tail.strip().splitlines()
-    return lines[-1] if lines else None
+    return private_values.of_printed(lines[-1], {}, inherited) if lines else None
 
 
 def _unseen(named: str, environment: Environment) -> list[Finding]:

@@ -121,10 +121,13 @@ def _testify(folder: str, cpus: "set[int]", block: "bytes | None", at_torch: "_A
 
 
 def _no_evidence(error: Exception) -> str:
+    from pathlib import Path
     from runpy import run_path  # the program may have changed sys.path, or have a module of the same name
 
     words = run_path(f"{_HERE}/hook_messages.py")
-    return str(words["NO_EVIDENCE"].format(error=type(error).__name__, reason=error))
+    harmless = run_path(f"{Path(_HERE).parents[1]}/common/printable.py")["harmless"]  # it may be a terminal
+    line = words["NO_EVIDENCE"].format(error=type(error).__name__, reason=error)
+    return str(harmless(" ".join(line.splitlines())))
 
 
 def _import_kit(folder: "Path") -> None:

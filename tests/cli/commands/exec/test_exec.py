@@ -404,7 +404,8 @@ def test_a_command_that_is_too_short_to_be_seen(execute):
     assert "envkit: mine: can't be checked: no Python process with torch ended in it" in result.stderr
 
 
-def test_what_the_runner_says_may_have_no_reader(shared):
+def test_what_the_runner_says_may_have_no_reader(shared, monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # with which nothing is left to be written at the end
     arguments = command_line("exec", shared / "wrong.yaml", "--", "sh", "-c", "exit 5")
     for to in ("&-", "/dev/full"):
         assert subprocess.run(["sh", "-c", f'"$@" 2>{to}', "sh", *arguments], check=False).returncode == 5
