@@ -283,6 +283,10 @@ def test_unmatched_lines_are_counted_over_all_samples():
          "it")),
         ("readings_rounding", 0.5, ("readings-rounded", "warn",
          "baseline: the last digits of the readings stand for 50% of their times")),
+        ("rank_lines", ["[default0]:", 2], ("rank-lines", "note",
+         "baseline: the metric reads the lines after '[default0]:' alone; 2 ranks had such lines")),
+        ("rank_lines", ["", 2], ("repeated-lines", "warn",
+         "baseline: the metric matches each step 2 times, and ms/step is that many times too small")),
     ],
 )  # fmt: skip
 def test_doubts_about_a_metric_s_readings_are_said(key, value, finding):

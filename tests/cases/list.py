@@ -23,6 +23,14 @@ SECOND = (
     "libomp0.so.5: two OpenMP runtimes",
     "take a profile that preloads none",
 )
+TORCHRUN = "@PYTHON@ -m torch.distributed.run --standalone --nproc-per-node 2"
+IN_GROUP = f"@PYTHON@ in_memory_group.py {900 << 20}"
+KILLED = (
+    "the kernel killed 1 child process of python",
+    "because memory ran out; control group /envkit-case-",
+    "reached its limit of 900 MiB (peak 900 MiB, with page cache and children)",
+)
+SMALL_SHM = """unshare --mount sh -c 'mount -t tmpfs -o size=4m none /dev/shm && exec "$0" "$@"'"""
 
 OF_SEVERAL_CPUS = (
     Case(
@@ -190,6 +198,52 @@ CASES = (
                 f"export GLIBC_TUNABLES={TLS}:glibc.malloc.mmap_threshold=", "joined with the profile's: glibc.rtld.",
             ), env={"GLIBC_TUNABLES": TLS}),
         ),
+    ),
+    Case(
+        "memory-limit", "Children and page cache count to a group's memory limit, and the kernel kills one of them",
+        (
+            Launch("exec glibc-retain -- @PYTHON@ fills_memory.py", (
+                *KILLED, "GLIBC_TUNABLES keeps freed memory, which makes that likelier",
+            ), 1, under=IN_GROUP),
+            Launch(f"bench glibc-retain {SHORT} {MS} -- @PYTHON@ fills_memory.py", (
+                "FAILED baseline", "saw the command end with exit status 1", *KILLED,
+                "use fewer loader workers or smaller batches, or raise the limit of /envkit-case-",
+            ), 1, under=IN_GROUP),
+            Launch("doctor --watch 60s -- @PYTHON@ fills_memory.py", ("stop memory-ran-out:", *KILLED), 1,
+                   under=IN_GROUP),
+        ),
+        needs_root=True,
+    ),
+    Case(
+        "ranks-lines", "torchrun --tee marks the lines of all ranks, and passes them on ten times a second",
+        (
+            Launch(f"bench baseline {SHORT} --metric '^step' -- {TORCHRUN} --tee 3 prints_by_rank.py", (
+                "torchrun --tee, which writes '[default0]:', passes lines on ten times a second; leave --tee out",
+            ), 1, never=("stdbuf", "matches none")),
+            Launch(f"bench baseline {SHORT} --metric '^step .* time ([0-9.]+) ms' --unit ms"
+                   f" -- {TORCHRUN} --tee 3 prints_by_rank.py", (" 5.00 ",), never=(" 7.00 ", " 9.00 ")),
+        ),
+    ),
+    Case(
+        "quoted-command", "A command line in quotes, as other tools take it",
+        (
+            Launch("exec glibc-retain -- 'sh run.sh'", ("leave the quotes out: sh run.sh",), 127),
+            Launch(f"bench glibc-retain {SHORT} -- 'sh run.sh'", ("leave the quotes out: sh run.sh",), 2),
+        ),
+    ),
+    Case(
+        "no-huge-pages", "A service or container runtime switches huge pages off for all that it starts",
+        (Launch("doctor glibc-retain", (
+            "stop not-in-effect: memory.huge_pages: expected most, seen none", "stop huge-pages-off:",
+            "a program that started this one has switched them off (prctl PR_SET_THP_DISABLE)",
+        ), 1, under="@PYTHON@ without_huge_pages.py"),),
+    ),
+    Case(
+        "small-shm", "A container's /dev/shm is too small for the batches of DataLoader workers",
+        (Launch("doctor -- @PYTHON@ loads_batches.py", (
+            "it ended with status 1", "DataLoader workers pass batches through /dev/shm, which has only 4.0 MiB",
+        ), 2, under=SMALL_SHM),),
+        needs_root=True,
     ),
     *(OF_SEVERAL_CPUS if CORES > 1 else ()),
 )  # fmt: skip

@@ -177,6 +177,10 @@ CASES = [
     ),
     ("crowded-cpus", "note", slowed(waiting_share=0.1), [slowed(waiting_share=0.09), slowed(waiting_share=None)]),
     ("huge-pages-off", "stop", wants_huge_pages("never"), [wants_huge_pages("madvise"), wants_huge_pages(None)]),
+    (
+        "huge-pages-off", "stop", {**wants_huge_pages("madvise"), **sees("memory", thp_refused=True)},
+        [{**wants_huge_pages("madvise"), **sees("memory", thp_refused=False)}, sees("memory", thp_refused=True)],
+    ),
     ("huge-pages-off", "stop", wants_huge_pages("never"), [{"fingerprint": {"thp_enabled": "never"}}]),
     (
         "huge-pages-off", "stop", wants_huge_pages("never", **{"torch.huge_page_tensors": True}),

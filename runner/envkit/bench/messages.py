@@ -168,20 +168,28 @@ class NoSuchProgram(Message):
     """A user's command has no program; ``there`` is a file of that name in the folder where it is to start."""
 
     code = "bench.no-such-program"
-    template = "{program}: no such command on the PATH[; for the file here write {there}]"
+    template = (
+        "{program}: no such command on the PATH[; for the file here write {there}]"
+        "[; leave the quotes out: {words:command}]"
+    )
 
     program: str
     there: str | None = None
+    words: tuple[str, ...] | None = None  # a command line that was given as one word
 
 
 class ProgramMissing(Message):
     """The file that a user's command starts, or that its Python is to run, is missing."""
 
     code = "bench.program-missing"
-    template = "{program}: no such file in {folder}; start envkit where your training starts"
+    template = (
+        "{program}: no such file in {folder}[; leave the quotes out: {words:command}]; start envkit where your "
+        "training starts"
+    )
 
     program: str
     folder: str
+    words: tuple[str, ...] | None = None  # a command line that was given as one word
 
 
 class ProgramNotExecutable(Message):

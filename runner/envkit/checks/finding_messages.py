@@ -20,6 +20,7 @@ WHY = {
     "interface-missing": "NCCL ends with an error when ranks begin to connect",
     "isa-above-cpu": "oneDNN takes the best that the CPU has, as it would without the variable",
     "isa-already-the-best": "oneDNN uses AVX2 and its 256-bit registers here, as it would without the variable",
+    "memory-ran-out": "the kernel ends the largest process of a group that reached its limit, and so the training",
     "mixed-versions": "a program that finds the other one runs with other code than what was measured",
     "near-memory-limit": (
         "near the limit the kernel takes back page cache on every fault, and beyond it kills the process"
@@ -64,6 +65,7 @@ FIX = {
     "interface-missing": "name one of these, or its beginning",
     "isa-above-cpu": "remove it, or name an instruction set below the CPU's best",
     "isa-already-the-best": "remove it",
+    "memory-ran-out": "raise that limit (--memory, --mem, MemoryMax), or use fewer loader workers or smaller batches",
     "mixed-versions": "remove one of them",
     "near-memory-limit": "raise --memory, or free memory",
     "no-gpu": "choose a profile for CPUs",
@@ -219,11 +221,11 @@ class NumaCallsRefused(Message):
 
 
 class NearMemoryLimit(Message):
-    """A process has used almost all memory that it may have."""
+    """A training has used almost all memory that it may have."""
 
     code = "checks.near-memory-limit"
     severity = WARNING
-    template = "the process took {peak_bytes:size} of the {limit_bytes:size} that it may have"
+    template = "the training took {peak_bytes:size} of the {limit_bytes:size} that it may have"
 
     peak_bytes: int
     limit_bytes: int

@@ -26,6 +26,7 @@ from envkit.checks.finding_messages import (
     UnmeasuredGain,
 )
 from envkit.checks.process_messages import IgnoredValue
+from envkit.checks.profile_messages import HugePagesRefused, StartElsewhere
 from envkit.messages import Message, from_json
 from envkit.profiles import catalogue, needs, profile
 from envkit.profiles.environment import capabilities
@@ -150,6 +151,13 @@ def _unreadable(name: str, value: str) -> tuple[Message, str] | None:
     return None if refused is None else (BadValue(value, refused), variable.default)
 
 
+def huge_pages_refused(situation: Situation) -> Finding | None:
+    expected = situation.environment.expect if situation.environment else {}
+    if "memory.huge_pages" not in expected or situation.seen("memory", "thp_refused") is not True:
+        return None
+    return found("huge-pages-off", HugePagesRefused(), StartElsewhere())
+
+
 def of_reasons(situation: Situation) -> list[Finding]:
     """Return why a training takes longer than it must, each with the profile that is expected to gain the most."""
     symptoms = situation.symptoms
@@ -175,5 +183,5 @@ def _mend(reason: Reason, symptoms: Symptoms, situation: Situation) -> Message:
 
 PROCESS_CHECKS: tuple[Finder, ...] = (
     too_many_threads, too_many_runnable, pinned_to_one_core, children_on_one_core, two_runtimes, few_processes,
-    remote_memory, numa_calls_refused, near_memory_limit, siblings_as_cores,
+    remote_memory, numa_calls_refused, near_memory_limit, siblings_as_cores, huge_pages_refused,
 )  # fmt: skip

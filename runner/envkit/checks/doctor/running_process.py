@@ -11,6 +11,7 @@ from typing import Any
 
 from envkit.checks import steady_process
 from envkit.engines.owner import stat_fields
+from envkit.worker.cgroup import held_memory, memory_limit
 from envkit.worker.evidence.openmp import named_like_runtime, replaces_others
 from envkit.worker.host import expand_cpu_list
 from envkit.worker.initial_environment import started_with
@@ -43,6 +44,7 @@ def watch(pid: int, seconds: float, left_in: Path | None = None) -> dict[str, An
     used = steady_process.CpuUse()
     alone: dict[int, str] = {}  # children that may run on one CPU only
     looks: list[steady_process.Look] = []  # since it began to work in parallel
+    held = 0  # by all processes of the group that has a limit
     begin = time.monotonic()
     while time.monotonic() < begin + seconds and _runs(pid):
         running = 0
@@ -58,6 +60,7 @@ def watch(pid: int, seconds: float, left_in: Path | None = None) -> dict[str, An
                     running += 1
                     seen[f"{process}/{thread}"] = mask
         runnable.append(running)
+        held = max(held, held_memory() or 0)
         if looks or running > 1:
             looks.append(steady_process.look(pid))
         if len(runnable) % LOOKS == 0:
@@ -72,6 +75,7 @@ def watch(pid: int, seconds: float, left_in: Path | None = None) -> dict[str, An
         "variables": {"sensitive": given},
         "threads": {"runnable": round(statistics.median(busy)) if busy else 0, "masks": dict(sorted(masks.items()))},
         "cpu_use": used.of_trainer(left_in),
+        "limits": {"memory_bytes": memory_limit(), "peak_memory_bytes": held or None},
         "children": {"on_one_cpu": max(Counter(alone.values()).values(), default=0)},
         "usage": {
             "seconds": time.monotonic() - begin,

@@ -7,6 +7,7 @@ import getpass
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,7 @@ from envkit.bench.problem_messages import NoDocument
 from envkit.bench.user_command import UserCommand
 from envkit.checks.doctor import diagnose
 from envkit.checks.doctor.finding import Finding, Situation, found
+from envkit.checks.doctor.machine_findings import SHM_BYTES
 from envkit.checks.doctor.running_process import watch as watch_process
 from envkit.checks.effect import check, shown
 from envkit.checks.finding_messages import (
@@ -69,6 +71,8 @@ from envkit.profiles.resolve import resolve
 from envkit.rendering import text
 from envkit.report import issue, terminal
 from envkit.report.finding_document import finding_document
+from envkit.worker.cgroup import memory_counters, ran_out
+from envkit.worker.evidence.limits import shm_bytes
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.measure.machine_load import watch as watch_machine
 from envkit.worker.messages.user_command import NoOutput
@@ -228,6 +232,7 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
     early_checks.require_program(UserCommand(tuple(command), str(Path.cwd())), on_this_machine=True)
     engine = engines.get_all(["local"], EngineOptions())["local"]
     inspection = inspect(engine, clean(os.environ, keep=())[0], torch=False)  # of the machine alone
+    memory = memory_counters()
     with on_machine.evidence_folder(shared=False) as folder:
         hooked = on_machine.with_hook(os.environ, str(on_machine.HOOK), str(folder), ())
         variables = {**os.environ, **hooked, "ENVKIT_STEPS": LOOK}
@@ -242,14 +247,18 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
         finally:
             ended = process.poll()
             end(process)
+    lack = ran_out(memory, Path(command[0]).name, ended == -signal.SIGKILL, os.environ)
     if ended is None:
         print(f"envkit: {text(StoppedWatching(command[0], seconds))}", file=sys.stderr)
-    elif ended != 0:
-        raise InputError(WatchedFailed(command[0], ended))
+    elif ended != 0 and lack is None:
+        raise InputError(WatchedFailed(command[0], ended, shm if (shm := shm_bytes()) and shm < SHM_BYTES else None))
     elif evidence["usage"]["seconds"] < SHORTEST_S:
         print(f"envkit: {text(WatchedShortly(command[0], evidence['usage']['seconds']))}", file=sys.stderr)
     symptoms = of_process(evidence["steady"]) if "steady" in evidence else None
-    return diagnose(Situation(inspection["facts"], inspection["fingerprint"], None, evidence, symptoms=symptoms))
+    seen = diagnose(Situation(inspection["facts"], inspection["fingerprint"], None, evidence, symptoms=symptoms))
+    if lack is None:
+        return seen
+    return [found("memory-ran-out", lack), *(one for one in seen if one.code != "near-memory-limit")]
 
 
 def _show(findings: Sequence[Finding]) -> None:

@@ -30,6 +30,7 @@ from envkit.common.errors import FAILED, InputError
 from envkit.messages import Message, Printed
 from envkit.profiles.environment import Environment, of_caller
 from envkit.rendering import text
+from envkit.worker.cgroup import MemoryCounters, memory_counters, ran_out
 from envkit.worker.child import end_by, signal_name
 from envkit.worker.performance_variables import (
     LISTS,
@@ -112,6 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         watched = start.watched and not arguments.no_check
         moments = process_scan.moments() if watched else iter(())
+        memory = memory_counters()
         try:
             ended = launch(start.executable, start.argv, start.variables, look, moments)
         except OSError as error:
@@ -128,6 +130,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
         if ended and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
             _say_address_space(start.variables)
+        if ended:
+            _say_lack_of_memory(command[0], ended, memory, start.variables)
         if folder is not None:
             status = _judge(arguments, environment, start, status, folder, seen, passed_on)
     if ended == -signal.SIGINT:  # so that a shell knows of Ctrl-C, and ends its loop or script
@@ -243,6 +247,13 @@ def _findings(environment: Environment, evidence: Sequence[Mapping[str, Any]]) -
         checks += cpu_use_findings.CPU_USE_CHECKS
     found = [*process_findings.ignored_values(situation), *filter(None, (check(situation) for check in checks))]
     return [FindingWithFix(one.seen, one.why, one.fix) for one in found]
+
+
+def _say_lack_of_memory(program: str, ended: int, memory: MemoryCounters, variables: Mapping[str, str]) -> None:
+    """Say that memory ran out if this is why the command failed."""
+    was_killed = ended == -signal.SIGKILL
+    if (lack := ran_out(memory, program.rpartition("/")[2], was_killed, variables)) is not None:
+        _say(lack)
 
 
 def _write(path: Path, document: Mapping[str, Any]) -> None:
