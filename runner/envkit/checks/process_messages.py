@@ -379,7 +379,7 @@ class IgnoredValue(Message):
 
     code = "checks.ignored-value"
     severity = Severity.WARNING
-    template = "{variable}: {wrong}, so its default counts: {default}"
+    template = "{variable}: {wrong}; GNU OpenMP and most libraries take their default then: {default}"
 
     variable: str
     wrong: Message

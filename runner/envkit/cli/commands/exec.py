@@ -51,8 +51,8 @@ LAUNCHERS = ("torchrun", "torch.distributed.run", "mpirun", "mpiexec", "srun")
 SIZES = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
 # A process that used less CPU time has imported torch, and hardly trained (seconds).
 TRAINS_S = 3.0
-# Shells say nothing of a command that one of these ended: it was the user, or nobody reads what it prints any more.
 SOON_S = 60.0  # a command that fails in this time may lack a variable
+# Shells say nothing of a command that one of these ended: it was the user, or nobody reads what it prints any more.
 SILENT = (signal.SIGINT, signal.SIGPIPE)
 
 
@@ -128,8 +128,6 @@ def run(arguments: argparse.Namespace) -> int:
             folder,
             environment["variables"].get(PRELOAD, ""),
         )
-        if ended and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
-            _say_address_space(start.variables)
         if ended:
             _say_lack_of_memory(command[0], ended, memory, start.variables)
         if folder is not None:
@@ -223,14 +221,6 @@ def _judge(
     return FAILED if status == 0 and in_effect is False else status
 
 
-def _say_address_space(variables: Mapping[str, str]) -> None:
-    """Say that the command, which failed, could not start its threads because of a limit of address space."""
-    from envkit.checks.process_limit import too_large_stacks
-
-    if (limit := too_large_stacks(variables)) is not None:
-        _say(limit)
-
-
 def _findings(environment: Environment, evidence: Sequence[Mapping[str, Any]]) -> list[Message]:
     """Return what is wrong with the variables, the number of threads or the CPUs of the process that trained."""
     from envkit.checks.doctor import cpu_use_findings, process_findings
@@ -250,7 +240,12 @@ def _findings(environment: Environment, evidence: Sequence[Mapping[str, Any]]) -
 
 
 def _say_lack_of_memory(program: str, ended: int, memory: MemoryCounters, variables: Mapping[str, str]) -> None:
-    """Say that memory ran out if this is why the command failed."""
+    """Say that memory, or address space for the stacks of threads, ran out if this is why the command failed."""
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        from envkit.checks.process_limit import too_large_stacks
+
+        if (limit := too_large_stacks(variables)) is not None:
+            _say(limit)
     was_killed = ended == -signal.SIGKILL
     if (lack := ran_out(memory, program.rpartition("/")[2], was_killed, variables)) is not None:
         _say(lack)
