@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
+from urllib.parse import unquote
 
 from envkit.bench.record_messages import CALLERS
+from envkit.engines.base import Outcome
+from envkit.messages import Message, from_json
 from envkit.worker.performance_variables import PRELOAD, preloaded
 
 # Shorter values also occur in unrelated text, so text keeps them.
@@ -14,6 +18,12 @@ SHORTEST = 6
 # Programs may print a part of a value, for example if a line was cut. Parts of so many characters are hidden, except
 # those of a value that begins with a slash, because other paths begin alike. Shorter values are hidden as whole words.
 FRAGMENT, SHORTEST_WORD = 8, 4
+# Names of variables that hold a secret, kept or not.
+NAMED_SECRET = re.compile(
+    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|(?:^|_)(?:JWT|PAT|AUTH|CREDENTIALS?|PASS))(?:_ID)?$", re.IGNORECASE
+)
+# What logs in by a URL: its password, or a token in the place of the user, which is longer than a user's name.
+LOGIN = re.compile(r"://(?:[^/@\s:]*:([^/@\s]{8,})|([^/@\s:]{20,}))@")
 # Keys whose texts programs printed. PROBLEM holds a message as JSON, whose fields can quote them.
 PRINTED, PROBLEM = ("stderr", "reason"), "problem"
 # Keys of a message's JSON whose values the kit chooses. They stay, or no reader would know the message.
@@ -24,37 +34,69 @@ def hidden(document: Mapping[str, Any], kept: Mapping[str, str], inherited: Mapp
     """Return an event's fields without the values that the worker got from the caller.
 
     Drop evidence of variables that equal the caller's (``inherited``), and the libraries of a ``kept`` LD_PRELOAD.
-    Replace values of ``kept`` variables by their names everywhere. Keep values that a profile or the command sets.
+    Replace values of ``kept`` variables, and other secrets of the caller, by names everywhere. Keep values that a profile or the command sets.
     """
-    secrets = {value: name for name, value in kept.items() if len(value) >= SHORTEST}
+    known = _known(kept, inherited)
+    secrets = {value: name for value, name in known.items() if len(value) >= SHORTEST}
     secrets |= dict.fromkeys(preloaded(kept.get(PRELOAD, "")), PRELOAD)
     longest_first = dict(sorted(secrets.items(), key=lambda pair: -len(pair[0])))
     callers = {**inherited, **kept}
     found = {key: _hidden(value, longest_first, callers, kept) for key, value in document.items() if key != PROBLEM}
-    found = {key: _printed(value, kept) if key in PRINTED else value for key, value in found.items()}
+    found = {key: _printed(value, known) if key in PRINTED else value for key, value in found.items()}
     if PROBLEM in document:
-        found[PROBLEM] = _problem(document[PROBLEM], longest_first, kept)
+        found[PROBLEM] = _problem(document[PROBLEM], longest_first, known)
     return found
 
 
-def _problem(value: Any, secrets: Mapping[str, str], kept: Mapping[str, str]) -> Any:
+def in_message(message: Message, kept: Mapping[str, str], inherited: Mapping[str, str]) -> Message:
+    """Return ``message`` with each value of a caller's variable replaced by the variable's name."""
+    changed: dict[str, Any] = {}
+    for name, value in message.values().items():
+        if isinstance(value, Message):
+            changed[name] = from_json(hidden({PROBLEM: value.to_json()}, kept, inherited)[PROBLEM])
+        elif isinstance(value, str):
+            changed[name] = hidden({"reason": value}, kept, inherited)["reason"]
+    return message.replace(**changed)
+
+
+def in_outcome(outcome: Outcome, kept: Mapping[str, str], inherited: Mapping[str, str]) -> Outcome:
+    """Return ``outcome`` with names in the place of values in its failure and in what the worker wrote to stderr."""
+    failure = None if outcome.failure is None else in_message(outcome.failure, kept, inherited)
+    return replace(
+        outcome, failure=failure, stderr_tail=hidden({"stderr": outcome.stderr_tail}, kept, inherited)["stderr"]
+    )
+
+
+def _known(kept: Mapping[str, str], inherited: Mapping[str, str]) -> dict[str, str]:
+    """Return the names of variables by the values to hide: all ``kept`` ones, and the secrets among ``inherited``."""
+    found: dict[str, str] = {}
+    for name, value in inherited.items():
+        if NAMED_SECRET.search(name) and len(value) >= FRAGMENT and not value.startswith("/"):
+            found[value] = name
+        for login in map("".join, LOGIN.findall(value)):
+            found |= {login: name, unquote(login): name}
+    return found | {value: name for name, value in kept.items()}
+
+
+def _problem(value: Any, secrets: Mapping[str, str], known: Mapping[str, str]) -> Any:
     """Hide values in all fields of a message's JSON, and of messages in it, as in what a program printed."""
     if isinstance(value, dict):
-        return {key: inner if key in OF_MESSAGE else _problem(inner, secrets, kept) for key, inner in value.items()}
+        return {key: inner if key in OF_MESSAGE else _problem(inner, secrets, known) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_problem(inner, secrets, kept) for inner in value]
-    return _printed(text(value, secrets), kept)
+        return [_problem(inner, secrets, known) for inner in value]
+    return _printed(text(value, secrets), known)
 
 
-def _printed(said: Any, kept: Mapping[str, str]) -> Any:
+def _printed(said: Any, known: Mapping[str, str]) -> Any:
     """Replace parts of values, and short values, in what a program printed."""
     if not isinstance(said, str):
         return said
-    for name, value in kept.items():
+    for value, name in known.items():
         if SHORTEST_WORD <= len(value) < SHORTEST:
             said = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", f"${name}", said)
         elif len(value) > FRAGMENT and not value.startswith("/"):
-            said = _without_fragments(said, value, f"${name}")
+            # without the scheme of a URL, with which others begin too
+            said = _without_fragments(said, value.partition("://")[2] or value, f"${name}")
     return said
 
 

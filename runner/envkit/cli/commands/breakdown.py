@@ -15,7 +15,7 @@ from envkit import engines
 from envkit.analysis import operator_times, phase_times
 from envkit.analysis.operator_times import Profiled
 from envkit.analysis.phase_times import PhaseTimes
-from envkit.bench import early_checks, parse_sample
+from envkit.bench import early_checks, parse_sample, private_values
 from envkit.bench.job import Job
 from envkit.bench.plan import REFERENCE_PROFILE, Arm, Plan
 from envkit.bench.prepare import prepare
@@ -201,7 +201,10 @@ def _measure(job: Job, asked: argparse.Namespace, progress: Progress) -> tuple[D
             document, problem = parse_sample.parse_sample(outcome, earlier, plan.options, keys)
             if document is None:
                 assert problem is not None
-                raise _Failure(messages.WorkerOfArmFailed(arm.name, problem), outcome)
+                failed, callers = messages.WorkerOfArmFailed(arm.name, problem), (job.kept, job.inherited)
+                raise _Failure(
+                    private_values.in_message(failed, *callers), private_values.in_outcome(outcome, *callers)
+                )
             progress.finish(stage, arm.name, document["seconds"] / len(document["step_s"]))
             documents[arm.name].append(document)
             checks = check(job.environments[arm.name], document["evidence"], job.kept, outcome.stderr_tail)

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from envkit import engines
 from envkit.advice.symptoms import of_process
-from envkit.bench import early_checks
+from envkit.bench import early_checks, private_values
 from envkit.bench.parse_sample import parse_document
 from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.bench.problem_messages import NoDocument
@@ -134,6 +134,7 @@ def _for_issue(arguments: argparse.Namespace) -> int:
     with machine_lock():
         outcome = engine.run(Task(TRIAL, environment.variables, inherited, environment.prefix))
     if outcome.failure is not None:
+        outcome = private_values.in_outcome(outcome, {}, inherited)
         return end_with(TrialFailed(outcome.failure, _last_line(outcome)), FAILED, arguments.json)
     given = environment.variables if arguments.profile else os.environ
     known = catalogue.load()  # what another variable holds nobody knows: a token, perhaps
@@ -188,6 +189,7 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         inspection.get("accelerator", {}),
     )  # fmt: skip
     if outcome.failure is not None:
+        outcome = private_values.in_outcome(outcome, kept, inherited)
         last = _last_line(outcome)
         printed = Printed(last) if last else NoOutput()
         failed = Finding("worker-failed", "stop", WorkerFailed(outcome.failure), printed, remedy("worker-failed"))
