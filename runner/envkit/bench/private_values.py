@@ -34,7 +34,8 @@ def hidden(document: Mapping[str, Any], kept: Mapping[str, str], inherited: Mapp
     """Return an event's fields without the values that the worker got from the caller.
 
     Drop evidence of variables that equal the caller's (``inherited``), and the libraries of a ``kept`` LD_PRELOAD.
-    Replace values of ``kept`` variables, and other secrets of the caller, by names everywhere. Keep values that a profile or the command sets.
+    Replace values of ``kept`` variables, and other secrets of the caller, by names everywhere. Keep values that a
+    profile or the command sets.
     """
     known = _known(kept, inherited)
     secrets = {value: name for value, name in known.items() if len(value) >= SHORTEST}
@@ -60,7 +61,7 @@ def in_message(message: Message, kept: Mapping[str, str], inherited: Mapping[str
 
 
 def in_outcome(outcome: Outcome, kept: Mapping[str, str], inherited: Mapping[str, str]) -> Outcome:
-    """Return ``outcome`` with names in the place of values in its failure and in what the worker wrote to stderr."""
+    """Replace values of the caller's variables by names in the failure and the stderr of ``outcome``."""
     failure = None if outcome.failure is None else in_message(outcome.failure, kept, inherited)
     return replace(
         outcome, failure=failure, stderr_tail=hidden({"stderr": outcome.stderr_tail}, kept, inherited)["stderr"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import shutil
 import sys
 from dataclasses import replace
 from urllib.parse import quote
@@ -13,8 +12,6 @@ import pyarrow.parquet
 import pytest
 from envkit.cli import overview, tuning
 from envkit.cli.commands import doctor, tune
-from envkit.engines.base import Outcome
-from envkit.engines.messages import ExitStatus
 from envkit.worker.measure.machine_load import Load
 
 from tests.advice.trainings import observed
@@ -64,11 +61,12 @@ WALK = {
                  "check old --against RUN --folder BASE --json", "diff old old --folder BASE"],
     "export": [f"RUN --format {one} --output OUT.{one}" for one in ("csv", "json", "parquet", "openmetrics")]
               + ["RUN --format csv", "ALL --format json --redact"],
-    "submit": ["MINE SMALL KEEP --dry-run", "MINE SMALL KEEP --dry-run --json", "MINE SMALL KEEP --detach --output OUT"],
+    "submit": ["MINE SMALL KEEP --dry-run", "MINE SMALL KEEP --dry-run --json",
+               "MINE SMALL KEEP --detach --output OUT"],
     "fleet": ["report FLEET", "report FLEET --json --redact", "report FLEET --html OUT.html --prometheus OUT.prom",
               "diff FLEET LATER", "diff FLEET LATER --json"],
     "plan": ["MINE SMALL KEEP", "MINE SMALL KEEP --json", "FAILS SMALL KEEP", "SMALL KEEP --output OUT"],
-    "compare-engines": ["MINE --engines local,docker --image mine --data synthetic --steps 3 --blocks 6 KEEP --output OUT"],
+    "compare-engines": ["MINE ENGINES --data synthetic --steps 3 --blocks 6 KEEP --output OUT"],
     "loader-grid": ["GRID --output OUT", "GRID --output OUT --json"],
     "completion": ["bash", "zsh", "fish"],
 }  # fmt: skip
@@ -95,7 +93,7 @@ class Telling(InstantEngine):
 
 @pytest.fixture
 def words(simulation, write_profile, tmp_path):
-    """What a word in capitals of WALK stands for."""
+    """The words that each word in capitals of WALK stands for."""
     files = {name: tmp_path / name.lower() for name in ("RUN", "FAILED", "FLEET", "LATER", "BASE")}
     for name, does in {
         "mine": {},
@@ -111,7 +109,8 @@ def words(simulation, write_profile, tmp_path):
     python, small = ["--python", simulation.python], ["--data", "synthetic", "--seed", 7, "--steps", 3]
     return {
         **{name: [path] for name, path in files.items()},
-        "ALL": [tmp_path], "PROGRAM": [sys.executable], "KEEP": KEEP, "PYTHON": python,
+        "ALL": [tmp_path], "PROGRAM": [sys.executable],
+        "ENGINES": ["--engines", "local,docker", "--image", "mine"], "KEEP": KEEP, "PYTHON": python,
         "SMALL": [*python, *small, "--blocks", 6],
         "OPERATORS": [*python, "--data", "synthetic", "--steps", 4, "--warmup-steps", 1],
         "TUNE": [*python, *small[:2], *small[4:], *KEEP, "--space", space, "--budget", "60s"],
@@ -136,8 +135,9 @@ def walk(cli, cli_process, words, simulation, write_profile, tmp_path, monkeypat
 
     def run(line, number=0):
         out = tmp_path / f"out{number}"
-        typed = [one for word in line.split()
-                 for one in words.get(word, [word.replace("OUT", str(out)) if word.startswith("OUT") else word])]  # fmt: skip
+        typed = []
+        for word in line.split():
+            typed += words.get(word, [word.replace("OUT", str(out)) if word.startswith("OUT") else word])
         # an issue tells what known performance variables are set to
         plain = {"OMP_STACKSIZE": "4M", "LD_PRELOAD": ""} if "--for-issue" in typed else {}
         # which waits for its command by signals that another thread of this process may get
@@ -153,7 +153,7 @@ def forms(text):
 
 
 def content(path):
-    """What is in a file, without what compresses it."""
+    """The bytes of a file; a table of a compressed one is read."""
     if path.suffix == ".parquet":
         return path.read_bytes() + json.dumps(pyarrow.parquet.read_table(path).to_pylist()).encode()
     return path.read_bytes()
