@@ -252,7 +252,7 @@ def test_a_signal_ends_what_runs_inside_and_no_command_line_has_what_it_was_give
         assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM, process.communicate()
         until(lambda: not runs("sleep", seconds))
     finally:
-        process.kill()
+        process.terminate()  # or what runs inside would hold the pipes, and a failure would hang
         process.communicate()
 
 

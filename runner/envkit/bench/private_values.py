@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
 from envkit.bench.record_messages import CALLERS
-from envkit.engines.base import Outcome
 from envkit.messages import Message, from_json
 from envkit.worker.performance_variables import PRELOAD, preloaded
 
@@ -56,16 +54,13 @@ def in_message(message: Message, kept: Mapping[str, str], inherited: Mapping[str
         if isinstance(value, Message):
             changed[name] = from_json(hidden({PROBLEM: value.to_json()}, kept, inherited)[PROBLEM])
         elif isinstance(value, str):
-            changed[name] = hidden({"reason": value}, kept, inherited)["reason"]
+            changed[name] = printed(value, kept, inherited)
     return message.replace(**changed)
 
 
-def in_outcome(outcome: Outcome, kept: Mapping[str, str], inherited: Mapping[str, str]) -> Outcome:
-    """Replace values of the caller's variables by names in the failure and the stderr of ``outcome``."""
-    failure = None if outcome.failure is None else in_message(outcome.failure, kept, inherited)
-    return replace(
-        outcome, failure=failure, stderr_tail=hidden({"stderr": outcome.stderr_tail}, kept, inherited)["stderr"]
-    )
+def printed(said: str, kept: Mapping[str, str], inherited: Mapping[str, str]) -> str:
+    """Replace values of the caller's variables by names in what a program printed."""
+    return str(hidden({"stderr": said}, kept, inherited)["stderr"])
 
 
 def _known(kept: Mapping[str, str], inherited: Mapping[str, str]) -> dict[str, str]:

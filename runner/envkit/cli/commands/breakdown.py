@@ -33,7 +33,6 @@ from envkit.common.machine_lock import machine_lock
 from envkit.common.messages import UnknownWord
 from envkit.common.progress import Progress
 from envkit.common.suggestion import nearest
-from envkit.engines.base import Outcome
 from envkit.messages import Message, MessageError
 from envkit.profiles import profile
 from envkit.rendering import text as rendered
@@ -93,11 +92,11 @@ def _workload(text: str) -> str:
 
 
 class _Failure(MessageError):
-    """A worker failed. ``outcome`` is how it ended."""
+    """A worker failed. ``said`` is what it printed to stderr."""
 
-    def __init__(self, message: Message, outcome: Outcome) -> None:
+    def __init__(self, message: Message, said: str) -> None:
         super().__init__(message)
-        self.outcome = outcome
+        self.said = said
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -113,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
                 documents, unmet = _measure(job, arguments, progress)
         except _Failure as failure:
             status = end_with(failure.message, FAILED, arguments.json)
-            for line in failure.outcome.stderr_tail.strip().splitlines()[-terminal.STDERR_LINES :]:
+            for line in failure.said.strip().splitlines()[-terminal.STDERR_LINES :]:
                 print(f"        | {line}", file=sys.stderr)
             return status
     if arguments.json:
@@ -202,9 +201,8 @@ def _measure(job: Job, asked: argparse.Namespace, progress: Progress) -> tuple[D
             if document is None:
                 assert problem is not None
                 failed, callers = messages.WorkerOfArmFailed(arm.name, problem), (job.kept, job.inherited)
-                raise _Failure(
-                    private_values.in_message(failed, *callers), private_values.in_outcome(outcome, *callers)
-                )
+                said = private_values.printed(outcome.stderr_tail, *callers)
+                raise _Failure(private_values.in_message(failed, *callers), said)
             progress.finish(stage, arm.name, document["seconds"] / len(document["step_s"]))
             documents[arm.name].append(document)
             checks = check(job.environments[arm.name], document["evidence"], job.kept, outcome.stderr_tail)

@@ -9,7 +9,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -134,8 +134,8 @@ def _for_issue(arguments: argparse.Namespace) -> int:
     with machine_lock():
         outcome = engine.run(Task(TRIAL, environment.variables, inherited, environment.prefix))
     if outcome.failure is not None:
-        outcome = private_values.in_outcome(outcome, {}, inherited)
-        return end_with(TrialFailed(outcome.failure, _last_line(outcome)), FAILED, arguments.json)
+        failure = private_values.in_message(outcome.failure, {}, inherited)
+        return end_with(TrialFailed(failure, _last_line(outcome, {}, inherited)), FAILED, arguments.json)
     given = environment.variables if arguments.profile else os.environ
     known = catalogue.load()  # what another variable holds nobody knows: a token, perhaps
     variables = {
@@ -189,10 +189,10 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         inspection.get("accelerator", {}),
     )  # fmt: skip
     if outcome.failure is not None:
-        outcome = private_values.in_outcome(outcome, kept, inherited)
-        last = _last_line(outcome)
+        last = _last_line(outcome, kept, inherited)
         printed = Printed(last) if last else NoOutput()
-        failed = Finding("worker-failed", "stop", WorkerFailed(outcome.failure), printed, remedy("worker-failed"))
+        failure = WorkerFailed(private_values.in_message(outcome.failure, kept, inherited))
+        failed = Finding("worker-failed", "stop", failure, printed, remedy("worker-failed"))
         return [failed, *diagnose(situation)]
     evidence = _evidence(outcome)
     expect = {key: value for key, value in environment.expect.items() if not key.startswith(OF_RANKS)}
@@ -206,9 +206,9 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     return [*unmet, *seen, *unknown, *_unseen(arguments.profile, environment)]
 
 
-def _last_line(outcome: Outcome) -> str | None:
-    """Return the last line that a worker printed to stderr, or None."""
-    lines = outcome.stderr_tail.strip().splitlines()
+def _last_line(outcome: Outcome, kept: Mapping[str, str], inherited: Mapping[str, str]) -> str | None:
+    """Return the last line that a worker printed to stderr, without values of the caller's variables, or None."""
+    lines = private_values.printed(outcome.stderr_tail, kept, inherited).strip().splitlines()
     return lines[-1] if lines else None
 
 
