@@ -42,7 +42,7 @@ WALK = {
               "PRINTS SMALL KEEP --output OUT", "MINE SMALL KEEP --dry-run", "MINE SMALL KEEP --dry-run --json",
               "MINE PYTHON KEEP --blocks 6 --output OUT -- python train.py"],
     "exec": ["WRONG KEEP --evidence OUT.json -- PROGRAM -c pass",
-             "intel-omp KEEP --evidence OUT.json -- env -u LD_PRELOAD PROGRAM -c pass"],
+             "intel-omp KEEP --evidence OUT.json -- env LD_PRELOAD=/opt/l1b-canary-9/x.so PROGRAM -c TORCH"],
     "matrix": ["MINE FAILS SMALL KEEP --output OUT"],
     "tune": ["TUNE --output OUT", "TUNE --output OUT --json", "TUNE --output OUT --profile OUT.yaml"],
     "ablate": ["TWO SMALL KEEP --output OUT", "TWO SMALL KEEP --json --output OUT"],
@@ -109,7 +109,7 @@ def words(simulation, write_profile, tmp_path):
     python, small = ["--python", simulation.python], ["--data", "synthetic", "--seed", 7, "--steps", 3]
     return {
         **{name: [path] for name, path in files.items()},
-        "ALL": [tmp_path], "PROGRAM": [sys.executable],
+        "ALL": [tmp_path], "PROGRAM": [sys.executable], "TORCH": ["import torch"],
         "ENGINES": ["--engines", "local,docker", "--image", "mine"], "KEEP": KEEP, "PYTHON": python,
         "SMALL": [*python, *small, "--blocks", 6],
         "OPERATORS": [*python, "--data", "synthetic", "--steps", 4, "--warmup-steps", 1],
