@@ -65,7 +65,7 @@ WALK = {
                "MINE SMALL KEEP --detach --output OUT"],
     "fleet": ["report FLEET", "report FLEET --json --redact", "report FLEET --html OUT.html --prometheus OUT.prom",
               "diff FLEET LATER", "diff FLEET LATER --json"],
-    "plan": ["MINE SMALL KEEP", "MINE SMALL KEEP --json", "FAILS SMALL KEEP", "SMALL KEEP --output OUT"],
+    "plan": [f"{one} SMALL KEEP --output OUT" for one in ("MINE", "MINE --json", "FAILS", "")],
     "compare-engines": ["MINE ENGINES --data synthetic --steps 3 --blocks 6 KEEP --output OUT"],
     "loader-grid": ["GRID --output OUT", "GRID --output OUT --json"],
     "completion": ["bash", "zsh", "fish"],
