@@ -192,6 +192,9 @@ def _judge(
     seen: Mapping[int, process_scan.Seen], passed_on: Mapping[str, str],
 ) -> int:  # fmt: skip
     """Say whether the profile was in effect, and return the exit status."""
+    from envkit.bench import private_values
+
+    kept = {name: os.environ[name] for name in arguments.keep_env}
     testified: list[dict[str, Any]] = []
     in_effect: bool | None
     resolved = Environment.from_json(environment)
@@ -205,9 +208,9 @@ def _judge(
     lines = [*lines, *_findings(resolved, [observed.evidence for observed in judged_processes])]
     unread = [found.problem] if found.problem else []
     for line in [*lines, *unread, *process_scan.lost(seen)]:
-        _say(line)
+        _say(private_values.of_message(line, kept, os.environ))
     if arguments.evidence is not None:
-        _write(arguments.evidence, {
+        document = {
             "environment": environment, "command": start.argv, "status": status, "in_effect": in_effect,
             "passed_on": sorted(passed_on), "processes": testified,  # by name: values may be secrets
             "seen_from_outside": [
@@ -217,7 +220,8 @@ def _judge(
                 }
                 for pid, one in seen.items()
             ],
-        })  # fmt: skip
+        }  # fmt: skip
+        _write(arguments.evidence, private_values.hidden(document, kept, os.environ))
     return FAILED if status == 0 and in_effect is False else status
 
 
