@@ -442,6 +442,7 @@ def test_a_finding_survives_json():
         ({"OMP_NUM_THREADS": ""}, ["OMP_NUM_THREADS"]),  # the runtimes complain of it
         ({"GLIBC_TUNABLES": "glibc.malloc.trim_threshold=lots"}, ["GLIBC_TUNABLES"]),
         ({"OMP_NUM_THREADS": "4,2", "MALLOC_CONF": "", "OMP_SCHEDULE": "static,4", "OMP_UNHEARD_OF": "x"}, []),
+        ({"OMP_NUM_THREADS": "$OMP_NUM_THREADS"}, []),  # of a kept variable a record has the name
     ],
 )
 def test_values_that_no_library_reads(variables, wrong):

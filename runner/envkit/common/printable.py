@@ -1,7 +1,5 @@
 """Texts that others wrote, as a terminal may be given them."""
 
-from __future__ import annotations
-
 import re
 
 # Control characters but tab and line feed (ECMA-48), halves of surrogate pairs, other ends of a line, what turns the
@@ -32,7 +30,7 @@ def encoded(text: str) -> bytes:
     return found
 
 
-def _escape(found: re.Match[str]) -> str:
+def _escape(found: "re.Match[str]") -> str:
     code = ord(found[0])
     code -= ESCAPED_BYTE if ESCAPED_BYTE + 0x80 <= code <= ESCAPED_BYTE + 0xFF else 0
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -135,7 +135,8 @@ def ignored_values(situation: Situation) -> list[Finding]:
     return [
         found("ignored-value", IgnoredValue(name, *wrong))
         for name, value in given.items()
-        if situation.variable(name) != value and (wrong := _unreadable(name, value)) is not None
+        if value not in (situation.variable(name), f"${name}")  # a record has a kept value's name in its place
+        and (wrong := _unreadable(name, value)) is not None
     ]
 
 

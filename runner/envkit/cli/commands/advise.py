@@ -18,7 +18,7 @@ from envkit import engines
 from envkit.advice import expected, reasons
 from envkit.advice.symptoms import Symptoms, of_process, of_sample
 from envkit.analysis.summary import Summary, summarise
-from envkit.bench import early_checks, record, room
+from envkit.bench import early_checks, private_values, record, room
 from envkit.bench.plan import REFERENCE_PROFILE, Arm
 from envkit.bench.prepare import plan_of, prepare
 from envkit.bench.room import TooShort
@@ -145,7 +145,7 @@ def _of_command(asked: Specification, arguments: argparse.Namespace) -> tuple[Ad
     steps = max(FEWEST_STEPS, round(SAMPLE_S / symptoms.step_s))
     again = shlex.join(["envkit", "advise", "--prove", PROOF, *words(arguments, SAME), "--", *argv])
     proving = again if arguments.prove is None else None
-    found = _findings(inspection, trainer_of(sample))
+    found = _findings(inspection, trainer_of(private_values.hidden(sample, prepared.job.kept, prepared.job.inherited)))
     applying, left_out = _unless_few_threads(found, applying, left_out)
     instead = instead if applying else []
     advice = _advice(symptoms, applying, left_out, inspection, instead, found, proving)
