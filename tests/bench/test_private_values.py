@@ -113,3 +113,35 @@ def test_a_value_like_the_kits_own_words_does_not_make_a_problem_unreadable(valu
     problem = WarmingUp(NoDocument())
     found = hidden({"problem": problem.to_json()}, {"TOKEN": value, "problem": "x", "code": "y"}, {})
     assert restored(found["problem"]) == problem
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "left"),
+    [
+        ("HF_TOKEN", SECRET, "at $HF_TOKEN!"),
+        ("wandb_api_key", SECRET, "at $wandb_api_key!"),
+        ("PGPASSWORD", SECRET, "at $PGPASSWORD!"),
+        ("MYSQL_PWD", SECRET, "at $MYSQL_PWD!"),
+        ("AWS_SECRET_ACCESS_KEY", SECRET, "at $AWS_SECRET_ACCESS_KEY!"),
+        ("TOKENIZERS_PARALLELISM", SECRET, None),
+        ("MONKEY", SECRET, None),
+        ("PWD", SECRET, None),
+        ("HF_TOKEN", "EMPTY", None),
+        ("SSH_KEY", "/home/me/.ssh/id", None),  # a path
+        ("HTTPS_PROXY", f"https://jane:{SECRET}@proxy:3128", "at https://$HTTPS_PROXY@proxy:3128!"),
+        ("DATABASE_URL", f"db://{SECRET}@host/x", "at db://$DATABASE_URL@host/x!"),
+        ("ORIGIN", "ssh://git@example.org/x", None),
+    ],
+)
+def test_secrets_that_workers_inherit_are_hidden_in_what_they_say(name, value, left):
+    said, left = f"at {value}!", left or f"at {value}!"
+    given = {"arm": value, "stderr": said, "evidence": {"x": [said]}, "problem": NotStarted(said).to_json()}
+    found = hidden(given, {}, {name: value})
+    assert found == {"arm": value, "stderr": left, "evidence": {"x": [left]}, "problem": NotStarted(left).to_json()}
+
+
+def test_a_password_of_an_address_is_hidden_without_the_address():
+    given = {"HTTPS_PROXY": f"https://jane:{SECRET}@proxy:3128"}
+    assert (
+        hidden({"stderr": f"user jane, password {SECRET}"}, {}, given)["stderr"] == "user jane, password $HTTPS_PROXY"
+    )

@@ -6,12 +6,17 @@ import json
 
 import pytest
 from envkit.bench.messages import WorkerEnded, WorkerReported
+from envkit.bench.parse_sample import worker_problem
 from envkit.bench.problem_messages import FewSteps, NoDocument, UnknownProblem, WarmingUp
 from envkit.bench.problems import problem_of
 from envkit.checks.messages import ProcessLimitElsewhere
+from envkit.engines.base import Outcome
 from envkit.engines.messages import ExitStatus, Killed, TimedOut
 from envkit.rendering import text
-from envkit.worker.messages import ProcessKilled
+from envkit.worker.messages import MemoryRanOut, ProcessKilled
+from envkit.worker.messages.user_command import CommandEnded, NoOutput
+
+RAN_OUT = MemoryRanOut("python", 2, "/job", 2**30, 2**30, retaining="MALLOC_CONF")
 
 
 @pytest.mark.parametrize(
@@ -20,6 +25,7 @@ from envkit.worker.messages import ProcessKilled
         NoDocument(),
         FewSteps(2, 3),
         WarmingUp(WorkerEnded(Killed("SIGKILL", "4g"), ProcessLimitElsewhere())),
+        WorkerEnded(Killed("SIGKILL", memory=RAN_OUT)),
         WorkerReported(ProcessKilled("rank 1", "SIGSEGV"), TimedOut(4)),  # a float that was written as a whole number
     ],
 )
@@ -62,3 +68,18 @@ def test_a_report_of_a_record_with_one_is_printed(bench, simulation, instant, cl
         result = cli("report", run_folder, *options)
         assert (result.returncode, result.stderr) == (0, "")
         assert "this version of envkit does not know" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("told", "failure", "beside"),
+    [
+        (ProcessKilled("rank 1", "SIGKILL"), ExitStatus(1, RAN_OUT), ExitStatus(1, RAN_OUT)),
+        (ProcessKilled("rank 1", "SIGSEGV"), ExitStatus(1), None),
+        (CommandEnded(1, NoOutput(), RAN_OUT), ExitStatus(1, RAN_OUT), None),  # the worker has said so itself
+        (CommandEnded(1, NoOutput()), ExitStatus(1, RAN_OUT), ExitStatus(1, RAN_OUT)),
+        (CommandEnded(1, NoOutput()), Killed("SIGKILL", "4g"), Killed("SIGKILL", "4g")),
+    ],
+)
+def test_what_the_engine_knows_of_memory_is_beside_what_the_worker_reports(told, failure, beside):
+    printed = json.dumps({"problem": told.to_json()})
+    assert worker_problem(Outcome(f"{printed}\n", "", 1.0, failure)) == WorkerReported(told, beside)

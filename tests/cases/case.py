@@ -41,12 +41,20 @@ class Launch:
 
 @dataclass(frozen=True)
 class Case:
-    """A program that people had trouble with. ``files`` are written beside the programs, by name."""
+    """A program that people had trouble with. ``files`` are written beside the programs, by name.
+
+    One that ``needs_root`` makes a control group, or mounts something.
+    """
 
     name: str
     title: str
     launches: tuple[Launch, ...]
     files: Mapping[str, str] = field(default_factory=dict)
+    needs_root: bool = False
+
+    @property
+    def can_run(self) -> bool:
+        return not self.needs_root or os.geteuid() == 0
 
 
 @dataclass(frozen=True)

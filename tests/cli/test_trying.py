@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 from envkit.bench.messages import WorkerEnded
-from envkit.cli.trying import _quotes, _without_values
+from envkit.bench.private_values import of_message
+from envkit.cli.trying import _quotes
 from envkit.cli.workload_messages import TrialFailed, TrialNotInEffect
 from envkit.engines.messages import ExitStatus, NotStarted
 from envkit.messages import Printed
-
-JOB = SimpleNamespace(kept={"TOKEN": "a-secret-value"}, inherited={})
 
 
 @pytest.mark.parametrize(
@@ -26,7 +23,7 @@ JOB = SimpleNamespace(kept={"TOKEN": "a-secret-value"}, inherited={})
     ],
 )
 def test_values_of_the_caller_are_replaced_by_names(message, expected):
-    assert _without_values(message, JOB) == expected
+    assert of_message(message, {"TOKEN": "a-secret-value"}, {}) == expected
 
 
 def test_a_message_quotes_a_line_that_is_in_its_fields_or_in_those_of_one_in_it():

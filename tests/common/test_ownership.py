@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import grp
 import os
 import pwd
@@ -13,7 +14,9 @@ from types import SimpleNamespace
 import pytest
 from envkit.common import ownership
 from envkit.common.errors import InputError
+from envkit.common.messages import Unreadable
 from envkit.common.ownership_messages import FolderOpen, OfAnother, WritableFile
+from envkit.messages import Printed
 
 OTHER = 65534
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
@@ -72,6 +75,11 @@ def test_what_others_can_write_is_refused_with_its_mend(job):
     assert refusal(job) == WritableFile(str(job), ("chmod", "go-w", str(job)))
     subprocess.run(refusal(job).mend, check=True)
     assert refusal(job) is None
+
+
+def test_a_file_that_has_vanished_meanwhile_is_refused_in_one_line(job):
+    job.unlink()
+    assert refusal(job) == Unreadable(str(job), Printed(os.strerror(errno.ENOENT)))
 
 
 def test_what_others_can_replace_is_refused_with_its_mend(job):
@@ -142,6 +150,21 @@ def test_root_by_sudo_and_in_a_container_takes_the_callers_files(job, monkeypatc
     assert refusal(job) is None
     job.chmod(0o666)
     assert isinstance(refusal(job), WritableFile)
+
+
+@root_only
+def test_a_link_of_another_user_is_refused_wherever_it_leads(job, tmp_path):
+    """Its owner could have it lead to another file between this check and the reading, in a sticky folder too."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    for name, target, given in (("job.yaml", job, "job.yaml"), ("jobs", job.parent, "jobs/job.yaml")):
+        (shared / name).symlink_to(target)
+        assert refusal(shared / given) is None
+        os.chown(shared / name, OTHER, OTHER, follow_symlinks=False)
+        found = refusal(shared / given)
+        assert isinstance(found, OfAnother)
+        assert found.file == str(shared / name)
 
 
 @root_only

@@ -232,32 +232,42 @@ def test_the_exit_status_and_variables_inside(execute, engine_options, folder, e
 
 
 @pytest.mark.parametrize("engine", ["docker", "podman", "apptainer"])
-def test_a_signal_ends_what_runs_inside(engine_options, surroundings, folder, engine):
-    seconds = f"1000.{random.randrange(10**9)}"
-    script = f"echo begun; exec sleep {seconds}"
+def test_a_signal_ends_what_runs_inside_and_no_command_line_has_what_it_was_given(
+    engine_options, surroundings, folder, engine
+):
+    seconds, given = f"1000.{random.randrange(10**9)}", f"given-{random.randrange(10**9)}"
+    script = f"echo $MY_KEY; exec sleep {seconds}"
     process = subprocess.Popen(
-        command_line("exec", *engine_options(engine), "baseline", "--", "sh", "-c", script),
-        cwd=folder, env={**os.environ, **surroundings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        command_line("exec", *engine_options(engine), "--keep-env", "MY_KEY", "baseline", "--", "sh", "-c", script),
+        cwd=folder, env={**os.environ, **surroundings, "MY_KEY": given, "HF_TOKEN": f"{given}-too"}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     try:
-        assert process.stdout.readline() == "begun\n", process.communicate()
+        assert process.stdout.readline() == f"{given}\n", process.communicate()
         until(lambda: runs("sleep", seconds))
+        lines = command_lines()
+        assert any(seconds.encode() in line and engine.encode() in line.lower() for line in lines), "the engine's own"
+        assert [line for line in lines if given.encode() in line] == []
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM, process.communicate()
         until(lambda: not runs("sleep", seconds))
     finally:
-        process.kill()
+        process.terminate()  # or what runs inside would hold the pipes, and a failure would hang
         process.communicate()
 
 
 def runs(*words):
     """Whether there is a process with this command line; those inside of containers are among the machine's."""
-    wanted = b"".join(word.encode() + b"\0" for word in words)
+    return b"".join(word.encode() + b"\0" for word in words) in command_lines()
+
+
+def command_lines():
+    """Those of all processes, which everybody on the machine can read."""
+    found = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
-            if entry.read_bytes() == wanted:
-                return True
-    return False
+            found.append(entry.read_bytes())
+    return found
 
 
 # Looks for the folder of evidence on command lines, which everybody can read, and leaves there what it can.

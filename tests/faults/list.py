@@ -247,7 +247,7 @@ MACHINE = (
     ),
     Fault(
         "memory-limit-near", "A container's memory limit is 5% above what training takes",
-        ("the process took", "that it may have"), 0,
+        ("the training took", "that it may have"), 0,
         engine="docker", plant=planting.memory_just_enough,
     ),
 )  # fmt: skip

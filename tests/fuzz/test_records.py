@@ -48,6 +48,31 @@ def test_every_command_that_reads_a_record(cli, folder, content):
             assert result.stdout + result.stderr
 
 
+@pytest.mark.parametrize("value", [[[]], [None], {"x": []}, 10**400, -1, "../x"])
+@pytest.mark.parametrize(
+    ("number", "place"),
+    [
+        (0, ("engines", "local", "inspection", "packages", "torch")),
+        (0, ("engines", "local", "inspection", "fingerprint", "memory_bytes")),
+        (0, ("engines", "local", "inspection", "fingerprint", "cpu_model")),
+        (0, ("time",)), (2, ("time",)), (-1, ("time",)),
+    ],
+)  # fmt: skip
+def test_values_that_no_type_of_an_event_describes(cli, tmp_path, number, place, value):
+    """Each stands in a record of enough samples to be compared, which random changes seldom leave."""
+    events = judge(run_events(arm("baseline"), arm("mine"), blocks=7))
+    inner = events[number]
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    write(tmp_path / "run", events)
+    for words in COMMANDS:
+        (tmp_path / "run/fleet.json").unlink(missing_ok=True)
+        result = cli(*(str(tmp_path / "run") if word == "{}" else word for word in words))
+        assert result.returncode in (0, 1, 2)
+        assert result.returncode != 2 or len(result.stderr.splitlines()) == 1
+
+
 def refused(call, *arguments):
     """The one line with which a call is refused; None if it is not."""
     try:

@@ -34,10 +34,12 @@ from envkit.profiles.setting_messages import (
     MoreThanTaken,
     NeedsVersion,
     NobodyReads,
+    NoLongerRead,
     RemoveOrGet,
     RemoveOrUpdate,
     UnknownKey,
     UnknownName,
+    UseProfileInstead,
     VersionDoesNotRead,
     Write,
     WriteAtMost,
@@ -173,6 +175,11 @@ def test_wrong_catalogue_data_is_an_error_that_names_file_and_line(tmp_path, tex
 )
 def test_an_unknown_variable_comes_with_the_nearest_name(name, near):
     assert problem(name, "1") == InVain(name, UnknownName(near), CorrectName())
+
+
+def test_a_variable_that_is_no_longer_read_has_a_profile_in_its_place():
+    found = problem("MKL_DEBUG_CPU_TYPE", "5")
+    assert found == InVain("MKL_DEBUG_CPU_TYPE", NoLongerRead("MKL", "2020.1"), UseProfileInstead("mkl-native"))
 
 
 @pytest.mark.parametrize(

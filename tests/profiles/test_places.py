@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
+from envkit.common import ownership
 from envkit.common.errors import InputError
+from envkit.common.ownership_messages import OfAnother, WritableFile
 from envkit.profiles import places, profile
 from envkit.profiles.messages import PassedOver, ProjectProfile, UnknownProfile
 from envkit.profiles.places import PROFILE_FOLDER, project_folder
@@ -112,6 +114,26 @@ def another(monkeypatch):
 
     monkeypatch.setattr(Path, "stat", told)
     return owned.append
+
+
+@pytest.mark.parametrize("by", ["name", "path", "extends"])
+@pytest.mark.parametrize("how", ["others can write", "another's"])
+def test_what_somebody_else_may_have_written_elsewhere_is_refused(users, write_profile, another, monkeypatch, by, how):
+    monkeypatch.setattr(ownership, "CONTAINER", ())
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    path = write_profile("mine", "", users)
+    child = write_profile("child", "extends: mine\n", users)
+    named = {"name": "mine", "path": str(path), "extends": str(child)}[by]
+    path.chmod(0o600)
+    assert profile.load(named).name in ("mine", "child")
+    if how == "another's":
+        another(path)
+    else:
+        path.chmod(0o666)
+    with pytest.raises(InputError) as caught:
+        profile.load(named)
+    assert isinstance(caught.value.message, OfAnother if how == "another's" else WritableFile)
+    assert caught.value.message.file == str(path)
 
 
 @pytest.mark.parametrize("what", ["folder", "file"])

@@ -95,6 +95,7 @@ ATTACKS = (
         (
             "tests/cli/commands/test_redact.py::test_redacted_nothing_tells_who_measured_and_where",
             "tests/cli/commands/test_redact.py::test_secrets_of_the_caller_are_in_no_file_of_a_run_and_in_no_report",
+            "tests/cli/commands/test_secrets.py::test_no_command_prints_or_leaves_a_secret",
         ),
     ),
     Attack(

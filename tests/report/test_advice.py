@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from envkit.analysis import ranking
 from envkit.analysis.summary import summarise
-from envkit.bench.messages import WorkerEnded
+from envkit.bench.messages import WorkerEnded, WorkerReported
 from envkit.bench.plan import UserCommand
 from envkit.bench.problem_messages import WarmingUp
 from envkit.checks.effect import Check
@@ -16,11 +16,15 @@ from envkit.engines.messages import ExitStatus, Killed
 from envkit.report import advice
 from envkit.report.messages import advice as messages
 from envkit.stats.verdict import Verdict
+from envkit.worker.messages import MemoryRanOut
+from envkit.worker.messages.user_command import CommandEnded, NoOutput
 
 from tests.report.kinds import KINDS
 from tests.report.planted import NOT_IN_EFFECT, OTHER_LOSSES, disturbed, failed
 from tests.reports import events_of, printed
 from tests.simulation import STEADY, times
+
+RAN_OUT = MemoryRanOut("python", 1, "/job", 2**30, 2**30)
 
 
 def advised(events):
@@ -197,6 +201,12 @@ ON = "envkit bench --resume some/folder"
         (failed(events_of()), [messages.FindMemory(ON)]),  # by SIGKILL
         (failed(events_of(), problem=WarmingUp(WorkerEnded(Killed("SIGKILL")))), [messages.FindMemory(ON)]),
         (failed(events_of(), problem=WorkerEnded(ExitStatus(3))), [messages.MendWorker(ON)]),
+        (failed(events_of(), problem=WorkerEnded(Killed("SIGKILL", memory=RAN_OUT))),
+         [messages.FreeMemory(ON, "/job")]),
+        (failed(events_of(), problem=WarmingUp(WorkerReported(CommandEnded(1, NoOutput(), RAN_OUT)))),
+         [messages.FreeMemory(ON, "/job")]),
+        (failed(events_of(), problem=WorkerEnded(ExitStatus(1, RAN_OUT.replace(retaining="MALLOC_CONF")))),
+         [messages.FreeMemory(ON, "/job", "mine")]),
         (failed(events_of(others={"other": {}}), "other"), [messages.ResumeWithout("other", ON)]),
         (events_of(12, ended="interrupted"), [messages.Resume(ON)]),
         (events_of(16, mine={"seconds": times(1)}, profile="baseline"), [messages.MeasureProfile()]),

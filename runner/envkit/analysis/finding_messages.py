@@ -9,6 +9,8 @@ NOTE, WARNING = Severity.NOTE, Severity.WARNING
 
 # Why a finding matters, by its code.
 WHY = {
+    "rank-lines": "a launcher passes the lines of all ranks on, and each rank prints every step",
+    "repeated-lines": "each rank prints every step, so a step takes longer than the report says; ratios stand",
     "unmatched-lines": "envkit leaves out the times of all steps that end in such a line",
     "readings-too-long": "several ranks may print each step, or the times are not of this run",
     "readings-too-short": "the rest is not compared: the command logs every hundredth step, or --unit is wrong",
@@ -17,6 +19,8 @@ WHY = {
 }
 # What to do, by the code.
 FIX = {
+    "rank-lines": "to read another rank, let the metric match its mark too",
+    "repeated-lines": "let rank 0 alone print, or print the time of each step and match that",
     "unmatched-lines": "if they are steps, match them too; if not, match more of the others",
     "readings-too-long": "match the lines of one rank, or the times that this run takes",
     "readings-rounded": "let the command print more digits, or time its lines with a metric that has no group",
@@ -32,6 +36,27 @@ def reason(code: str) -> Reason:
 def remedy(code: str) -> Remedy:
     """Return the change that removes the finding of this code."""
     return Remedy(FIX[code])
+
+
+class RankLines(Message):
+    """One rank's lines were read. ``mark`` is what the launcher writes before each."""
+
+    code = "analysis.rank-lines"
+    severity = NOTE
+    template = "the metric reads the lines after '{mark}' alone; {ranks:count rank} had such lines"
+
+    mark: str
+    ranks: int
+
+
+class RepeatedLines(Message):
+    """Each step has several lines, which nothing tells apart. A metric times lines as they arrive."""
+
+    code = "analysis.repeated-lines"
+    severity = WARNING
+    template = "the metric matches each step {times:count time}, and ms/step is that many times too small"
+
+    times: int
 
 
 class UnmatchedLines(Message):

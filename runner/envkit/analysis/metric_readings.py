@@ -13,8 +13,18 @@ from envkit.worker.user_command.metric import shown
 
 def metric_readings(own: Sequence[SampleEvent]) -> list[Finding]:
     """Return what is doubtful about the readings in an arm's samples."""
-    found = (_unmatched_lines(own), _cover(own), _rounding(own))
+    found = (_rank_lines(own), _unmatched_lines(own), _cover(own), _rounding(own))
     return [finding for finding in found if finding is not None]
+
+
+def _rank_lines(own: Sequence[SampleEvent]) -> Finding | None:
+    """Return which rank's lines were read if a launcher marks them, or else that each rank printed each step."""
+    mark, ranks = next((event["rank_lines"] for event in own if "rank_lines" in event), (None, 0))
+    if mark is None:
+        return None
+    if mark:
+        return _finding("rank-lines", "note", messages.RankLines(shown(mark), ranks))
+    return _finding("repeated-lines", "warn", messages.RepeatedLines(ranks))
 
 
 def _unmatched_lines(own: Sequence[SampleEvent]) -> Finding | None:

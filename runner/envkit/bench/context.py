@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from envkit.bench import record, seal
+from envkit.bench import private_values, record, seal
 from envkit.bench.calibration import same_gpus
 from envkit.bench.messages import VariableNotSet
 from envkit.bench.plan import Arm, Plan
@@ -30,6 +30,7 @@ from envkit.engines import ENGINES, get_all
 from envkit.engines.base import Engine, EngineOptions
 from envkit.engines.inspect_image import inspect, require_own_workloads
 from envkit.engines.local import LocalEngine
+from envkit.engines.messages import InspectionFailed
 from envkit.profiles.environment import clean, of_caller
 from envkit.worker.gpus import VISIBLE
 from envkit.worker.messages.gpus import NoneLeft
@@ -74,7 +75,7 @@ def execution_context(
     removed.update({name: "" for name in os.environ if name not in caller})
     used = _engines_of(asked.arms, asked.engine_options, asked.user_command)
     gpus = on_gpus(asked.options, own)
-    seen = _look(used, inherited, commands, gpus, contents=any(arm.image for arm in asked.arms))
+    seen = _look(used, inherited, kept, commands, gpus, contents=any(arm.image for arm in asked.arms))
     if asked.user_command is not None:
         _note_program(asked.user_command, seen)
     else:
@@ -101,7 +102,7 @@ def recorded_context(folder: Path, first: Event, plan: Plan) -> ExecutionContext
     kept = {name: inherited[name] for name in names}
     require_same_values(folder, first, kept)
     used = _engines_of(plan.arms, options, plan.user_command)
-    seen = _look(used, inherited, (), on_gpus(plan.options, own))
+    seen = _look(used, inherited, kept, (), on_gpus(plan.options, own))
     require_same_machine(folder, first, seen)
     return ExecutionContext(options, used, inherited, kept, tuple(sorted(removed)), seen)
 
@@ -163,15 +164,21 @@ def _engines_of(arms: Sequence[Arm], options: EngineOptions, command: UserComman
 def _look(
     used: dict[str, Engine],
     inherited: dict[str, str],
+    kept: Mapping[str, str],
     commands: Sequence[str],
     gpus: bool | None,
     contents: bool = False,
 ) -> dict[str, dict[str, Any]]:
     """Return what each engine says of itself, and what is seen inside its image; the rest is as for ``inspect``."""
-    return {
-        name: {"engine": engine.describe(), "inspection": inspect(engine, inherited, commands, contents, gpus)}
-        for name, engine in used.items()
-    }
+    try:
+        return {
+            name: {"engine": engine.describe(), "inspection": inspect(engine, inherited, commands, contents, gpus)}
+            for name, engine in used.items()
+        }
+    except InputError as error:
+        if isinstance(error.message, InspectionFailed):  # it quotes what the Python printed
+            raise InputError(private_values.of_message(error.message, kept, inherited)) from None
+        raise
 
 
 def recorded(seen: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -73,15 +73,21 @@ def require_program(command: UserCommand, on_this_machine: bool) -> None:
     file = folder / program
     if "/" not in program:
         if on_this_machine and shutil.which(program) is None:
-            raise InputError(NoSuchProgram(program, f"./{program}" if file.exists() else None))
+            raise InputError(NoSuchProgram(program, f"./{program}" if file.exists() else None, unquoted(program)))
     elif on_this_machine or not Path(program).is_absolute():
         if not file.exists():
-            raise InputError(ProgramMissing(program, str(folder)))
+            raise InputError(ProgramMissing(program, str(folder), unquoted(program)))
         if on_this_machine and not os.access(file, os.X_OK):
             raise InputError(ProgramNotExecutable(program, ("chmod", "+x", program)))
     script = script_of(command.argv)
     if script is not None and not Path(script).is_absolute() and not (folder / script).exists():
         raise InputError(ProgramMissing(script, str(folder)))
+
+
+def unquoted(program: str) -> tuple[str, ...] | None:
+    """Return the words of a command line that was given as one, as other tools take it, or None for another name."""
+    words = tuple(program.split())
+    return words if len(words) > 1 and shutil.which(words[0]) else None
 
 
 def script_of(argv: Sequence[str]) -> str | None:

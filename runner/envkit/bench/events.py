@@ -85,6 +85,7 @@ class SampleEvent(TypedDict, total=False):
     loader: dict[str, Any]  # where epochs end as DataLoader's do: what was seen of the workers that load
     gpu: dict[str, Any]  # of a training on GPUs
     unmatched_lines: tuple[int, str]  # lines that a user's metric does not match, amid alike ones that it does, and one
+    rank_lines: tuple[str, int]  # the mark of the lines that were read and how many ranks print, only if several do
     readings_cover: ReadingsCover  # only if a metric's times are far from the time in which they were printed
     readings_rounding: float  # the share of a metric's times that their last digits stand for, only if it is large
 

@@ -16,13 +16,17 @@ class WorkerEnded(Message):
 
 
 class WorkerReported(Message):
-    """A worker failed and reported the problem. ``failure`` is what the engine knows beyond that."""
+    """A worker failed and reported the problem.
+
+    ``failure`` is what the engine knows beyond that, and ``cause`` the limit that stopped it, if that is known.
+    """
 
     code = "bench.worker-reported"
-    template = "{problem}[; it {failure}]"
+    template = "{problem}[; it {failure}][; {cause}]"
 
     problem: Message
     failure: Message | None = None
+    cause: Message | None = None
 
 
 class PassedOn(Message):
@@ -164,20 +168,28 @@ class NoSuchProgram(Message):
     """A user's command has no program; ``there`` is a file of that name in the folder where it is to start."""
 
     code = "bench.no-such-program"
-    template = "{program}: no such command on the PATH[; for the file here write {there}]"
+    template = (
+        "{program}: no such command on the PATH[; for the file here write {there}]"
+        "[; leave the quotes out: {words:command}]"
+    )
 
     program: str
     there: str | None = None
+    words: tuple[str, ...] | None = None  # a command line that was given as one word
 
 
 class ProgramMissing(Message):
     """The file that a user's command starts, or that its Python is to run, is missing."""
 
     code = "bench.program-missing"
-    template = "{program}: no such file in {folder}; start envkit where your training starts"
+    template = (
+        "{program}: no such file in {folder}[; leave the quotes out: {words:command}]; start envkit where your "
+        "training starts"
+    )
 
     program: str
     folder: str
+    words: tuple[str, ...] | None = None  # a command line that was given as one word
 
 
 class ProgramNotExecutable(Message):

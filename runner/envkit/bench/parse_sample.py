@@ -82,9 +82,18 @@ def worker_problem(outcome: Outcome) -> Message | None:
         with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
             told = json.loads(line)["problem"]
             problem = restored(told)
-            of_status = isinstance(failure, ExitStatus) or (isinstance(failure, Killed) and failure.limit is None)
-            return WorkerReported(problem, None if of_status else failure)
+            news = failure if _is_news(failure, problem) else None
+            return WorkerReported(problem, news, process_limit.cause_of(line))
     return WorkerEnded(failure, process_limit.cause_of(outcome.stderr_tail))
+
+
+def _is_news(failure: Message, problem: Message) -> bool:
+    """Return whether the engine knows more than an exit status that its worker's ``problem`` does not say."""
+    if isinstance(failure, Killed) and failure.limit is not None:
+        return True
+    if isinstance(failure, ExitStatus | Killed):
+        return failure.memory is not None and getattr(problem, "memory", None) is None
+    return True
 
 
 def parse_document(outcome: Outcome, keys: set[str]) -> tuple[dict[str, Any] | None, Message | None]:

@@ -1,12 +1,13 @@
-"""Remove the values of the caller's variables from recorded events. They may be secrets. Names stay."""
+"""Remove the values of the caller's variables from recorded events and messages. They may be secrets. Names stay."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from envkit.bench.record_messages import CALLERS
+from envkit.messages import Message, from_json
 from envkit.worker.performance_variables import LISTS, PRELOAD, preloaded, settings
 
 # Shorter values also occur in unrelated text, so text keeps them.
@@ -18,6 +19,16 @@ FRAGMENT, SHORTEST_WORD = 8, 4
 PRINTED, PROBLEM = ("stderr", "reason"), "problem"
 # Keys of a message's JSON whose values the kit chooses. They stay, or no reader would know the message.
 OF_MESSAGE = ("code", "severity")
+# Names of variables whose values are secrets, such as HF_TOKEN. TOKENIZERS_PARALLELISM is none. Workers inherit them
+# without --keep-env.
+OF_SECRET = re.compile(
+    r"(?:PASSWORD|PASSWD|PASSPHRASE|(?:^|_)(?:\w*TOKEN|\w*SECRET|KEY|APIKEY|SECRETKEY|PASS|AUTH|PAT|CREDENTIALS?)|\w_PWD)$",
+    re.IGNORECASE,
+)
+# The name and password in an address, and a path, which is no secret.
+LOGIN, PATH = re.compile(r"://([^/?#\s]+)@"), re.compile(r"~?/[\w.-]+/")
+# Shorter values, such as OPENAI_API_KEY=EMPTY, protect nothing.
+SHORTEST_SECRET = 8
 
 
 def hidden(document: Mapping[str, Any], kept: Mapping[str, str], inherited: Mapping[str, str]) -> dict[str, Any]:
@@ -25,20 +36,59 @@ def hidden(document: Mapping[str, Any], kept: Mapping[str, str], inherited: Mapp
 
     Drop evidence of variables that equal the caller's (``inherited``), and the libraries of a ``kept`` LD_PRELOAD.
     Replace values of ``kept`` variables by their names everywhere. Keep values that a profile or the command sets.
+    Replace passwords and tokens of other variables in what programs said; names that the kit chose stay.
     """
-    secrets = {value: name for name, value in kept.items() if len(value) >= SHORTEST}
-    secrets |= dict.fromkeys(preloaded(kept.get(PRELOAD, "")), PRELOAD)
-    secrets |= {pair: name for name in LISTS.keys() & kept.keys() for pair in settings(name, kept[name]).values()}
-    longest_first = dict(sorted(secrets.items(), key=lambda pair: -len(pair[0])))
     callers = {**inherited, **kept}
-    found = {key: _hidden(value, longest_first, callers, kept) for key, value in document.items() if key != PROBLEM}
-    found = {key: _printed(value, kept) if key in PRINTED else value for key, value in found.items()}
-    if PROBLEM in document:
-        found[PROBLEM] = _problem(document[PROBLEM], longest_first, kept)
+    of_kept = {value: name for name, value in kept.items() if len(value) >= SHORTEST}
+    of_kept |= dict.fromkeys(preloaded(kept.get(PRELOAD, "")), PRELOAD)
+    of_kept |= {pair: name for name in LISTS.keys() & kept.keys() for pair in settings(name, kept[name]).values()}
+    of_kept = _longest_first(of_kept)
+    logins = [*_secrets(callers)]
+    everything = _longest_first({**{value: name for name, value in logins}, **of_kept})
+    parts = [*kept.items(), *logins]
+    found: dict[str, Any] = {}
+    for key, value in document.items():
+        if key == PROBLEM:
+            found[key] = _problem(value, everything, parts)
+            continue
+        is_kits = isinstance(value, str) and key not in PRINTED
+        hid = _hidden(value, of_kept if is_kits else everything, callers, kept)
+        found[key] = _printed(hid, parts) if key in PRINTED else hid
     return found
 
 
-def _problem(value: Any, secrets: Mapping[str, str], kept: Mapping[str, str]) -> Any:
+def of_message(message: Message, kept: Mapping[str, str], inherited: Mapping[str, str]) -> Message:
+    """Return ``message`` with each value of a caller's variable replaced by the variable's name."""
+    changed: dict[str, Any] = {}
+    for name, value in message.values().items():
+        if isinstance(value, Message):
+            changed[name] = from_json(hidden({PROBLEM: value.to_json()}, kept, inherited)[PROBLEM])
+        elif isinstance(value, str):
+            changed[name] = of_printed(value, kept, inherited)
+    return message.replace(**changed)
+
+
+def of_printed(said: str, kept: Mapping[str, str], inherited: Mapping[str, str]) -> str:
+    """Replace values of the caller's variables by their names in what a program printed."""
+    return str(hidden({"stderr": said}, kept, inherited)["stderr"])
+
+
+def _longest_first(secrets: Mapping[str, str]) -> dict[str, str]:
+    return dict(sorted(secrets.items(), key=lambda pair: -len(pair[0])))
+
+
+def _secrets(callers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the name of each variable that holds a password, a token or an address with a login, and that secret."""
+    for name, value in callers.items():
+        if OF_SECRET.search(name) and len(value) >= SHORTEST_SECRET and not PATH.match(value):
+            yield name, value
+        for login in LOGIN.findall(value):
+            for secret in (login, login.partition(":")[2]):
+                if len(secret) >= SHORTEST_SECRET:
+                    yield name, secret
+
+
+def _problem(value: Any, secrets: Mapping[str, str], kept: Iterable[tuple[str, str]]) -> Any:
     """Hide values in all fields of a message's JSON, and of messages in it, as in what a program printed."""
     if isinstance(value, dict):
         return {key: inner if key in OF_MESSAGE else _problem(inner, secrets, kept) for key, inner in value.items()}
@@ -47,11 +97,11 @@ def _problem(value: Any, secrets: Mapping[str, str], kept: Mapping[str, str]) ->
     return _printed(text(value, secrets), kept)
 
 
-def _printed(said: Any, kept: Mapping[str, str]) -> Any:
-    """Replace parts of values, and short values, in what a program printed."""
+def _printed(said: Any, kept: Iterable[tuple[str, str]]) -> Any:
+    """Replace parts of values, and short values, in what a program printed; ``kept`` are names and values."""
     if not isinstance(said, str):
         return said
-    for name, value in kept.items():
+    for name, value in kept:
         if SHORTEST_WORD <= len(value) < SHORTEST:
             said = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", f"${name}", said)
         elif len(value) > FRAGMENT and not value.startswith("/"):

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import shlex
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -41,7 +42,7 @@ from envkit.bench.record_messages import (
 )
 from envkit.common import atomic, documents, files, typed
 from envkit.common.errors import MISFITS, InputError
-from envkit.common.file_messages import LargerThan, ManyValues
+from envkit.common.file_messages import LargerThan, ManyValues, OtherType
 from envkit.common.messages import OtherSchema, Unreadable, Unwritable
 from envkit.messages import Message, MessageError, message_of
 
@@ -50,6 +51,7 @@ FILE_NAME = "record.jsonl"
 CONFIRMATION = "confirmation"
 SCHEMA = 1
 PART = 2**20  # bytes that are read at once
+LARGEST_FLOAT = sys.float_info.max
 # Events of which each is one measurement.
 MEASURED = ("sample", "trial")
 Event = dict[str, Any]
@@ -302,6 +304,8 @@ def _require_form(path: Path, number: int, event: Event) -> None:
     if (kind := FORMS.get(event["event"])) is not None:
         try:
             typed.require(event, kind)
+            if abs(event.get("time", 0.0)) > LARGEST_FLOAT:  # an integer may be larger
+                raise typed.Misfit(OtherType("time"))
         except typed.Misfit as error:
             raise InputError(UnusableRecord(str(path), NotUnderstood(error.message), number)) from None
 

@@ -12,6 +12,24 @@ class HugePagesOff(Message):
     template = "the profile wants transparent huge pages, and the system's mode is never"
 
 
+class HugePagesRefused(Message):
+    """A profile wants huge pages, and the process may have none: what started it called prctl(PR_SET_THP_DISABLE)."""
+
+    code = "checks.huge-pages-refused"
+    template = (
+        "the profile wants transparent huge pages, and a program that started this one has switched them off "
+        "(prctl PR_SET_THP_DISABLE)"
+    )
+
+
+class StartElsewhere(Message):
+    """A program passes a restriction on to all that it starts."""
+
+    code = "checks.start-elsewhere"
+    severity = Severity.ADVICE
+    template = "start it from another shell, service or container runtime, or measure a profile without huge pages"
+
+
 class NoGpu(Message):
     """Variables are for GPUs, and the machine has none."""
 

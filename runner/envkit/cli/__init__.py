@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from types import FrameType, ModuleType
+from typing import TextIO
 
 from envkit import __version__
 from envkit.cli.overview import COMMANDS
@@ -46,13 +47,24 @@ def main(argv: list[str] | None = None) -> int:
     _open_stderr()
     output.guard()
     try:
-        return _run(argv)
+        return _ended(argv)
+    finally:
+        _flush_stderr()
+
+
+def _ended(argv: Sequence[str]) -> int:
+    """Run one command, say what ended it early, and return its exit status."""
+    try:
+        status = _run(argv)
+        if sys.stdout:  # None where it was closed
+            sys.stdout.flush()  # a disk that is full is to be noticed here
+        return status
     except InputError as error:
         return _failed(argv, error.message, BAD_INPUT, error.document)
     except KeyboardInterrupt:
         return _failed(argv, load_messages().Interrupted(), INTERRUPTED)
     except BrokenPipeError:
-        _drop_output()  # the reader of the output has gone (`envkit … | head`): nothing is left to say
+        _drop(sys.stdout)  # the reader of the output has gone (`envkit … | head`): nothing is left to say
         return MEASURED
     except OSError as error:
         problem = message_of(error)
@@ -73,7 +85,7 @@ def _failed(argv: Sequence[str], message: Message, status: int, document: Mappin
         if sys.stdout:
             sys.stdout.flush()
     except OSError:  # it may be what ended the command: a full disk, or a reader that has gone
-        _drop_output()
+        _drop(sys.stdout)
     return status
 
 
@@ -123,10 +135,7 @@ def _run(argv: Sequence[str]) -> int:
     for number in ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup
             signal.signal(number, interrupt)
-    status = int(module.run(arguments))
-    if sys.stdout:  # None where it was closed
-        sys.stdout.flush()  # a disk that is full is to be noticed here
-    return status
+    return int(module.run(arguments))
 
 
 def parsed(argv: Sequence[str]) -> tuple[ModuleType, argparse.Namespace]:
@@ -169,6 +178,14 @@ def _open_stderr() -> None:
         sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115 - for as long as the program runs
 
 
-def _drop_output() -> None:
-    """Let what can't be written go, or Python would complain of it again when it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _flush_stderr() -> None:
+    """Flush stderr. Python would otherwise end with status 120 instead of the status of the command."""
+    try:
+        sys.stderr.flush()
+    except OSError:  # a log on a full disk, or a reader that has gone
+        _drop(sys.stderr)
+
+
+def _drop(stream: TextIO) -> None:
+    """Let what a stream can't write go, or Python would complain of it again when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -72,13 +72,17 @@ class CantStart(Message):
 
 
 class WatchedFailed(Message):
-    """A watched command ended by itself, and failed."""
+    """A watched command ended by itself, and failed. ``shm`` is how many bytes /dev/shm has, if these are few."""
 
     code = "cli.watched-failed"
-    template = "doctor -- {program}: it ended with status {status:d}; it must run for a while to be watched"
+    template = (
+        "doctor -- {program}: it ended with status {status:d}; it must run for a while to be watched[; DataLoader "
+        "workers pass batches through /dev/shm, which has only {shm:size}]"
+    )
 
     program: str
     status: int
+    shm: int | None = None
 
 
 class StoppedWatching(Message):

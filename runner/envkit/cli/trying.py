@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
-
 from envkit.bench import private_values, room
 from envkit.bench.job import Job
 from envkit.bench.parse_sample import parse_sample, worker_problem
@@ -12,7 +9,7 @@ from envkit.bench.plan import Arm
 from envkit.checks.sample_effect import check_sample
 from envkit.cli.workload_messages import TrialFailed, TrialNotInEffect
 from envkit.common.progress import Progress
-from envkit.messages import Message, from_json
+from envkit.messages import Message
 from envkit.report import observed
 
 
@@ -42,19 +39,7 @@ def problems(job: Job, quiet: bool) -> dict[str, Message]:
 def _problem(job: Job, arm: Arm) -> tuple[Message | None, float]:
     """Return why an arm can't be measured, by its shortest worker, and how long that took (seconds)."""
     found, seconds = _found(job, arm)
-    return None if found is None else _without_values(found, job), seconds
-
-
-def _without_values(message: Message, job: Job) -> Message:
-    """Return ``message`` with each value of a caller's variable replaced by the variable's name."""
-    hidden = partial(private_values.hidden, kept=job.kept, inherited=job.inherited)
-    changed: dict[str, Any] = {}
-    for name, value in message.values().items():
-        if isinstance(value, Message):
-            changed[name] = from_json(hidden({"problem": value.to_json()})["problem"])
-        elif isinstance(value, str):
-            changed[name] = hidden({"reason": value})["reason"]
-    return message.replace(**changed)
+    return None if found is None else private_values.of_message(found, job.kept, job.inherited), seconds
 
 
 def _found(job: Job, arm: Arm) -> tuple[Message | None, float]:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from envkit.bench import private_values
 from envkit.bench.job import Job
 from envkit.bench.parse_sample import parse_sample
 from envkit.cli.workload_file import WARMUP_STEPS
@@ -28,6 +29,8 @@ def watch(job: Job, argv: Sequence[str], quiet: bool) -> dict[str, Any]:
         outcome = job.engines[arm.target].run(job.task(arm, arguments))
     sample, problem = parse_sample(outcome, (), job.plan.options)
     if problem is not None:
-        raise InputError(NotWatched(argv[0], job.explained(problem)))
+        raise InputError(
+            private_values.of_message(NotWatched(argv[0], job.explained(problem)), job.kept, job.inherited)
+        )
     assert sample is not None, "there is a sample or a problem"
     return sample

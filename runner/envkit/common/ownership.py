@@ -17,6 +17,8 @@ import stat
 from pathlib import Path
 
 from envkit.common.errors import InputError
+from envkit.common.files import reason
+from envkit.common.messages import Unreadable
 from envkit.common.ownership_messages import FolderOpen, OfAnother, WritableFile
 
 # Docker and Podman put these files into each container.
@@ -24,7 +26,14 @@ CONTAINER = (Path("/.dockerenv"), Path("/run/.containerenv"))
 
 
 def require_own(path: Path) -> None:
-    """Raise InputError if another user can have written the file, or can replace it; OSError if it can't be read."""
+    """Raise InputError if another user can have written the file, or can replace it, or if it is gone."""
+    try:
+        _require_own(path)
+    except OSError as error:
+        raise InputError(Unreadable(str(path), reason(error))) from None
+
+
+def _require_own(path: Path) -> None:
     found = path.stat()
     if not _may_own(found.st_uid):
         raise InputError(OfAnother(str(path), _name(found.st_uid)))
@@ -34,6 +43,10 @@ def require_own(path: Path) -> None:
     owner = real.parent.stat().st_uid  # the command runs there, beside files of whoever owns it
     if not _may_own(owner):
         raise InputError(OfAnother(str(real.parent), _name(owner)))
+    for place in (path, *path.absolute().parents):  # the owner of a link can have it lead elsewhere at any time
+        about = place.lstat()
+        if stat.S_ISLNK(about.st_mode) and not _may_own(about.st_uid):
+            raise InputError(OfAnother(str(place), _name(about.st_uid)))
     # a link can be replaced in its own folder, too
     for folder in dict.fromkeys((*path.absolute().parents, *real.parents)):
         about = folder.stat()

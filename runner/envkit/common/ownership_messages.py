@@ -9,10 +9,7 @@ class OfAnother(Message):
     """A file that names a program belongs to another user."""
 
     code = "common.of-another"
-    template = (
-        "{file}: user {owner} owns it and can change what it starts; make a copy of your own, "
-        "or give its command on the command line"
-    )
+    template = "{file}: user {owner} owns it and can change what it starts; make a copy of your own"
 
     file: str
     owner: str

@@ -21,19 +21,24 @@ class ExitStatus(Message):
     """A worker ended with a status other than 0, and the engine knows no more."""
 
     code = "engines.exit-status"
-    template = "ended with exit status {status}"
+    template = "ended with exit status {status}[; {memory}]"
 
     status: int
+    memory: Message | None = None
 
 
 class Killed(Message):
     """A signal ended a worker, and the engine does not know who sent it."""
 
     code = "engines.killed"
-    template = "was killed by signal {signal}[, most likely because it reached its memory limit of {limit} (--memory)]"
+    template = (
+        "was killed by signal {signal}[, most likely because it reached its memory limit of {limit} (--memory)]"
+        "[; {memory}]"
+    )
 
     signal: str  # as SIGKILL
     limit: str | None = None
+    memory: Message | None = None
 
 
 class TimedOut(Message):

@@ -24,6 +24,7 @@ from envkit.engines.base import Outcome, ended, tail
 from envkit.engines.messages import ExitStatus, Killed, TimedOut
 from envkit.engines.setup_messages import ForeignNotes, NotesUnwritable
 from envkit.messages import Message
+from envkit.worker import cgroup
 from envkit.worker.measure import turn
 
 GRACE_S = 5.0
@@ -49,6 +50,7 @@ class Process:
         self._begin = time.monotonic()
         self._before_ready = b""
         notes, me = _make_notes(), owner.me()
+        self._memory, self._program, self._variables = cgroup.memory_counters(), Path(command[0]).name, environment
         process = None
         try:
             with _interrupts_held_back():
@@ -93,12 +95,20 @@ class Process:
             end(process)
             stdout, stderr = process.communicate()
         stdout = self._of_before(stdout)
-        failure = failure or failure_of(process.returncode)
+        failure = failure or self._with_memory(failure_of(process.returncode))
         if failure:
             _kill_session(process.pid)  # what a worker that was killed has left running
             if process.returncode < 0 or process.returncode > 128:
                 time.sleep(OWN_SIGNAL_S)  # where it comes, the worker did not fail: it was told to end, as we were
         return Outcome(stdout, tail(stderr), time.monotonic() - self._begin, failure)
+
+    def _with_memory(self, failure: ExitStatus | Killed | None) -> ExitStatus | Killed | None:
+        """Return the failure, with the memory that ran out if the kernel killed the worker or its children for it."""
+        if failure is None:
+            return None
+        was_killed = isinstance(failure, Killed) and failure.signal == signal.SIGKILL.name
+        ran_out = cgroup.ran_out(self._memory, self._program, was_killed, self._variables)
+        return failure if ran_out is None else failure.replace(memory=ran_out)
 
     def _of_before(self, stdout: str) -> str:
         """All that it has printed; of one that was ready, what it has printed since."""

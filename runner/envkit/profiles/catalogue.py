@@ -50,10 +50,12 @@ from envkit.profiles.setting_messages import (
     GetReader,
     InVain,
     NobodyReads,
+    NoLongerRead,
     RemoveOrGet,
     RemoveOrUpdate,
     UnknownKey,
     UnknownName,
+    UseProfileInstead,
     VersionDoesNotRead,
     Write,
 )
@@ -274,8 +276,16 @@ def _check(name: str, value: str, readers: Collection[str], versions: Mapping[st
     return None
 
 
+# Variables that are still recommended: the library, the first version that does not read them, and a profile instead.
+# https://github.com/pytorch/builder/pull/460
+OBSOLETE = {"MKL_DEBUG_CPU_TYPE": ("MKL", "2020.1", "mkl-native")}
+
+
 def _unknown(name: str) -> Problem | None:
     """A problem for a name that is not in the catalogue, if it could change the outcome or is a slip of the pen."""
+    if name in OBSOLETE:
+        library, version, instead = OBSOLETE[name]
+        return Problem(name, "unread", NoLongerRead(library, version), UseProfileInstead(instead))
     near = nearest(name)
     if not is_performance_variable(name):
         if near is None or abs(len(near) - len(name)) > _NEAR_LENGTH:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from envkit.common import schema, yamlfile
+from envkit.common import ownership, schema, yamlfile
 from envkit.common.errors import InputError
 from envkit.common.suggestion import nearest
 from envkit.common.yamlfile import Path_, YamlFile
@@ -209,6 +209,9 @@ def _read(path: Path) -> yamlfile.YamlFile:
 
 def _load(path: Path, where: Sequence[Place], chain: tuple[Path, ...]) -> Profile:
     file = _read(path)
+    place = next((one for one in where if one.folder == path.parent), None)
+    if place is None or place.kind == "user":  # of the others ``places`` has asked, or they are the kit's
+        ownership.require_own(path)
     schema.validate(file, SCHEMA)
     _check(file)
     data = file.data

@@ -142,6 +142,26 @@ class CorrectKey(Message):
     template = "correct the key"
 
 
+class NoLongerRead(Message):
+    """A library stopped reading a variable with this version."""
+
+    code = "profiles.no-longer-read"
+    template = "{library} does not read it since version {version}"
+
+    library: str
+    version: str
+
+
+class UseProfileInstead(Message):
+    """A profile has the effect that a variable once had."""
+
+    code = "profiles.use-profile-instead"
+    severity = Severity.ADVICE
+    template = "remove it; the profile {profile} has its effect"
+
+    profile: str
+
+
 class CorrectName(Message):
     """Correct a name."""
 

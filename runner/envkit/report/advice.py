@@ -33,7 +33,7 @@ USED = (
     messages.UseFound,
     messages.UseEverywhere,
 )
-MENDS = messages.MendWorker | messages.FindMemory
+MENDS = messages.MendWorker | messages.FindMemory | messages.FreeMemory
 # What evidence calls the number of threads that OpenMP starts.
 THREADS = "openmp.max_threads"
 # A shipped profile for each library that can be preloaded.
@@ -78,6 +78,8 @@ def _to_go_on(summary: Summary, folder: str) -> list[Message]:
     if summary.failures and not any(one.speedup for one in summary.comparisons):
         arm = str(summary.failures[-1]["arm"])
         others = len(summary.plan.compared) > 1 and arm in [one.name for one in summary.plan.compared]
+        if (lack := judgement.memory_that_ran_out(summary)) is not None:
+            return [messages.FreeMemory(resume, lack.group, arm if lack.retaining else None)]
         mend = messages.FindMemory if judgement.was_killed(summary) else messages.MendWorker
         return [messages.ResumeWithout(arm, resume) if others else mend(resume)]
     if unfinished is not None and not summary.not_in_effect:

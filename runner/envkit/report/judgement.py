@@ -14,7 +14,9 @@ from envkit.bench.plan import Arm
 from envkit.bench.problem_messages import WarmingUp
 from envkit.bench.problems import problem_of
 from envkit.engines.messages import Killed
+from envkit.messages import Message
 from envkit.stats.interval import ERROR_RATE
+from envkit.worker.messages import MemoryRanOut
 
 # MKL's check of the vendor is overridden by this library.
 OVERRIDES = "mkl-dispatch"
@@ -36,6 +38,17 @@ def was_killed(summary: Summary) -> bool:
     while isinstance(problem, WarmingUp | WorkerEnded):
         problem = problem.problem if isinstance(problem, WarmingUp) else problem.failure
     return isinstance(problem, Killed) and problem.signal == signal.SIGKILL.name
+
+
+def memory_that_ran_out(summary: Summary) -> MemoryRanOut | None:
+    """Return what the kernel's counters said of the last worker that failed: it, or a child, was killed for memory."""
+    waiting: list[object] = [problem_of(summary.failures[-1])] if summary.failures else []
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, MemoryRanOut):
+            return one
+        waiting += one.values().values() if isinstance(one, Message) else ()
+    return None
 
 
 def learns_otherwise(summary: Summary, comparison: Comparison) -> bool:

@@ -6,10 +6,18 @@ Documentation/scheduler/sched-bwc.rst.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
+from envkit.worker.performance_variables import keeps_freed_memory
 from envkit.worker.readings import text_of
+
+if TYPE_CHECKING:
+    from envkit.worker.messages import MemoryRanOut
+
+# A group whose use came so close to its limit, as a share of it, reached it: the kernel counts in pages and batches.
+REACHED = 0.99
 
 
 def _own_folders(root: Path, controller: str, v1_names: tuple[str, ...]) -> Iterator[Path]:
@@ -56,13 +64,107 @@ def memory_limit(root: Path = Path("/")) -> int | None:
 
     Version 2 has it in ``memory.max`` ("max" for none), version 1 in ``memory.limit_in_bytes`` (a number near 2**63).
     """
-    limits = []
+    return min((one.limit for one in _memory_groups(root) if one.limit is not None), default=None)
+
+
+def held_memory(root: Path = Path("/")) -> int | None:
+    """Return the bytes that the group with the least memory limit holds and can't drop, or None without a limit.
+
+    These are anonymous and shared memory of all its processes; page cache is dropped before a limit kills. Version 1
+    names them ``total_rss`` and ``total_shmem`` in ``memory.stat``, version 2 ``anon`` and ``shmem``.
+    """
+    limited = [one for one in _memory_groups(root) if one.limit is not None]
+    if not limited:
+        return None
+    folder = min(limited, key=lambda one: one.limit or 0).folder
+    fields = dict(line.split()[:2] for line in text_of(folder / "memory.stat").splitlines() if line)
+    names = ("total_rss", "total_shmem") if "total_rss" in fields else ("anon", "shmem")
+    return sum(int(fields.get(name, 0)) for name in names)
+
+
+class MemoryGroup(NamedTuple):
+    """A group's memory, in bytes; ``full`` counts how often it was at its limit. None of what is not told."""
+
+    folder: Path
+    name: str
+    limit: int | None
+    peak: int | None
+    full: int
+    kills: int | None  # of its processes, by the kernel's out-of-memory killer, whatever ran out
+
+
+class MemoryCounters(NamedTuple):
+    """The groups that this process is in, the innermost first, and what the whole machine has counted."""
+
+    groups: tuple[MemoryGroup, ...]
+    kills_on_machine: int | None
+
+
+def memory_counters(root: Path = Path("/")) -> MemoryCounters:
+    """Return what the kernel has counted so far; two of them tell what happened between (``ran_out``)."""
+    vmstat = dict(line.split()[:2] for line in text_of(root / "proc/vmstat").splitlines() if line)
+    return MemoryCounters(tuple(_memory_groups(root)), int(vmstat["oom_kill"]) if "oom_kill" in vmstat else None)
+
+
+def _memory_groups(root: Path) -> Iterator[MemoryGroup]:
+    """Return the groups with files of the memory controller.
+
+    ``memory.events.local`` counts a limit that was reached in the group that has it, and ``memory.events`` in all
+    groups around it. Version 1 counts in ``memory.failcnt`` each time that it had to take page cache back, too.
+    """
+    mounts = [root / "sys/fs/cgroup" / name for name in ("memory", "unified", "")]
     for folder in _own_folders(root, "memory", ("memory",)):
-        for name in ("memory.max", "memory.limit_in_bytes"):
-            text = text_of(folder / name).strip()
-            if text not in ("", "max") and int(text) < 2**60:
-                limits.append(int(text))
-    return min(limits, default=None)
+        v2, v1 = (_fields(folder / name) for name in ("memory.events", "memory.oom_control"))
+        kills = v2.get("oom_kill", v1.get("oom_kill"))
+        limit = _bytes(folder, "memory.max", "memory.limit_in_bytes")
+        if kills is None and limit is None:
+            continue
+        full = (_fields(folder / "memory.events.local") or v2).get("oom", 0) + (_bytes(folder, "memory.failcnt") or 0)
+        mount = next(one for one in mounts if one == folder or one in folder.parents)
+        peak = _bytes(folder, "memory.peak", "memory.max_usage_in_bytes")
+        yield MemoryGroup(folder, f"/{folder.relative_to(mount)}".replace("/.", "/"), limit, peak, full, kills)
+
+
+def _fields(file: Path) -> dict[str, int]:
+    return {line.split()[0]: int(line.split()[1]) for line in text_of(file).splitlines() if len(line.split()) == 2}
+
+
+def _bytes(folder: Path, *names: str) -> int | None:
+    """Return the number in the first of these files that has one; None for none, and for no limit."""
+    texts = (text_of(folder / name).strip() for name in names)
+    return next((int(text) for text in texts if text not in ("", "max") and int(text) < 2**60), None)
+
+
+def ran_out(
+    before: MemoryCounters, program: str, was_killed: bool, variables: Mapping[str, str], root: Path = Path("/")
+) -> MemoryRanOut | None:
+    """Return which memory ran out since ``before`` if the kernel killed ``program`` or its children for it, or None.
+
+    ``variables`` are the program's. ``was_killed``: SIGKILL ended the program itself. A group counts all kills in it,
+    whichever memory ran out. If no group is visible, the machine's count must do. It has the kills of other programs
+    too, so it counts only for a program that was killed.
+    """
+    from envkit.worker.messages import MemoryRanOut  # which is seldom needed, and takes a while
+
+    now = memory_counters(root)
+    kills = _more(now.groups[0].kills, before.groups[0].kills) if now.groups and before.groups else None
+    if kills is None:
+        kills = min(1, _more(now.kills_on_machine, before.kills_on_machine) or 0) if was_killed else 0
+    if kills <= 0:
+        return None
+    keeps = keeps_freed_memory(variables)
+    found = MemoryRanOut(program, None if was_killed else kills, retaining=keeps)
+    full = {one.folder: one.full for one in before.groups}
+    for one in now.groups:
+        came_near = one.limit is not None and (one.peak is None or one.peak >= REACHED * one.limit)
+        if came_near and one.full > full.get(one.folder, 0):
+            return found.replace(group=one.name, limit=one.limit, peak=one.peak)
+    total = text_of(root / "proc/meminfo").split()[1:2]
+    return found.replace(machine=1024 * int(total[0]) if total else None)
+
+
+def _more(now: int | None, before: int | None) -> int | None:
+    return None if now is None or before is None else now - before
 
 
 def pids_limit(root: Path = Path("/")) -> tuple[int, int] | None:

@@ -21,6 +21,15 @@ PREFIXES = (
     "PYTHONHASHSEED",
 )  # fmt: skip
 PRELOAD = "LD_PRELOAD"
+# Values by which an allocator keeps what a program frees, of jemalloc, glibc (from 1 GB on), mimalloc and tcmalloc.
+KEEPS_FREED_MEMORY = {
+    "MALLOC_CONF": re.compile(r"(?:^|,)dirty_decay_ms:-1(?:,|$)"),
+    "GLIBC_TUNABLES": re.compile(r"(?:^|:)glibc\.malloc\.trim_threshold=\d{10,}(?::|$)"),
+    "MALLOC_TRIM_THRESHOLD_": re.compile(r"^\d{10,}$"),
+    "MIMALLOC_ALLOW_DECOMMIT": re.compile(r"^(?:0|no|off|false)$", re.IGNORECASE),
+    "MIMALLOC_PURGE_DELAY": re.compile(r"^-1$"),
+    "TCMALLOC_RELEASE_RATE": re.compile(r"^0(?:\.0*)?$"),
+}
 # Those of them that say where things are or which version is installed, and not how work is done: a batch job can't do
 # without. These and the patterns below are written as the shell's and fnmatch's.
 WHERE = (
@@ -124,6 +133,11 @@ def without(variables: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, 
         own = [pair for pair in settings(name, variables[name]).values() if pair not in others]
         found[name] = LISTS[name][0].join(own) or variables[name]
     return found
+
+
+def keeps_freed_memory(variables: Mapping[str, str]) -> str | None:
+    """Return the name of a variable that has an allocator keep freed memory, or None."""
+    return next((name for name, value in KEEPS_FREED_MEMORY.items() if value.search(variables.get(name, ""))), None)
 
 
 def preloading(variables: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, str]:

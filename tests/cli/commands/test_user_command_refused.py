@@ -63,6 +63,20 @@ def test_options_that_are_refused(refused, tmp_path, options, line):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("word", "line"),
+    [
+        ("sh run.sh", "sh run.sh: no such command on the PATH; leave the quotes out: sh run.sh"),
+        ("my run.sh", "my run.sh: no such command on the PATH"),
+        ("/bin/sh run.sh", "/bin/sh run.sh: no such file in {}; leave the quotes out: /bin/sh run.sh; start envkit "
+         "where your training starts"),
+    ],
+)  # fmt: skip
+def test_a_command_line_that_is_one_word(refused, tmp_path, monkeypatch, word, line):
+    monkeypatch.chdir(tmp_path)
+    assert refused("bench", "baseline", "--", word) == f"envkit: {line.format(tmp_path)}"
+
+
 def test_no_steps_of_its_optimizer_are_none(cli):
     result = cli("bench", "baseline", "--optimizer-steps", 0, *OWN)
     assert result.returncode == 2

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from envkit.cli.execution import on_machine
 from envkit.cli.execution.on_machine import evidence_folder
 from envkit.engines.base import PROJECT
 
@@ -37,6 +38,14 @@ def test_another_user_who_knows_its_name_leaves_nothing_there(shared_folder, sha
     with evidence_folder(shared) as folder:
         assert second_user.said(FORGE, folder).split() == ["EACCES"] * 3
         assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(("free", "in_memory"), [(2**20, True), (2**20 - 1, False)])
+def test_shared_memory_that_a_training_has_filled_holds_no_evidence(monkeypatch, free, in_memory):
+    monkeypatch.delenv("TMPDIR", raising=False)
+    monkeypatch.setattr(on_machine, "_free_bytes", lambda folder: free)
+    with evidence_folder(shared=False) as folder:
+        assert folder.is_relative_to(on_machine.MEMORY) is in_memory
 
 
 def test_all_processes_in_a_container_can_write_there():

@@ -69,6 +69,13 @@ def test_how_much_is_in_huge_pages(monkeypatch, rollup, expected):
     assert (found["numa_policy"], found["remote_share"]) == (None, None)
 
 
+@pytest.mark.parametrize(("status", "refused"), [("1", False), ("0", True), (None, False)])
+def test_huge_pages_that_were_switched_off_for_the_process(monkeypatch, status, refused):
+    lines = f"CoreDumping:\t0\nTHP_enabled:\t{status}\nThreads:\t1\n" if status else "Threads:\t1\n"
+    monkeypatch.setattr(memory, "_text", lambda path: lines if path.name == "status" else "")
+    assert memory.probe()["thp_refused"] is refused
+
+
 def test_a_kernel_without_these_files(monkeypatch):
     monkeypatch.setattr(memory, "_text", lambda path: "")
     assert memory.probe()["thp_enabled"] is None

@@ -144,3 +144,13 @@ def test_older_ones_are_not_harmed(run, version):
     process, _ = run(FOUND[version])
     assert process.returncode == 0
     assert "Traceback" not in process.stderr
+
+
+def test_why_there_is_no_evidence_is_one_line_without_escape_codes():
+    said = (
+        "import runpy, sys; print(runpy.run_path(sys.argv[1])['_no_evidence'](ValueError('\\x1b[2J\\a\\rtwo\\nthree')))"
+    )
+    surroundings = {name: value for name, value in os.environ.items() if not name.startswith("ENVKIT")}
+    command = [sys.executable, "-c", said, str(HOOK / "sitecustomize.py")]
+    found = subprocess.run(command, env=surroundings, stdout=subprocess.PIPE, check=True).stdout
+    assert found == b"envkit: no evidence: ValueError: \\x1b[2J\\x07 two three\n"

@@ -15,7 +15,7 @@ from envkit import engines
 from envkit.analysis import operator_times, phase_times
 from envkit.analysis.operator_times import Profiled
 from envkit.analysis.phase_times import PhaseTimes
-from envkit.bench import early_checks, parse_sample
+from envkit.bench import early_checks, parse_sample, private_values
 from envkit.bench.job import Job
 from envkit.bench.plan import REFERENCE_PROFILE, Arm, Plan
 from envkit.bench.prepare import prepare
@@ -33,7 +33,6 @@ from envkit.common.machine_lock import machine_lock
 from envkit.common.messages import UnknownWord
 from envkit.common.progress import Progress
 from envkit.common.suggestion import nearest
-from envkit.engines.base import Outcome
 from envkit.messages import Message, MessageError
 from envkit.profiles import profile
 from envkit.rendering import text as rendered
@@ -93,11 +92,11 @@ def _workload(text: str) -> str:
 
 
 class _Failure(MessageError):
-    """A worker failed. ``outcome`` is how it ended."""
+    """A worker failed. ``stderr`` is what it printed, without the caller's values."""
 
-    def __init__(self, message: Message, outcome: Outcome) -> None:
+    def __init__(self, message: Message, stderr: str) -> None:
         super().__init__(message)
-        self.outcome = outcome
+        self.stderr = stderr
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -113,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
                 documents, unmet = _measure(job, arguments, progress)
         except _Failure as failure:
             status = end_with(failure.message, FAILED, arguments.json)
-            for line in failure.outcome.stderr_tail.strip().splitlines()[-terminal.STDERR_LINES :]:
+            for line in failure.stderr.strip().splitlines()[-terminal.STDERR_LINES :]:
                 print(f"        | {line}", file=sys.stderr)
             return status
     if arguments.json:
@@ -201,7 +200,9 @@ def _measure(job: Job, asked: argparse.Namespace, progress: Progress) -> tuple[D
             document, problem = parse_sample.parse_sample(outcome, earlier, plan.options, keys)
             if document is None:
                 assert problem is not None
-                raise _Failure(messages.WorkerOfArmFailed(arm.name, problem), outcome)
+                said = private_values.of_printed(outcome.stderr_tail, job.kept, job.inherited)
+                failed = messages.WorkerOfArmFailed(arm.name, problem)
+                raise _Failure(private_values.of_message(failed, job.kept, job.inherited), said)
             progress.finish(stage, arm.name, document["seconds"] / len(document["step_s"]))
             documents[arm.name].append(document)
             checks = check(job.environments[arm.name], document["evidence"], job.given, outcome.stderr_tail)

@@ -7,9 +7,10 @@ import getpass
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,14 @@ from rich.text import Text
 
 from envkit import engines
 from envkit.advice.symptoms import of_process
-from envkit.bench import early_checks
+from envkit.bench import early_checks, private_values
 from envkit.bench.parse_sample import parse_document
 from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.bench.problem_messages import NoDocument
 from envkit.bench.user_command import UserCommand
 from envkit.checks.doctor import diagnose
 from envkit.checks.doctor.finding import Finding, Situation, found
+from envkit.checks.doctor.machine_findings import SHM_BYTES
 from envkit.checks.doctor.running_process import watch as watch_process
 from envkit.checks.effect import check, shown
 from envkit.checks.finding_messages import (
@@ -35,6 +37,7 @@ from envkit.checks.finding_messages import (
     WorkerFailed,
     remedy,
 )
+from envkit.checks.process_limit import cause_of
 from envkit.cli import engine_options
 from envkit.cli.arguments import duration, option
 from envkit.cli.commands.messages import EitherOr
@@ -53,6 +56,7 @@ from envkit.cli.doctor_messages import (
     WatchedShortly,
 )
 from envkit.cli.ending import end_with
+from envkit.cli.execution import on_machine
 from envkit.cli.parser import Parser
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
@@ -67,6 +71,8 @@ from envkit.profiles.resolve import resolve
 from envkit.rendering import text
 from envkit.report import issue, terminal
 from envkit.report.finding_document import finding_document
+from envkit.worker.cgroup import memory_counters, ran_out
+from envkit.worker.evidence.limits import shm_bytes
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.measure.machine_load import watch as watch_machine
 from envkit.worker.messages.user_command import NoOutput
@@ -76,6 +82,7 @@ from envkit.worker.performance_variables import is_performance_variable
 LOAD_S = 3.0
 WATCH_S = 10.0
 SHORTEST_S = 2.0
+LOOK = "look:3:0"  # has the evidence hook say after the third step of an optimizer how the process computes
 # Enough for every library to have started its threads.
 TRIAL = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "3")
 # What a profile expects of NCCL, which one process does not use.
@@ -134,7 +141,7 @@ def _for_issue(arguments: argparse.Namespace) -> int:
     with machine_lock():
         outcome = engine.run(Task(TRIAL, environment.variables, inherited, environment.prefix))
     if outcome.failure is not None:
-        return end_with(TrialFailed(outcome.failure, _last_line(outcome)), FAILED, arguments.json)
+        return end_with(TrialFailed(outcome.failure, _last_line(outcome, inherited)), FAILED, arguments.json)
     given = environment.variables if arguments.profile else os.environ
     known = catalogue.load()  # what another variable holds nobody knows: a token, perhaps
     variables = {
@@ -188,9 +195,10 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         inspection.get("accelerator", {}),
     )  # fmt: skip
     if outcome.failure is not None:
-        last = _last_line(outcome)
+        last = _last_line(outcome, inherited)
         printed = Printed(last) if last else NoOutput()
-        failed = Finding("worker-failed", "stop", WorkerFailed(outcome.failure), printed, remedy("worker-failed"))
+        seen = WorkerFailed(outcome.failure, cause_of(outcome.stderr_tail))
+        failed = Finding("worker-failed", "stop", seen, printed, remedy("worker-failed"))
         return [failed, *diagnose(situation)]
     evidence = _evidence(outcome)
     expect = {key: value for key, value in environment.expect.items() if not key.startswith(OF_RANKS)}
@@ -200,14 +208,14 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         found("not-in-effect", Unmet(one.key, shown(one.expected), shown(one.seen))) for one in checks if not one.holds
     ]
     unknown = [found("not-verified", Unverified(one.key, shown(one.seen))) for one in checks if not one.verified]
-    seen = diagnose(replace(situation, evidence=evidence))
-    return [*unmet, *seen, *unknown, *_unseen(arguments.profile, environment)]
+    diagnosed = diagnose(replace(situation, evidence=evidence))
+    return [*unmet, *diagnosed, *unknown, *_unseen(arguments.profile, environment)]
 
 
-def _last_line(outcome: Outcome) -> str | None:
-    """Return the last line that a worker printed to stderr, or None."""
+def _last_line(outcome: Outcome, inherited: Mapping[str, str]) -> str | None:
+    """Return the last line that a worker printed to stderr, without secrets of the caller's, or None."""
     lines = outcome.stderr_tail.strip().splitlines()
-    return lines[-1] if lines else None
+    return private_values.of_printed(lines[-1], {}, inherited) if lines else None
 
 
 def _unseen(named: str, environment: Environment) -> list[Finding]:
@@ -224,23 +232,33 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
     early_checks.require_program(UserCommand(tuple(command), str(Path.cwd())), on_this_machine=True)
     engine = engines.get_all(["local"], EngineOptions())["local"]
     inspection = inspect(engine, clean(os.environ, keep=())[0], torch=False)  # of the machine alone
-    try:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True)
-    except OSError as error:
-        raise InputError(CantStart(command[0], error.strerror or str(error))) from None
-    try:
-        evidence = watch_process(process.pid, seconds)
-    finally:
-        ended = process.poll()
-        end(process)
+    memory = memory_counters()
+    with on_machine.evidence_folder(shared=False) as folder:
+        hooked = on_machine.with_hook(os.environ, str(on_machine.HOOK), str(folder), ())
+        variables = {**os.environ, **hooked, "ENVKIT_STEPS": LOOK}
+        try:
+            process = subprocess.Popen(
+                command, env=variables, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True
+            )
+        except OSError as error:
+            raise InputError(CantStart(command[0], error.strerror or str(error))) from None
+        try:
+            evidence = watch_process(process.pid, seconds, folder)
+        finally:
+            ended = process.poll()
+            end(process)
+    lack = ran_out(memory, Path(command[0]).name, ended == -signal.SIGKILL, os.environ)
     if ended is None:
         print(f"envkit: {text(StoppedWatching(command[0], seconds))}", file=sys.stderr)
-    elif ended != 0:
-        raise InputError(WatchedFailed(command[0], ended))
+    elif ended != 0 and lack is None:
+        raise InputError(WatchedFailed(command[0], ended, shm if (shm := shm_bytes()) and shm < SHM_BYTES else None))
     elif evidence["usage"]["seconds"] < SHORTEST_S:
         print(f"envkit: {text(WatchedShortly(command[0], evidence['usage']['seconds']))}", file=sys.stderr)
     symptoms = of_process(evidence["steady"]) if "steady" in evidence else None
-    return diagnose(Situation(inspection["facts"], inspection["fingerprint"], None, evidence, symptoms=symptoms))
+    seen = diagnose(Situation(inspection["facts"], inspection["fingerprint"], None, evidence, symptoms=symptoms))
+    if lack is None:
+        return seen
+    return [found("memory-ran-out", lack), *(one for one in seen if one.code != "near-memory-limit")]
 
 
 def _show(findings: Sequence[Finding]) -> None:

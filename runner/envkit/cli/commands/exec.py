@@ -7,6 +7,7 @@ import contextlib
 import importlib
 import json
 import os
+import resource
 import signal
 import sys
 import time
@@ -29,6 +30,7 @@ from envkit.common.errors import FAILED, InputError
 from envkit.messages import Message, Printed
 from envkit.profiles.environment import Environment, of_caller
 from envkit.rendering import text
+from envkit.worker.cgroup import MemoryCounters, memory_counters, ran_out
 from envkit.worker.child import end_by, signal_name
 from envkit.worker.performance_variables import (
     LISTS,
@@ -46,8 +48,10 @@ LIMITS = ("image", "sif", "sqsh", "cpus", "cpuset_cpus", "memory")  # mean nothi
 LAUNCHERS = ("torchrun", "torch.distributed.run", "mpirun", "mpiexec", "srun")
 # How many processes a launcher has started, in the variables of each: torchrun, srun, Open MPI's mpirun.
 SIZES = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
-# Shells say nothing of a command that one of these ended: it was the user, or nobody reads what it prints any more.
+# A process that used less CPU time has imported torch, and hardly trained (seconds).
+TRAINS_S = 3.0
 SOON_S = 60.0  # a command that fails in this time may lack a variable
+# Shells say nothing of a command that one of these ended: it was the user, or nobody reads what it prints any more.
 SILENT = (signal.SIGINT, signal.SIGPIPE)
 
 
@@ -108,6 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         watched = start.watched and not arguments.no_check
         moments = process_scan.moments() if watched else iter(())
+        memory = memory_counters()
         try:
             ended = launch(start.executable, start.argv, start.variables, look, moments)
         except OSError as error:
@@ -122,6 +127,8 @@ def run(arguments: argparse.Namespace) -> int:
             folder,
             environment["variables"].get(PRELOAD, ""),
         )
+        if ended:
+            _say_lack_of_memory(command[0], ended, memory, start.variables)
         if folder is not None:
             status = _judge(arguments, environment, start, status, folder, seen, passed_on)
     if ended == -signal.SIGINT:  # so that a shell knows of Ctrl-C, and ends its loop or script
@@ -184,6 +191,9 @@ def _judge(
     seen: Mapping[int, process_scan.Seen], passed_on: Mapping[str, str],
 ) -> int:  # fmt: skip
     """Say whether the profile was in effect, and return the exit status."""
+    from envkit.bench import private_values
+
+    kept = {name: os.environ[name] for name in arguments.keep_env}
     testified: list[dict[str, Any]] = []
     in_effect: bool | None
     resolved = Environment.from_json(environment)
@@ -194,11 +204,12 @@ def _judge(
         testified = [observed.to_json() for observed in judged_processes]
     else:
         in_effect, lines = process_scan.verdict(environment, seen)
+    lines = [*lines, *_findings(resolved, [observed.evidence for observed in judged_processes])]
     unread = [found.problem] if found.problem else []
     for line in [*lines, *unread, *process_scan.lost(seen)]:
-        _say(line)
+        _say(private_values.of_message(line, kept, os.environ))
     if arguments.evidence is not None:
-        _write(arguments.evidence, {
+        document = {
             "environment": environment, "command": start.argv, "status": status, "in_effect": in_effect,
             "passed_on": sorted(passed_on), "processes": testified,  # by name: values may be secrets
             "seen_from_outside": [
@@ -208,8 +219,39 @@ def _judge(
                 }
                 for pid, one in seen.items()
             ],
-        })  # fmt: skip
+        }  # fmt: skip
+        _write(arguments.evidence, private_values.hidden(document, kept, os.environ))
     return FAILED if status == 0 and in_effect is False else status
+
+
+def _findings(environment: Environment, evidence: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """Return what is wrong with the variables, the number of threads or the CPUs of the process that trained."""
+    from envkit.checks.doctor import cpu_use_findings, process_findings
+    from envkit.checks.doctor.finding import Finder, Situation
+    from envkit.report.messages.advised import FindingWithFix
+
+    if not evidence:
+        return []
+    trains, used = cpu_use_findings.trainer(evidence), [one.get("cpu_use") or {} for one in evidence]
+    facts = {"usable_cpus": (trains.get("cpu_use") or {}).get("cpus", 1)}
+    situation = Situation(facts, {}, environment, trains)
+    checks: list[Finder] = [process_findings.children_on_one_core]
+    if any({"threads_by", "cpus_by"} & one.keys() and one["cpu_s"] >= TRAINS_S for one in used):
+        checks += cpu_use_findings.CPU_USE_CHECKS
+    found = [*process_findings.ignored_values(situation), *filter(None, (check(situation) for check in checks))]
+    return [FindingWithFix(one.seen, one.why, one.fix) for one in found]
+
+
+def _say_lack_of_memory(program: str, ended: int, memory: MemoryCounters, variables: Mapping[str, str]) -> None:
+    """Say that memory, or address space for the stacks of threads, ran out if this is why the command failed."""
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        from envkit.checks.process_limit import too_large_stacks
+
+        if (limit := too_large_stacks(variables)) is not None:
+            _say(limit)
+    was_killed = ended == -signal.SIGKILL
+    if (lack := ran_out(memory, program.rpartition("/")[2], was_killed, variables)) is not None:
+        _say(lack)
 
 
 def _write(path: Path, document: Mapping[str, Any]) -> None:

@@ -145,6 +145,14 @@ class NothingToAdviseOn(Message):
     template = "advise: name the training after --, for example: envkit advise -- python train.py"
 
 
+class ThreadsFirst(Message):
+    """Why no gain is told of a training with too few threads."""
+
+    code = "cli.threads-first"
+    severity = Severity.NOTE
+    template = "measured on trainings with all their threads; give this one its threads, then ask again"
+
+
 class ComputesOnGpu(Message):
     """The advice is fitted to trainings on CPUs."""
 

@@ -42,12 +42,18 @@ def find(command: str, search: str | None) -> str:
                 closed = closed or reason
     if closed is not None:
         raise closed
-    raise Unusable(load_messages().NoSuchCommand(), NOT_FOUND)
+    raise Unusable(load_messages().NoSuchCommand(_unquoted(command)), NOT_FOUND)
+
+
+def _unquoted(command: str) -> tuple[str, ...] | None:
+    from envkit.bench.early_checks import unquoted  # which takes a while to import, and is seldom needed
+
+    return unquoted(command)
 
 
 def _judged(path: str) -> str:
     if not os.access(path, os.F_OK):
-        raise Unusable(load_messages().NoSuchFile(), NOT_FOUND)
+        raise Unusable(load_messages().NoSuchFile(_unquoted(path)), NOT_FOUND)
     if Path(path).is_dir():
         raise Unusable(load_messages().IsAFolder(), NOT_EXECUTABLE)
     if not os.access(path, os.X_OK):

@@ -9,14 +9,18 @@ class NoSuchCommand(Message):
     """A clause that follows a command: no folder of PATH has it."""
 
     code = "cli.no-such-command"
-    template = "no such command on the PATH"
+    template = "no such command on the PATH[; leave the quotes out: {words:command}]"
+
+    words: tuple[str, ...] | None = None  # a command line that was given as one word
 
 
 class NoSuchFile(Message):
     """A clause that follows a command's path."""
 
     code = "cli.no-such-file"
-    template = "no such file"
+    template = "no such file[; leave the quotes out: {words:command}]"
+
+    words: tuple[str, ...] | None = None  # a command line that was given as one word
 
 
 class IsAFolder(Message):

@@ -14,6 +14,7 @@ from envkit.worker import scratch
 from envkit.worker.performance_variables import asked_for
 
 MEMORY = "/dev/shm"  # on a disk, it can take milliseconds to remove a folder
+EVIDENCE_BYTES = 2**20  # more than all processes of a command leave
 HOOK = Path(__file__).resolve().parents[2] / "worker" / "evidence_hook"
 
 
@@ -58,6 +59,11 @@ def with_hook(variables: Mapping[str, str], hook: str, evidence: str | None, nam
     return {"PYTHONPATH": os.pathsep.join([hook, *others]), "ENVKIT_EVIDENCE": evidence, **asked_for(names)}
 
 
+def _free_bytes(folder: str) -> int:
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
+
+
 @contextlib.contextmanager
 def evidence_folder(shared: bool) -> Iterator[Path]:
     """A new folder, gone at the end, which no other user of this machine can enter.
@@ -65,7 +71,7 @@ def evidence_folder(shared: bool) -> Iterator[Path]:
     A ``shared`` one is for a container, whose processes may be another user's outside. Whoever is inside of the
     container can write there, as the folder itself is mounted; the one around it stays closed.
     """
-    in_memory = not shared and os.access(MEMORY, os.W_OK)
+    in_memory = not shared and os.access(MEMORY, os.W_OK) and _free_bytes(MEMORY) >= EVIDENCE_BYTES
     place = Path(os.environ.get("TMPDIR") or (MEMORY if in_memory else "/tmp")).absolute()
     with contextlib.ExitStack() as held:
         try:

@@ -33,8 +33,9 @@ from envkit.cluster.fleet.messages import (
 )
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.cluster.fleet.parsing import shortened, whole
-from envkit.common import files
+from envkit.common import files, typed
 from envkit.common.errors import InputError
+from envkit.common.file_messages import OtherType
 from envkit.common.messages import OtherSchema, Unreadable
 from envkit.common.printable import encoded
 from envkit.messages import Message
@@ -44,6 +45,7 @@ from envkit.worker.modes import CUDA, FP32
 SHOWN_OF_DIGEST = 12
 # In seconds since 1970: a clock that says more can't be printed as a date.
 LATEST = 2.0**37
+MOST_BYTES = 2**63  # of a machine's memory
 
 
 def name_of(folder: Path) -> str:
@@ -91,20 +93,23 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
     if not 0 <= began < LATEST:
         raise InputError(InvalidBeginning(began))
     seen = run["engines"][arm.target]
+    memory_bytes = seen["inspection"]["fingerprint"]["memory_bytes"]
+    if type(memory_bytes) is int and not 0 <= memory_bytes < MOST_BYTES:
+        raise typed.Misfit(OtherType("memory_bytes"))
     driver = (seen["inspection"].get("accelerator") or {}).get("driver")
     known = {**engine_facts(seen), "GPU driver": driver}
     facts = {what: value for what, value in known.items() if value is not None}
     disturbed = {number: kinds for number, event in enumerate(samples) if (kinds := disturbances(event))}
     kernels = [event for event in events if event["event"] == "reference-kernel"]
     clocks = [mhz for event in samples if (mhz := event["usage"].get("frequency_mhz")) is not None]
-    return Node(
+    found = Node(
         name=name,
         profile=arm.profile,
         workload=f"{plan.workload_of(arm)}{f' ({plan.scaling})' if plan.weak else ''}",
         kind=_kind(plan, seen["inspection"]),
         must_agree=_must_agree(plan, arm, environment, kept, seen, samples[0]["digests"]),
         facts=facts,
-        memory_bytes=seen["inspection"]["fingerprint"]["memory_bytes"],
+        memory_bytes=memory_bytes,
         began=began,
         finished=_last(events).get("reason") in ENDED,
         step_s=step_s,
@@ -114,6 +119,7 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
         reference_kernel_digest=kernels[0]["digest"] if kernels else None,
         clock_mhz=statistics.median(clocks) if clocks else None,
     )
+    return typed.checked(found)  # what an image's inspection and an engine said has no form of its own
 
 
 def _kind(plan: Plan, inspection: dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 from envkit.bench import record
 from envkit.cluster.fleet import reading
-from envkit.cluster.fleet.extract import LATEST
+from envkit.cluster.fleet.extract import LATEST, MOST_BYTES
 from envkit.cluster.fleet.messages import (
     EXPECTED,
     GIVE_REPORT,
@@ -176,7 +176,7 @@ OF_NODE: dict[str, Check] = {
     **dict.fromkeys(("name", "profile", "workload", "kind", "interference"), TEXT),
     "must_agree": TEXTS,
     "facts": TEXTS,
-    "memory_bytes": (lambda value: value is None or isinstance(value, int), "bytes"),
+    "memory_bytes": (lambda value: value is None or (isinstance(value, int) and 0 <= value < MOST_BYTES), "bytes"),
     "began": (_is_number, "began"),
     "finished": (lambda value: isinstance(value, bool), "flag"),
     "step_s": (lambda value: isinstance(value, list) and len(value) > 0 and all(map(_is_time, value)), "times"),

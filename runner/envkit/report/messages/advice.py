@@ -256,6 +256,20 @@ class FindMemory(Advice):
     command: str
 
 
+class FreeMemory(Advice):
+    """The kernel ended a worker because memory ran out. ``group`` reached its limit; ``retaining`` is the profile."""
+
+    code = "report.free-memory"
+    template = (
+        "use fewer loader workers or smaller batches[, or raise the limit of {group} (--memory, --mem, MemoryMax)]"
+        "[; or measure without {retaining}, which keeps freed memory]; then: {command}"
+    )
+
+    command: str
+    group: str | None = None
+    retaining: str | None = None
+
+
 class RaiseLimit(Advice):
     code = "report.raise-limit"
     template = "repeat the command with {option}"

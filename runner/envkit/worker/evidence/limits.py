@@ -22,7 +22,6 @@ GET_MEMPOLICY = 239  # the system call's number on x86-64
 def probe() -> dict[str, Any]:
     """Sizes in bytes, times in seconds; None where there is no limit, or nothing that tells."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":" in line)
-    shm = Path("/dev/shm")
     free, limit = processes()
     return {
         "user_id": os.getuid(),
@@ -33,10 +32,16 @@ def probe() -> dict[str, Any]:
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "processes_free": free,
         "processes_limit": None if limit is None else limit.to_json(),
-        "shm_bytes": shutil.disk_usage(shm).total if shm.is_dir() else None,
+        "shm_bytes": shm_bytes(),
         "seccomp": {"0": "off", "1": "strict", "2": "filter"}.get(status.get("Seccomp", "").strip()),
         "numa_calls": _numa_calls(),
     }
+
+
+def shm_bytes() -> int | None:
+    """Return the size of shared memory, or None if there is no such folder."""
+    shm = Path("/dev/shm")
+    return shutil.disk_usage(shm).total if shm.is_dir() else None
 
 
 def processes() -> tuple[int | None, Message | None]:

@@ -43,6 +43,8 @@ def probe() -> dict[str, Any]:
         "anonymous_bytes": anonymous,
         "huge_bytes": huge,
         "huge_pages": "most" if most else "some" if huge else "none",
+        "thp_refused": "\nTHP_enabled:\t0\n"
+        in _text(Path("/proc/self/status")),  # prctl(PR_SET_THP_DISABLE), inherited
         "thp_enabled": _selected(_text(THP / "enabled")),
         "thp_defrag": _selected(_text(THP / "defrag")),
         "numa_policy": policies.most_common(1)[0][0] if policies else None,

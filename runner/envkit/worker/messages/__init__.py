@@ -31,6 +31,29 @@ class ProcessEnded(Message):
     status: int
 
 
+class MemoryRanOut(Message):
+    """The kernel's out-of-memory killer ended ``program``, or so many ``children`` of it.
+
+    A control ``group`` reached its limit, or the ``machine`` has no more than so many bytes. ``retaining`` names a
+    variable that has the allocator keep freed memory.
+    """
+
+    code = "worker.memory-ran-out"
+    template = (
+        "the kernel killed [{children:count child process|child processes} of ]{program} because memory ran out"
+        "[; control group {group} reached its limit of {limit:size}][ (peak {peak:size}, with page cache and children)]"
+        "[; the machine has {machine:size}][; {retaining} keeps freed memory, which makes that likelier]"
+    )
+
+    program: str
+    children: int | None = None
+    group: str | None = None
+    limit: int | None = None
+    peak: int | None = None
+    machine: int | None = None
+    retaining: str | None = None
+
+
 class NoRendezvous(Message):
     """A worker on several nodes was started without the address of their meeting."""
 

@@ -63,6 +63,19 @@ class OutputHeldBack(Message):
     metric: str
 
 
+class TeeHoldsBack(Message):
+    """torchrun passes lines on a few times a second, with ``mark`` before each."""
+
+    code = "worker.tee-holds-back"
+    template = (
+        "can't time the steps: most lines that the metric '{metric}' matches arrived at one moment; torchrun --tee, "
+        "which writes '{mark}', passes lines on ten times a second; leave --tee out, or print a time and match that"
+    )
+
+    metric: str
+    mark: str
+
+
 class OtherLengths(Message):
     """Too many lines have another unit and quite another time: they are about something else than one step."""
 

@@ -92,20 +92,22 @@ class CommandKilled(Message):
     """A signal ended the command."""
 
     code = "worker.command-killed"
-    template = "saw the command killed by signal {signal}; {output}"
+    template = "saw the command killed by signal {signal}; {output}[; {memory}]"
 
     signal: str
     output: Message
+    memory: Message | None = None
 
 
 class CommandEnded(Message):
     """The command ended with a status other than 0."""
 
     code = "worker.command-ended"
-    template = "saw the command end with exit status {status:d}; {output}"
+    template = "saw the command end with exit status {status:d}; {output}[; {memory}]"
 
     status: int
     output: Message
+    memory: Message | None = None
 
 
 class SecondOpenMP(Message):

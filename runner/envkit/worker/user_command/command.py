@@ -18,6 +18,7 @@ import os
 import resource
 import selectors
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -26,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.messages import Message, Printed
-from envkit.worker import left, scratch
+from envkit.worker import cgroup, left, scratch
 from envkit.worker.child import Child, Stopped, end_by, signal_name
 from envkit.worker.complaints import COMPLAINT
 from envkit.worker.errors import WorkerError
@@ -49,12 +50,11 @@ from envkit.worker.messages.user_command import (
     NotStarted,
 )
 from envkit.worker.performance_variables import PRELOAD
-from envkit.worker.user_command import clock, files, other_process, second_openmp, working_copy
+from envkit.worker.user_command import by_rank, files, other_process, second_openmp, working_copy
+from envkit.worker.user_command.by_rank import Source, Sources
 from envkit.worker.user_command.lookout import Lookout
-from envkit.worker.user_command.losses import Losses, parse_losses
-from envkit.worker.user_command.metric import NotMeasured, parse, shown
+from envkit.worker.user_command.metric import NotMeasured, shown
 from envkit.worker.user_command.optimizer_steps import POLL_S, Asked, Watch, chosen, observed
-from envkit.worker.user_command.readings import Readings
 
 HOOK = Path(__file__).resolve().parents[1] / "evidence_hook"
 READ_BYTES = 2**16
@@ -84,9 +84,8 @@ class _Stream:
 class _Watched:
     """What was seen of a run while it ran. Times are of ``time.perf_counter``."""
 
-    readings: Readings | None
+    sources: Sources
     begun_s: float
-    losses: Losses | None = None
     pid: int = 0
     ended_s: float = 0.0
     last_line: str = ""
@@ -115,10 +114,7 @@ class _Watched:
             self.last_line = line.strip()
         if len(self.complaints) < COMPLAINTS and COMPLAINT.match(line):
             self.complaints[line.strip()] = None
-        if self.readings is not None:
-            self.readings.take(line, at_s)
-        if self.losses is not None:
-            self.losses.take(line)
+        self.sources.take(line, at_s)
 
 
 def attempt(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -171,29 +167,30 @@ def command(
     ``loss_metric`` reads. ``seconds`` and ``usage`` are of the whole command, ``cpu_s`` of this process from its start.
     """
     cpus = os.sched_getaffinity(0)
-    readings = Readings(parse(metric, unit), warmup_lines) if metric is not None else None
-    losses = Losses(parse_losses(loss_metric)) if loss_metric is not None else None
+    sources = Sources.asked(metric, unit, warmup_lines, loss_metric)
     named = files.named(argv, Path(folder))
     with scratch.folder("envkit-evidence") as evidence_folder:
-        before = counters(cpus)
+        before, memory = counters(cpus), cgroup.memory_counters()
         watch = Watch(asked, evidence_folder) if asked is not None and asked.seconds else None
         lookout = Lookout(evidence_folder, argv, asked)
-        watched, status = _run(argv, folder, str(evidence_folder), readings, losses, asked, watch, lookout)
+        watched, status = _run(argv, folder, str(evidence_folder), sources, asked, watch, lookout)
         usage = increase(before, counters(cpus))
         main, others = _evidence(evidence_folder, watched, lookout.reason)
         # last, so that they are in the part of the output that is kept
         print(*watched.complaints, sep="\n", end="\n" if watched.complaints else "", file=sys.stderr)
         if status != 0:
-            raise Failed(_ended(status, watched.last_line, evidence_folder))
+            ran_out = cgroup.ran_out(memory, Path(argv[0]).name, status == -signal.SIGKILL, os.environ)
+            raise Failed(_ended(status, watched.last_line, ran_out, evidence_folder))
         # what a program takes to say what it ran with is no training
         testimony_s = main.get("seconds", main["evidence"]["seconds"])
         seconds = max(watched.ended_s - watched.begun_s - testimony_s, 1e-6)
         lost = lookout.reason
         seen = chosen(asked, evidence_folder, main, watch, seconds, lost) if asked is not None else None
-    warmup, steps, values = _taken(seen, readings, losses, warmup_lines, seconds)
+    source, ranks = sources.chosen(len(others) + 1)
+    warmup, steps, values = _taken(seen, source, warmup_lines, seconds)
     if asked is not None and asked.least_s:
         values = []  # as many as the pace allowed, which are not those of other runs
-    remarks = clock.check(readings, watched.begun_s, len(others) + 1) if readings is not None else {}
+    remarks = by_rank.remarks(source, ranks, watched.begun_s, len(others) + 1)
     return {
         "seconds": seconds,
         "step_s": [round(max(step, 1e-9), 9) for step in steps],
@@ -210,7 +207,6 @@ def command(
         },
         "evidence": main["evidence"],
         "other_processes": [{name: one[name] for name in ("pid", "argv", "evidence")} for one in others],
-        **({"unmatched_lines": readings.unmatched_lines} if readings is not None and readings.unmatched_lines else {}),
         **remarks,
         **({"observed": observed(seen, watch)} if seen is not None and watch is not None else {}),
     }
@@ -225,25 +221,25 @@ def _digest(timed: list[Any]) -> str:
 
 
 def _taken(
-    seen: dict[str, Any] | None, readings: Readings | None, losses: Losses | None, warmup_lines: int, seconds: float
+    seen: dict[str, Any] | None, source: Source, warmup_lines: int, seconds: float
 ) -> tuple[list[float], list[float], list[float]]:
     """The seconds of the steps to warm up and of those that count, and the losses of these.
 
     ``seen`` is what an optimizer's process left; the whole command took ``seconds``.
     """
+    losses = source.losses
     if seen is not None:
         warmup, steps = seen["warmup_step_s"], seen["step_s"]
         return warmup, steps, [] if losses is None else losses.of_optimizer(warmup_lines, len(steps))
-    warmup, steps = ([], [seconds]) if readings is None else readings.split(warmup_lines)
-    return warmup, steps, [] if losses is None else losses.beside(readings, len(warmup), len(steps))
+    warmup, steps = ([], [seconds]) if source.readings is None else source.split(warmup_lines)
+    return warmup, steps, [] if losses is None else losses.beside(source.readings, len(warmup), len(steps))
 
 
 def _run(
     argv: Sequence[str],
     folder: str,
     evidence_folder: str,
-    readings: Readings | None,
-    losses: Losses | None,
+    sources: Sources,
     asked: Asked | None,
     watch: Watch | None,
     lookout: Lookout,
@@ -259,7 +255,7 @@ def _run(
         "ENVKIT_EVIDENCE": evidence_folder,
         **({"ENVKIT_STEPS": asked.variable} if asked is not None else {}),
     }
-    watched = _Watched(readings, time.perf_counter(), losses)
+    watched = _Watched(sources, time.perf_counter())
     try:
         with Child(argv, folder, environment) as child:
             watched.pid = child.pid
@@ -367,9 +363,11 @@ def _evidence(folder: Path, watched: _Watched, lost: Message | None) -> tuple[di
     return {"evidence": {"variables": variables, "malloc": malloc, "not_observed": not_observed, "seconds": 0.0}}, []
 
 
-def _ended(status: int, last_line: str, evidence: Path) -> Message:
+def _ended(status: int, last_line: str, ran_out: Message | None, evidence: Path) -> Message:
     output: Message = LastLine(shown(last_line)) if last_line else NoOutput()
-    ended = CommandKilled(signal_name(-status), output) if status < 0 else CommandEnded(status, output)
+    ended = (
+        CommandKilled(signal_name(-status), output, ran_out) if status < 0 else CommandEnded(status, output, ran_out)
+    )
     if status not in second_openmp.ABORTED:
         return ended
     return second_openmp.found(evidence, os.environ.get(PRELOAD, ""), ended) or ended

@@ -54,6 +54,9 @@ _WORDS = re.compile(r"\0|/\s*\d+|[^\W\d_]{2,}")
 # All numbers but those behind a slash. So many texts of unmatched lines are kept: looking at each takes longer.
 _NUMBER = re.compile(r"(?<![/\d])\d+")
 MOST_TEXTS = 1000
+# A line up to its first number says which step it is of. So many steps are counted, and this share of them must agree.
+_STEP = re.compile(r"\D*\d+")
+MOST_STEPS, SAME_COUNT = 10_000, 0.9
 _NO_WORDS = frozenset((*units.TIMES, "nan", "inf", "infinity", "none", "null"))
 
 
@@ -85,8 +88,14 @@ class Readings:
         self.lines = 0
         self.last_line = ""
         self._arrived: float | None = None
+        self._steps: Counter[str] = Counter()  # of a clock's lines: how often each step was matched
         self.unmatched_lines: tuple[int, str] | None = None  # lines with no time where others have one, and the first
         self._others: dict[str, tuple[int, str]] = {}  # unmatched lines without their numbers: how many, and the first
+
+    @property
+    def matches(self) -> int:
+        """Return how many lines the metric matched."""
+        return len(self.seconds) + (self._arrived is not None) if self.metric.is_clock else len(self.every)
 
     def take(self, line: str, at_s: float) -> None:
         """Look at one line, which came ``at_s`` (seconds, of any clock). Raises NotMeasured for what is no number."""
@@ -96,7 +105,8 @@ class Readings:
         self.lines += 1
         self.last_line = line.lstrip()
         if self.metric.is_clock:
-            if self.metric.find(line) is not None:
+            if (match := self.metric.find(line)) is not None:
+                self._count_step(line[line.index(match) :])
                 if self._arrived is not None:
                     self.seconds.append(at_s - self._arrived)
                 self._arrived = at_s
@@ -117,6 +127,20 @@ class Readings:
         )
         if not found.is_variant:
             self.seconds.append(second)
+
+    def _count_step(self, text: str) -> None:
+        if (step := _STEP.match(text)) and (step[0] in self._steps or len(self._steps) < MOST_STEPS):
+            self._steps[step[0]] += 1
+
+    def lines_per_step(self, most: int) -> int:
+        """Return how many lines nearly every step has, from 2 to ``most``, where each of several ranks prints it; or 1.
+
+        It concerns metrics that time lines as they arrive.
+        """
+        if not self._steps:
+            return 1
+        usual, steps = Counter(self._steps.values()).most_common(1)[0]
+        return usual if 2 <= usual <= most and len(self._steps) > 1 and steps >= SAME_COUNT * len(self._steps) else 1
 
     def _converted(self, found: Found, raw: float | None, may_be_0: bool) -> float:
         """The seconds of a step. Raises NotMeasured."""

@@ -16,6 +16,7 @@ from envkit.worker.image.libraries import locate, search_folders
 
 from tests.cli.commands.exec.conftest import PYTHON_PATH, in_a_terminal, read_until
 from tests.conftest import PROJECT, command_line
+from tests.control_group import MemoryGroup
 from tests.processes import PATIENCE_S, gone, until
 
 LEFT_OUT = "envkit: left out "
@@ -403,7 +404,8 @@ def test_a_command_that_is_too_short_to_be_seen(execute):
     assert "envkit: mine: can't be checked: no Python process with torch ended in it" in result.stderr
 
 
-def test_what_the_runner_says_may_have_no_reader(shared):
+def test_what_the_runner_says_may_have_no_reader(shared, monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # with which nothing is left to be written at the end
     arguments = command_line("exec", shared / "wrong.yaml", "--", "sh", "-c", "exit 5")
     for to in ("&-", "/dev/full"):
         assert subprocess.run(["sh", "-c", f'"$@" 2>{to}', "sh", *arguments], check=False).returncode == 5
@@ -420,3 +422,40 @@ def test_a_profile_that_won_on_another_kind_of_machine(execute, tmp_path):
         assert result.stderr.count("profile 'won' won on Z80 (1/1) with 1 usable CPU, and this is ") == 1
     (tmp_path / "won.evidence.json").unlink()
     assert "won on" not in execute(str(tmp_path / "won.yaml"), "true").stderr
+
+
+# --- memory that ran out ---
+
+FILL = "held = []\nwhile True: held.append(bytearray(b'x' * 2**22))"
+IN_CHILD = f"import subprocess, sys\nsys.exit(subprocess.run([sys.executable, '-c', {FILL!r}]).returncode != 0)"
+
+
+@pytest.fixture
+def memory_group():
+    group = MemoryGroup("envkit-test-exec", 160 * 2**20)
+    yield group
+    until(lambda: not (group.folder / "cgroup.procs").read_text())
+    group.folder.rmdir()
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "killed"), [(FILL, 137, "python"), (IN_CHILD, 1, "1 child process of python")]
+)
+def test_memory_that_ran_out_is_named_with_its_limit(shared, memory_group, code, status, killed):
+    program = Path(sys.executable).with_name("python")
+    result = subprocess.run(
+        command_line("exec", "glibc-retain", "--", program, "-c", code), preexec_fn=memory_group.enter,
+        capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert result.returncode == status
+    assert (
+        f"envkit: the kernel killed {killed} because memory ran out; control group /envkit-test-exec reached its limit "
+        "of 160 MiB (peak 160 MiB, with page cache and children); GLIBC_TUNABLES keeps freed memory, which makes "
+        "that likelier\n"
+    ) in result.stderr
+
+
+def test_a_kill_without_want_of_memory_is_not_explained_by_it(execute):
+    result = execute("glibc-retain", "sh", "-c", "kill -KILL $$")
+    assert result.returncode == 137
+    assert "memory" not in result.stderr

@@ -44,6 +44,10 @@ def test_a_temporary_folder_that_is_not_there(refused, tmp_path):
     [
         ("no-such-command", None, 127, "no-such-command: no such command on the PATH"),
         ("./missing", None, 127, "./missing: no such file"),
+        # a command line in quotes, as other tools take it
+        ("sh run.sh", None, 127, "sh run.sh: no such command on the PATH; leave the quotes out: sh run.sh"),
+        ("/bin/sh run.sh", None, 127, "/bin/sh run.sh: no such file; leave the quotes out: /bin/sh run.sh"),
+        ("my script.sh", None, 127, "my script.sh: no such command on the PATH"),
         ("./plain", 0o644, 126, "./plain: not executable; fix that with: chmod +x ./plain"),
         ("./", None, 126, "./: is a folder"),
         ("./script", 0o755, 127, "./script: No such file or directory"),  # its interpreter is not there
