@@ -20,7 +20,7 @@ TLS = "glibc.rtld.optional_static_tls=8192"
 SECOND = (
     "OMP: Error #15: the profile preloads /usr/lib/x86_64-linux-gnu/libomp.so.5, and ",
     "second_openmp.py:",
-    "libomp0.so.5: two OpenMP runtimes",
+    "libomp-0.so.5: two OpenMP runtimes",
     "take a profile that preloads none",
 )
 TORCHRUN = "@PYTHON@ -m torch.distributed.run --standalone --nproc-per-node 2"
@@ -178,7 +178,7 @@ CASES = (
             Launch("exec llvm-omp -- @PYTHON@ second_openmp.py 1", SECOND, 134),
             Launch(f"bench llvm-omp {SHORT} {MS} -- @PYTHON@ second_openmp.py 1", SECOND, 1),
             Launch("advise -- @PYTHON@ second_openmp.py 1", (
-                "libomp0.so.5", "which the profile preloads, would abort it (OMP: Error #15)",
+                "libomp-0.so.5", "which the profile preloads, would abort it (OMP: Error #15)",
             ), never=("Try intel-omp",), env={"TRAIN_S": "15"}),
             Launch("exec glibc-retain -- @PYTHON@ second_openmp.py 2", (
                 "passed on KMP_DUPLICATE_LIB_OK, which the command may need", RETAINED,

@@ -91,7 +91,7 @@ def recorded_context(folder: Path, first: Event, plan: Plan) -> ExecutionContext
     """
     with record.reading(folder):
         names = sorted(first["allowed_variables"])
-        whole = tuple((first["specification"] or {}).get("keep_env", ()))
+        whole = tuple((first.get("specification") or {}).get("keep_env", ()))
         options = EngineOptions(**plan.engine_options)
     caller = of_caller(os.environ, whole)
     for name in names:

@@ -42,7 +42,6 @@ from envkit.worker.performance_variables import (
     settings,
     shared,
 )
-from envkit.worker.user_command import second_openmp
 
 LIMITS = ("image", "sif", "sqsh", "cpus", "cpuset_cpus", "memory")  # mean nothing to the local engine
 # What starts several processes of a training itself.
@@ -272,7 +271,9 @@ def _say_how_it_ended(command: str, ended: int, removed: Sequence[str], folder: 
     if ended < 0 and -ended not in SILENT:
         meaning = signal.strsignal(-ended) or "unknown"
         _say(_messages().EndedBySignal(command, signal_name(-ended), meaning))
-    if ended in second_openmp.ABORTED and folder is not None:
+    if ended in (-signal.SIGABRT, 128 + signal.SIGABRT) and folder is not None:
+        from envkit.worker.user_command import second_openmp
+
         if (second := second_openmp.found(folder, preload)) is not None:
             _say(second)
     elif ended > 0 and removed:

@@ -6,6 +6,7 @@ has no map of its files, so the evidence hook notes which libraries a program lo
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,8 +27,7 @@ BESIDE = ("", "lib", ".libs", "../*.libs", "../../*.libs", "../lib")
 
 def is_kmp(path: str) -> bool:
     """Return whether a library is called like Intel's or LLVM's runtime."""
-    name = Path(path).name
-    return name.startswith(("libiomp5", "libomp"))
+    return re.split(r"[-.]", Path(path).name)[0] in ("libiomp5", "libomp")  # and not libomptarget
 
 
 def found(folder: Path, preload: str, ended: Message | None = None) -> SecondOpenMP | None:
