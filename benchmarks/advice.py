@@ -331,6 +331,10 @@ after the first block, or sooner, and the proof goes on for up to three times as
 ends at once with the time to give, and with what was learnt until then. Beside other programs that keep the CPUs busy
 nothing is proved, and the last line says so.
 
+A training that has few threads or CPUs needs these first. `advise` then begins with `Fix this first`, says who decided
+that and what helps ([troubleshooting.md](troubleshooting.md)). It tells no gains to a training with too few threads:
+others were measured with all of theirs.
+
 Each cause is told with what was seen of it. A range is where 7 of 10 trainings came out: a promise of nothing, and
 `--prove` is there to measure. What is known comes from the gallery's trainings on one machine;
 on another kind of machine take the order and prove it. `envkit doctor` and reports name the same causes, and

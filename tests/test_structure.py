@@ -137,7 +137,8 @@ OPENS = {
     "the kernel's files": (
         "bench.neighbours.processes", "common.machine_lock._holder", "bench.pace.free_bytes",
         "checks.doctor.running_process._threads",
-        "checks.doctor.running_process._runtimes", "checks.process_scan.look", "checks.steady_process.look",
+        "checks.doctor.running_process._runtimes",
+        "checks.doctor.running_process._settings", "checks.process_scan.look", "checks.steady_process.look",
         "checks.steady_process._require", "engines.enroot._require_namespaces", "engines.local._is_own",
         "engines.local.LocalEngine.for_process", "engines.owner.boot_id", "engines.owner.stat_fields",
         "worker.child._children", "worker.evidence.limits.probe", "worker.evidence.symbols._is_program",
@@ -164,6 +165,7 @@ OPENS = {
         "common.machine_lock.machine_lock",
         "worker.evidence_hook.optimizer_steps.Steps._agree", "worker.evidence_hook.optimizer_steps.Steps._leave",
         "worker.evidence_hook.optimizer_steps.Steps._mark", "worker.evidence_hook.sitecustomize._watch.mark",
+        "worker.evidence_hook.sitecustomize._note_libraries.note",
         "worker.instances._started", "worker.measure.meeting.Meeting._sign", "worker.measure.meeting.Meeting.begin",
         "worker.scratch._open",
         "worker.scratch._open_inner", "worker.measure.turn.own_stdin",

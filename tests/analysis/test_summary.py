@@ -7,8 +7,10 @@ import json
 import numpy
 import pytest
 from envkit.analysis.summary import summarise
+from envkit.checks.process_messages import CallWithMore, TooFewThreads
 from envkit.rendering import text
 from envkit.stats.verdict import Verdict
+from envkit.worker.messages.cpus import SetByCall
 
 from tests import records
 from tests.report.planted import NOT_IN_EFFECT, OTHER_LOSSES, failed
@@ -57,7 +59,7 @@ def test_one_sample_with_other_losses_is_enough():
 def test_a_profile_that_may_change_numerics_is_not_blamed():
     text = printed(events_of(numerics="may-differ", mine=OTHER_LOSSES))
     assert text.startswith("FASTER, BUT LOSSES DIFFER")  # they are compared and reported all the same
-    assert "Use       envkit exec mine.yaml" in text
+    assert "Use       if your results stay right with it: envkit exec mine.yaml" in text
 
 
 @pytest.mark.parametrize("arm", ["baseline", "mine"])
@@ -241,6 +243,23 @@ def test_why_the_baseline_takes_its_time_is_said_of_samples_that_are_long_enough
             event["seconds"], event["step_s"] = seconds, [seconds / steps] * steps
             event["usage"].update(user_s=0.7 * seconds, system_s=0.3 * seconds, minor_faults=50_000 * seconds)
     assert [finding.code for finding in summarise(events).findings] == said
+
+
+def test_few_threads_are_told_of_the_process_that_trains_once_for_all_arms():
+    """A launcher, as torchrun's agent, leaves evidence before it."""
+    events = records.run_events()
+    use = {
+        "threads": 1, "pid": 7, "cpus": 4, "cores": 4, "machine_cpus": 4, "machine_cores": 4, "ranks": 1,
+        "cpu_s": 30.0, "helper_cpu_s": 0.0, "on_gpu": False, "above": [6, 1], "threads_by": SetByCall().to_json(),
+    }  # fmt: skip
+    agent = {**use, "pid": 6, "threads": 4, "cpu_s": 2.0, "above": [1]}
+    del agent["threads_by"]
+    for event in events:
+        if event["event"] == "sample":
+            event["evidence"]["cpu_use"] = agent
+            event["other_processes"] = [{"pid": 7, "argv": ["python"], "evidence": {"variables": {}, "cpu_use": use}}]
+    (found,) = summarise(events).findings
+    assert (found.code, found.seen, found.fix) == ("too-few-threads", TooFewThreads(1, 4, SetByCall()), CallWithMore(4))
 
 
 def test_unmatched_lines_are_counted_over_all_samples():

@@ -27,6 +27,12 @@ def evidence(**sensitive):
         ({"TORCH_HOME": "/big"}, {}, {"TORCH_HOME": "/big"}, {}),  # what says where things are
         ({"LD_PRELOAD": "a.so:t.so"}, {"LD_PRELOAD": "t.so"}, {}, {"LD_PRELOAD": "a.so"}),
         ({"LD_PRELOAD": "a.so:t.so:stdbuf.so"}, {"LD_PRELOAD": "t.so"}, {}, {"LD_PRELOAD": "a.so:stdbuf.so"}),
+        (
+            {"MALLOC_CONF": "lg_chunk:9,thp:always"},
+            {"MALLOC_CONF": "lg_chunk:9"},
+            {},
+            {"MALLOC_CONF": "$MALLOC_CONF,thp:always"},
+        ),
         ({"LD_PRELOAD": "t.so u.so"}, {"LD_PRELOAD": "t.so:u.so"}, {}, {}),
     ],
 )

@@ -419,10 +419,38 @@ def test_a_slow_training_is_told_of_no_profile_that_does_not_apply(vendor):
 @pytest.mark.parametrize("code", sorted({*WHY, *FIX}))
 def test_each_code_of_a_finding_has_a_reason_and_a_fix(code):
     assert WHY.get(code) or code == "worker-failed", "the reason is what the worker printed"
-    assert FIX.get(code) or code in {"numa-node-missing", "ranks-only", "would-be-ignored"}, "they have a message"
+    assert FIX.get(code) or code in {
+        "few-cpus",
+        "numa-node-missing",
+        "ranks-only",
+        "too-few-threads",
+        "would-be-ignored",
+    }, "they have a message"
 
 
 def test_a_finding_survives_json():
     for _, _, fault, _ in CASES:
         for finding in diagnose(situation(**fault)):
             assert Finding.of_json(json.loads(json.dumps(finding.to_json()))) == finding
+
+
+@pytest.mark.parametrize(
+    ("variables", "wrong"),
+    [
+        ({"OMP_NUM_THREADS": "all"}, ["OMP_NUM_THREADS"]),
+        ({"OMP_NUM_THREADS": "1.0", "MKL_NUM_THREADS": "two"}, ["OMP_NUM_THREADS", "MKL_NUM_THREADS"]),
+        ({"OMP_NUM_THREADS": ""}, ["OMP_NUM_THREADS"]),  # the runtimes complain of it
+        ({"GLIBC_TUNABLES": "glibc.malloc.trim_threshold=lots"}, ["GLIBC_TUNABLES"]),
+        ({"OMP_NUM_THREADS": "4,2", "MALLOC_CONF": "", "OMP_SCHEDULE": "static,4", "OMP_UNHEARD_OF": "x"}, []),
+    ],
+)
+def test_values_that_no_library_reads(variables, wrong):
+    seen = situation(evidence={"variables": {"sensitive": variables}})
+    found = [one.seen for one in diagnose(seen) if one.code == "ignored-value"]
+    assert [one.variable for one in found] == wrong
+
+
+def test_a_profile_s_own_value_is_no_finding_it_is_refused_before():
+    given = {"OMP_NUM_THREADS": "all"}
+    seen = Situation(FACTS, FINGERPRINT, environment(given), {"variables": {"sensitive": given}})
+    assert "ignored-value" not in [one.code for one in diagnose(seen)]

@@ -77,3 +77,16 @@ def test_of_many_processes_that_fail_alike_the_first_are_named():
     sample = {**PARENT, "other_processes": others, "stderr": ""}
     failed = [one.key for one in check_sample(environment(**BOUND), sample, {}) if one.key.startswith("threads.")]
     assert failed == ["threads.started_on (processes 7, 8, 9…: python 7.py)"]
+
+
+def test_a_list_that_the_command_added_to_is_in_effect():
+    wanted, added = "glibc.malloc.hugetlb=1", "glibc.rtld.optional_static_tls=8192"
+
+    def failing_with(value):
+        document = process("0-3", {"0-3": 4})
+        document["evidence"]["variables"] = {"sensitive": {"GLIBC_TUNABLES": value}}
+        observed = judged(document, environment(GLIBC_TUNABLES=wanted), {}, on_gpus=False)
+        return [one.key for one in observed.checks if not one.holds]
+
+    assert failing_with(wanted) == failing_with(f"{added}:{wanted}") == failing_with(f"{wanted}:{added}") == []
+    assert failing_with(added) == failing_with(f"{added}:glibc.malloc.hugetlb=2") == ["variable GLIBC_TUNABLES"]

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 from envkit.checks.sample_effect import check_sample
+from envkit.cli.commands import exec
 from envkit.cli.execution import process_checks
 from envkit.cli.execution.machine_kind import difference
 from envkit.profiles.environment import Environment
 from envkit.rendering import text
 from envkit.worker import left
 from envkit.worker.evidence import nccl
+from envkit.worker.messages.cpus import BoundByTool, SetByParent
 from envkit.worker.messages.left import (
     BadJson,
     LinkLeft,
@@ -40,7 +42,14 @@ EVIDENCE = {
             "not_verified": {"max_threads": {"code": "worker.mkl-silent", "severity": "error"}},
         },
         "malloc": {"allocator": "glibc", "settings": {}}, "memory": {"thp": "always"},
-        "threads": {"started_on": "0-3", "masks": {"0-3": 4}}, "gpu": None, "torch": {"version": "2.0"},
+        "threads": {"started_on": "0-3", "masks": {"0-3": 4}}, "gpu": None,
+        "cpu_use": {
+            "threads": 1, "pid": 7, "cpus": 1, "cores": 4, "machine_cpus": 8, "machine_cores": 8, "ranks": 1,
+            "cpu_s": 9.5, "helper_cpu_s": 0.0, "on_gpu": False, "above": [3, 1], "forked_bound": 0,
+            "threads_by": SetByParent("OMP_NUM_THREADS=1", "bash", 3).to_json(),
+            "cpus_by": BoundByTool("taskset").to_json(),
+        },
+        "torch": {"version": "2.0"},
         "variables": {
             "sensitive": {"OMP_NUM_THREADS": "4"}, "named": {"X": None}, "preloaded": {"/lib/x.so": "mapped"},
             "changed": {"OMP_NUM_THREADS": {"now": "3", "at_torch": "4"}},
@@ -78,7 +87,8 @@ def test_evidence(folder, content):
     judged, found = process_checks.read(folder, ENVIRONMENT, {"KMP_AFFINITY": "x"})
     assert 9 in [one.pid for one in judged]
     assert len(judged) + len(found.unread) == 2
-    for line in (*process_checks.verdict(ENVIRONMENT, judged), *filter(None, [found.problem])):
+    cpu_use = exec._findings(ENVIRONMENT, [one.evidence for one in judged])
+    for line in (*process_checks.verdict(ENVIRONMENT, judged), *cpu_use, *filter(None, [found.problem])):
         assert len(text(line).splitlines()) == 1
     assert json.dumps([one.to_json() for one in judged], indent=1)
     documents = left.evidence(folder).documents

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from envkit.advice.symptoms import of_sample
@@ -13,8 +12,8 @@ from envkit.bench.blocks import samples
 from envkit.bench.plan import Plan
 from envkit.bench.record import Event
 from envkit.checks.doctor import diagnose_process
+from envkit.checks.doctor.cpu_use_findings import in_all_arms, trainer_of
 from envkit.checks.doctor.finding import Finding, Situation
-from envkit.common.messages import About
 from envkit.profiles.environment import Environment
 from envkit.profiles.resolve import of_rank
 
@@ -23,7 +22,7 @@ def findings(
     events: Sequence[Event], plan: Plan, engines: dict[str, Any], environments: dict[str, Environment]
 ) -> list[Finding]:
     """Return what the samples of each arm show to be wrong."""
-    found: list[Finding] = []
+    found: list[tuple[str, Finding]] = []
     printed: list[Printed] = []
     for arm in plan.arms:
         own = samples(events, arm)
@@ -35,9 +34,9 @@ def findings(
             # a profile is there to take reasons away, and a command's usage has its start and end in it
             seen = arm in plan.references and plan.user_command is None and symptoms.is_long_enough
             situation = Situation(
-                inside["facts"], inside["fingerprint"], environments[arm.name], own[0]["evidence"],
+                inside["facts"], inside["fingerprint"], environments[arm.name], trainer_of(own[0]),
                 symptoms=symptoms if seen else None,
             )  # fmt: skip
             wrong = [*diagnose_process(situation), *metric_readings(own)]
-            found += [replace(one, seen=About(arm.name, one.seen)) for one in wrong]
-    return found + unrelated_complaints(printed)
+            found += [(arm.name, one) for one in wrong]
+    return in_all_arms(found, len(printed)) + unrelated_complaints(printed)

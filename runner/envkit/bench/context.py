@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,10 @@ from envkit.engines.base import Engine, EngineOptions
 from envkit.engines.inspect_image import inspect, require_own_workloads
 from envkit.engines.local import LocalEngine
 from envkit.engines.messages import InspectionFailed
-from envkit.profiles.environment import clean
+from envkit.profiles.environment import clean, of_caller
 from envkit.worker.gpus import VISIBLE
 from envkit.worker.messages.gpus import NoneLeft
-from envkit.worker.performance_variables import WHERE
+from envkit.worker.performance_variables import LISTS, is_needed, says_where
 
 # What an inspection has of the first word of a user's command.
 PROGRAM = "program"
@@ -54,15 +54,25 @@ class ExecutionContext:
     seen: dict[str, dict[str, Any]]  # by target: what its engine says of itself, and the inspection of its image
 
 
-def execution_context(asked: Specification, commands: Sequence[str] = ()) -> ExecutionContext:
-    """Get ready what the arms run in, and look into it; ``commands`` are looked for in there. Raises InputError."""
+def execution_context(
+    asked: Specification, commands: Sequence[str] = (), measured: Collection[str] = ()
+) -> ExecutionContext:
+    """Get ready what the arms run in, and look into it; ``commands`` are looked for in there. Raises InputError.
+
+    A user's command on this machine also gets the caller's variables that it may need to run. Leave out those that a
+    profile sets (``measured``), except for lists, which are joined with the profile's.
+    """
     for name in asked.keep_env:
         if name not in os.environ:
             raise InputError(VariableNotSet(name))
     own = asked.user_command is not None
     wanted = [*asked.keep_env, *choosing(asked.options)]
-    inherited, removed = clean(os.environ, [*wanted, *_where_to_run(own)])
+    caller = of_caller(os.environ, asked.keep_env)
+    if own and any(arm.engine == "local" for arm in asked.arms):
+        wanted += [one for one in caller if is_needed(one) and one not in wanted and not _is_measured(one, measured)]
+    inherited, removed = clean(caller, [*wanted, *_where_to_run(own)])
     kept = {name: inherited[name] for name in wanted if name in inherited}
+    removed.update({name: "" for name in os.environ if name not in caller})
     used = _engines_of(asked.arms, asked.engine_options, asked.user_command)
     gpus = on_gpus(asked.options, own)
     seen = _look(used, inherited, kept, commands, gpus, contents=any(arm.image for arm in asked.arms))
@@ -81,12 +91,14 @@ def recorded_context(folder: Path, first: Event, plan: Plan) -> ExecutionContext
     """
     with record.reading(folder):
         names = sorted(first["allowed_variables"])
+        whole = tuple((first["specification"] or {}).get("keep_env", ()))
         options = EngineOptions(**plan.engine_options)
+    caller = of_caller(os.environ, whole)
     for name in names:
-        if name not in os.environ:
+        if name not in caller:
             raise InputError(VariableGone(str(folder), name))
     own = plan.user_command is not None
-    inherited, removed = clean(os.environ, [*names, *_where_to_run(own)])
+    inherited, removed = clean(caller, [*names, *_where_to_run(own)])
     kept = {name: inherited[name] for name in names}
     require_same_values(folder, first, kept)
     used = _engines_of(plan.arms, options, plan.user_command)
@@ -119,9 +131,13 @@ def require_same_machine(folder: Path, first: Event, seen: Mapping[str, Any]) ->
             _require_unchanged(folder, before, seen[name])
 
 
-def _where_to_run(own: bool) -> Iterable[str]:
+def _is_measured(name: str, measured: Collection[str]) -> bool:
+    return name in measured and name not in LISTS
+
+
+def _where_to_run(own: bool) -> Sequence[str]:
     """Return what a user's command inherits to know where to run, which may be elsewhere when it is resumed."""
-    return WHERE if own else ()
+    return [name for name in os.environ if says_where(name)] if own else []
 
 
 def _engines_of(arms: Sequence[Arm], options: EngineOptions, command: UserCommand | None) -> dict[str, Engine]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, replace
 
+from envkit.bench.messages import PassedOn, WorkerReported
 from envkit.bench.plan import Arm, Plan
+from envkit.bench.problem_messages import WithoutVariables
 from envkit.bench.user_command import TRACKERS_OFF
 from envkit.engines.base import Engine, Task
+from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.worker.fashion_mnist import SYNTHETIC
-from envkit.worker.performance_variables import asked_for, preloading
+from envkit.worker.messages.user_command import CommandEnded
+from envkit.worker.performance_variables import LISTS, asked_for, is_needed, joined, settings, shared
 from envkit.worker.workloads import GENERATED
 
 PADDING = "ENVKIT_PADDING"
@@ -29,24 +33,55 @@ class Job:
     engines: dict[str, Engine]  # by its place (Arm.target)
     inherited: dict[str, str]  # the caller's variables that workers may have
     kept: dict[str, str]  # those of them that the user kept, as they change the outcome or a container needs them
+    removed: tuple[str, ...] = ()  # the names of those that workers may not have
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The ``kept`` variables as each arm has them; lists lack the settings that an arm makes."""
+        return shared(self.kept, [environment.variables for environment in self.environments.values()])
 
     def task(self, arm: Arm, arguments: tuple[str, ...], padding: int = 0) -> Task:
         """The start of one worker of ``arm``, its environment made larger by ``padding`` bytes."""
         environment, data = self.environments[arm.name], self.plan.workload_spec(arm).data
         told = asked_for(environment.variables) if self.plan.user_command else {}  # the command may replace them
-        variables = preloading({**self._trackers_off, **environment.variables}, self.kept)
+        given = self.given
+        variables = joined({**self._trackers_off, **environment.variables}, given)
         return Task(
             arguments=arguments,
             variables={**variables, **told, **({PADDING: "x" * padding} if padding else {})},
-            inherited=self.inherited,
+            inherited={
+                name: given.get(name, value)
+                for name, value in self.inherited.items()
+                if name in given or name not in self.kept
+            },
             prefix=environment.prefix,
             data=None if self.plan.user_command or data in NO_FOLDER else data,
             folder=self.plan.user_command.folder if self.plan.user_command else None,
             timeout_s=self.plan.stopping.timeout_s,
-            passed_on={name: value for name, value in self.kept.items() if name not in variables},
+            passed_on={name: value for name, value in given.items() if name not in variables},
             nodes=1 if arm.ranks is not None else self.plan.nodes,
             gpus=self.plan.options.on_gpus,
         )
+
+    @property
+    def passed_on(self) -> PassedOn | None:
+        """Which of the caller's variables all arms have because a user's command may need them; None if none."""
+        given = self.given
+        names = tuple(sorted(filter(is_needed, given)))
+        replaced = [
+            key
+            for name in sorted(LISTS.keys() & self.kept.keys())
+            for key in settings(name, self.kept[name]).keys() - settings(name, given.get(name, "")).keys()
+        ]
+        return PassedOn(names, tuple(sorted(replaced))) if names or replaced else None
+
+    def explained(self, problem: Message) -> Message:
+        """Return why the first start of a user's command failed, with the variables that it may have lacked."""
+        of_command = problem.problem if isinstance(problem, WorkerReported) else None
+        if not isinstance(of_command, CommandEnded) or not self.removed:
+            return problem
+        option = self.removed[0] if len(self.removed) == 1 else "NAME"
+        return WithoutVariables(problem, self.removed, option)
 
     @property
     def _trackers_off(self) -> dict[str, str]:
@@ -57,8 +92,13 @@ class Job:
     def typed(self, arm: Arm) -> str:
         """Return the shell command that starts a worker of ``arm``. The shell fills in the caller's variables."""
         marked = {name: f"{MARK}{name}{MARK}" for name in {*self.kept, "PATH"}}
-        kept = {name: marked[name] for name in self.kept}
-        job = replace(self, kept=kept, inherited={**self.inherited, **marked})
+        environment = self.environments[arm.name]
+        lists = LISTS.keys() & self.kept.keys() & environment.variables.keys()  # which no mark is a setting of
+        kept = {name: marked[name] for name in self.kept if name not in lists}
+        others = {name: f"{marked[name]}{LISTS[name][0]}{environment.variables[name]}" for name in lists}
+        environment = replace(environment, variables={**environment.variables, **others})
+        inherited = {**self.inherited, **marked}
+        job = replace(self, kept=kept, inherited=inherited, environments={arm.name: environment})
         words = self.engines[arm.target].command(job.task(arm, self.plan.worker_arguments(arm)))
         return " ".join(map(_typed, words))
 

@@ -122,7 +122,7 @@ class _Run:
         if document is not None:
             problem = diverged(document, self.plan.options) or writes.outside(self.plan, document)
         if problem is not None:
-            raise _Failure(arm.name, WarmingUp(problem), outcome)
+            raise _Failure(arm.name, WarmingUp(self.job.explained(problem)), outcome)
         assert document is not None, "there is a document or a problem"
         told: dict[str, Any] = {
             name: document[name] for name in ("step_s", "peak_memory_bytes", "writes") if name in document
@@ -138,7 +138,7 @@ class _Run:
         return True
 
     def _checked(self, arm: Arm, document: dict[str, Any]) -> list[Check]:
-        return check_sample(self.job.environments[arm.name], document, self.job.kept)
+        return check_sample(self.job.environments[arm.name], document, self.job.given)
 
     def reference_kernel(self, block: int) -> None:
         """Time the fixed piece of work that other days' runs are compared with, outside of any profile."""
@@ -270,6 +270,8 @@ def _prepare(run: _Run) -> str | None:
     Returns why to end: a profile was not in effect, or the budget is much too short; None to go on.
     """
     unknown = recorded_lengths(run.events) is None
+    if unknown and run.job.passed_on is not None:
+        run.say(run.job.passed_on)
     for arm in run.plan.arms:
         if not run.first(arm):
             return NOT_IN_EFFECT

@@ -16,13 +16,30 @@ class WorkerEnded(Message):
 
 
 class WorkerReported(Message):
-    """A worker failed and reported the problem. ``failure`` is what the engine knows beyond that."""
+    """A worker failed and reported the problem.
+
+    ``failure`` is what the engine knows beyond that, and ``cause`` the limit that stopped it, if that is known.
+    """
 
     code = "bench.worker-reported"
-    template = "{problem}[; it {failure}]"
+    template = "{problem}[; it {failure}][; {cause}]"
 
     problem: Message
     failure: Message | None = None
+    cause: Message | None = None
+
+
+class PassedOn(Message):
+    """A user's command gets these variables of the caller in all arms. ``replaced`` are keys in lists."""
+
+    code = "bench.passed-on"
+    severity = Severity.NOTE
+    template = (
+        "passed on to baseline and profiles alike: {names:list}[; left out {replaced:list}, which a profile sets]"
+    )
+
+    names: tuple[str, ...]
+    replaced: tuple[str, ...] = ()
 
 
 class BudgetTooShort(Message):

@@ -82,7 +82,8 @@ def worker_problem(outcome: Outcome) -> Message | None:
         with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
             told = json.loads(line)["problem"]
             problem = restored(told)
-            return WorkerReported(problem, failure if _is_news(failure, problem) else None)
+            news = failure if _is_news(failure, problem) else None
+            return WorkerReported(problem, news, process_limit.cause_of(line))
     return WorkerEnded(failure, process_limit.cause_of(outcome.stderr_tail))
 
 

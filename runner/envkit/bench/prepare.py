@@ -51,7 +51,8 @@ def prepare(asked: Specification, made: Mapping[str, Profile] | None = None) -> 
     profiles = {loaded.name: loaded for loaded in profiles.values()}
     most = requirements.require(asked)
     prefixes = [loaded.prefix[0] for loaded in profiles.values() if loaded.prefix]
-    context = execution_context(asked, [*prefixes, *requirements.tools(asked.options)])
+    measured = {name for loaded in profiles.values() for name in loaded.env}
+    context = execution_context(asked, [*prefixes, *requirements.tools(asked.options)], measured)
     seen = context.seen
     requirements.require_two_images(asked.arms, seen)
     requirements.require_in(seen, asked.workloads, asked.options)
@@ -69,7 +70,7 @@ def prepare(asked: Specification, made: Mapping[str, Profile] | None = None) -> 
     findings = preflight([(environments[arm.name], inside[arm.name]) for arm in asked.arms], asked.force)
     data = requirements.data(asked)
     plan = plan_of(asked, data.location)
-    job = Job(plan, environments, context.engines, context.inherited, context.kept)
+    job = Job(plan, environments, context.engines, context.inherited, context.kept, context.removed)
     return Prepared(whole, job, context, data.source, findings)
 
 

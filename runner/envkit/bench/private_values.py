@@ -8,7 +8,7 @@ from typing import Any
 
 from envkit.bench.record_messages import CALLERS
 from envkit.messages import Message, from_json
-from envkit.worker.performance_variables import PRELOAD, preloaded
+from envkit.worker.performance_variables import LISTS, PRELOAD, preloaded, settings
 
 # Shorter values also occur in unrelated text, so text keeps them.
 SHORTEST = 6
@@ -40,7 +40,9 @@ def hidden(document: Mapping[str, Any], kept: Mapping[str, str], inherited: Mapp
     """
     callers = {**inherited, **kept}
     of_kept = {value: name for name, value in kept.items() if len(value) >= SHORTEST}
-    of_kept = _longest_first(of_kept | dict.fromkeys(preloaded(kept.get(PRELOAD, "")), PRELOAD))
+    of_kept |= dict.fromkeys(preloaded(kept.get(PRELOAD, "")), PRELOAD)
+    of_kept |= {pair: name for name in LISTS.keys() & kept.keys() for pair in settings(name, kept[name]).values()}
+    of_kept = _longest_first(of_kept)
     logins = [*_secrets(callers)]
     everything = _longest_first({**{value: name for name, value in logins}, **of_kept})
     parts = [*kept.items(), *logins]

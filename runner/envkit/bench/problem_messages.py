@@ -25,6 +25,17 @@ class WarmingUp(Message):
     problem: Message
 
 
+class WithoutVariables(Message):
+    """A user's command failed when it was first started, and did not get these variables of the caller."""
+
+    code = "bench.without-variables"
+    template = "{problem}; not passed on: {names:list}; if it needs one, add --keep-env {option}"
+
+    problem: Message
+    names: tuple[str, ...]
+    option: str
+
+
 class NoDocument(Message):
     """A worker ended well, and its output is no JSON."""
 

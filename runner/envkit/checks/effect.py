@@ -30,7 +30,7 @@ from envkit.profiles.catalogue import Variable
 from envkit.profiles.environment import Environment
 from envkit.profiles.formats.python import read_at_start
 from envkit.profiles.values import number_or_boolean
-from envkit.worker.performance_variables import is_performance_variable
+from envkit.worker.performance_variables import is_performance_variable, without
 from envkit.worker.readings import NOT_VERIFIED
 
 # OpenMP runtimes by what the evidence calls them.
@@ -114,12 +114,19 @@ def check(
         for name, value in evidence["variables"].get("named", {}).items()
         if name in environment.variables.keys() - wanted.keys()
     ]
-    variables += _implied(environment.expect, environment.variables.items() & given.items(), evidence)
+    # settings of the caller's own in a list of the profile's are neither verified nor blamed on the profile
+    own = without(environment.variables, kept)
+    in_force = ((name, own[name]) for name, value in environment.variables.items() if given.get(name) == value)
+    variables += _implied(environment.expect, in_force, evidence)
     for name, seen in changed(environment, evidence).items():
         if given.get(name) == environment.variables[name] and not read_at_start(name):
             checks, variables = (_by_the_program(name, seen, one, environment) for one in (checks, variables))
             variables += _nobody_tells(name, seen, environment, evidence)
-    lines = [line for line in complaints.complaints(printed) if not _is_unrelated(line, environment, evidence)]
+    lines = [
+        line
+        for line in complaints.complaints(printed)
+        if not _is_unrelated(line, replace(environment, variables=own), evidence)
+    ]
     variables += [Check("stderr", NoComplaint().to_json(), line) for line in lines]
     return checks + [variable for variable in variables if not (variable.holds and variable.verified)]
 

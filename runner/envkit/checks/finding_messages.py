@@ -9,12 +9,14 @@ WARNING, NOTE = Severity.WARNING, Severity.NOTE
 
 # Why a finding matters, by its code.
 WHY = {
+    "few-cpus": "all its threads and DataLoader workers take turns there, whatever the profile",
     "fixed-addresses": "every sample has the same memory layout: a lucky layout looks like an effect of the profile",
     "fpmath-above-cpu": "oneDNN keeps computing in float32, as without the variable",
     "governor": "cores stay at their lowest frequency whatever the load",
     "gpu-missing": "training would run on fewer GPUs than were named, or find none",
     "hidden-topology": "two of its CPUs may be one core: a binding to cores can put two threads on one of them",
     "huge-pages-off": "memory comes in pages of 4 KiB, each with its own page fault",
+    "ignored-value": "a library ignores a value that it can't read, with one line of warning or none",
     "interface-missing": "NCCL ends with an error when ranks begin to connect",
     "isa-above-cpu": "oneDNN takes the best that the CPU has, as it would without the variable",
     "isa-already-the-best": "oneDNN uses AVX2 and its 256-bit registers here, as it would without the variable",
@@ -40,6 +42,7 @@ WHY = {
     ),
     "steal": "other virtual machines share these cores; timings drift with their load",
     "swapping": "a page that was swapped out takes milliseconds to come back",
+    "too-few-threads": "the other cores idle, unless other processes use them",
     "too-many-threads": (
         "threads that spin take the cores from those they wait for: training can get tens of times slower"
     ),
@@ -58,6 +61,7 @@ FIX = {
     "gpu-missing": "name GPUs that nvidia-smi lists",
     "hidden-topology": "compare with a profile that does not bind",
     "huge-pages-off": "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+    "ignored-value": "set it to a value that the library reads, or remove it",
     "interface-missing": "name one of these, or its beginning",
     "isa-above-cpu": "remove it, or name an instruction set below the CPU's best",
     "isa-already-the-best": "remove it",
@@ -179,7 +183,9 @@ class OneCpuForChildren(Message):
     """Processes that a training started are bound to one CPU."""
 
     code = "checks.one-cpu-for-children"
-    template = "{children} processes that it started may run on the same CPU only, although {usable} CPUs are usable"
+    template = (
+        "{children:count process|processes} that it started may run on one CPU only, although {usable} are usable"
+    )
 
     children: int
     usable: int
@@ -273,12 +279,13 @@ class NoMend(Message):
 
 
 class WorkerFailed(Message):
-    """The trial of a profile failed."""
+    """The trial of a profile failed. ``cause`` is the limit that stopped it, if that is known."""
 
     code = "checks.worker-failed"
-    template = "a worker {failure}"
+    template = "a worker {failure}[; {cause}]"
 
     failure: Message
+    cause: Message | None = None
 
 
 class Unmet(Message):

@@ -17,6 +17,18 @@ class ProcessLimitNear(Message):
     needed: int
 
 
+class AddressSpaceLimit(Message):
+    """The address space of a process is limited to so many bytes, and a thread's stack did not fit."""
+
+    code = "checks.address-space-limit"
+    template = (
+        "no more threads could be started: address space is limited to {limit_bytes:size}, and each thread takes its "
+        "stack from it; raise the limit (ulimit -v, h_vmem of Grid Engine), or lower OMP_STACKSIZE"
+    )
+
+    limit_bytes: int
+
+
 class Reason(Message):
     """Why a finding matters: the ``text`` that a table has for its code."""
 
@@ -83,7 +95,10 @@ class ProcessLimitElsewhere(Message):
     """A limit of a container, which can't be read from outside."""
 
     code = "checks.process-limit-elsewhere"
-    template = "no more processes or threads could be started: a limit where the worker ran is reached; " + _RAISE
+    template = (
+        "no more processes or threads could be started: a limit where the worker ran is reached; "
+        f"{_RAISE}, or lower OMP_STACKSIZE"
+    )
 
 
 # Why a sample counts as disturbed.

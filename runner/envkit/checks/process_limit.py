@@ -2,29 +2,58 @@
 
 from __future__ import annotations
 
+import os
 import re
+import resource
+from collections.abc import Mapping
 
 from envkit.checks.doctor.process_findings import SPARE_PROCESSES
-from envkit.checks.messages import ProcessLimitElsewhere, ProcessLimitNear
+from envkit.checks.messages import AddressSpaceLimit, ProcessLimitElsewhere, ProcessLimitNear
+from envkit.messages import Message
 from envkit.worker.evidence.limits import processes
 from envkit.worker.host import cpu_facts
 
-# What runtimes, Python and shells print then (EAGAIN of clone(2)).
+# What runtimes, Python and shells print then (EAGAIN of clone(2), or of pthread_create(3) that can't map a stack).
 PRINTED = re.compile(
     r"libgomp: Thread creation failed|OMP: Error #34|can't start new thread|pthread_create\w* failed|"
     r"fork: (?:retry: )?Resource temporarily unavailable|BlockingIOError: \[Errno 11\]"
 )
 
+# The size of the stack of an OpenMP runtime's threads: the first of these that is set counts.
+STACK_SIZES = ("KMP_STACKSIZE", "OMP_STACKSIZE", "GOMP_STACKSIZE")
+SIZE = re.compile(r"\s*(\d{1,18})\s*([BKMGT]?)\s*$", re.IGNORECASE)
 
-def reached() -> ProcessLimitNear | ProcessLimitElsewhere:
-    """Return the limit that is nearly reached here. A container's own limit can't be read from outside."""
+
+def reached() -> Message:
+    """Return the limit that is nearly reached here, or else that of address space.
+
+    Each thread takes its stack from that. A container's own limits can't be read from outside.
+    """
     needed = SPARE_PROCESSES + int(cpu_facts()["usable_cpus"])
     free, limit = processes()
-    if free is None or limit is None or free >= needed:
-        return ProcessLimitElsewhere()
-    return ProcessLimitNear(limit, needed)
+    if free is not None and limit is not None and free < needed:
+        return ProcessLimitNear(limit, needed)
+    return address_space() or ProcessLimitElsewhere()
 
 
-def cause_of(printed: str) -> ProcessLimitNear | ProcessLimitElsewhere | None:
-    """Return why a worker failed that ``printed`` this, or None if no limit of processes was the cause."""
+def address_space() -> AddressSpaceLimit | None:
+    """Return the limit of address space that this process has, as those that it starts will; None if unlimited."""
+    most = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if most == resource.RLIM_INFINITY else AddressSpaceLimit(most)
+
+
+def too_large_stacks(variables: Mapping[str, str]) -> AddressSpaceLimit | None:
+    """Return the limit of address space if the stacks of a team of threads with these ``variables`` exceed it."""
+    stack = next(filter(None, (SIZE.match(variables.get(name, "")) for name in STACK_SIZES)), None)
+    limit = address_space()
+    if stack is None or limit is None:
+        return None
+    asked = variables.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    threads = int(asked) if asked.isdecimal() else len(os.sched_getaffinity(0))
+    size = int(stack[1]) * 1024 ** "BKMGT".index(stack[2].upper() or "K")
+    return limit if (threads - 1) * size > limit.limit_bytes else None  # the first thread has a stack already
+
+
+def cause_of(printed: str) -> Message | None:
+    """Return why a worker failed that ``printed`` this, or None if it could start all threads and processes."""
     return reached() if PRINTED.search(printed) else None

@@ -228,3 +228,159 @@ class SetAfterStart(Message):
 
     variables: tuple[str, ...]
     profile: str
+
+
+# --- with how many threads, and on which CPUs, a process computes ---
+
+
+class TooFewThreads(Message):
+    """A training leaves half of the cores idle, or more. ``ranks`` are its processes on this machine, if several."""
+
+    code = "checks.too-few-threads"
+    severity = Severity.WARNING
+    template = (
+        "it computes with {threads:d} of {cores:d} possible threads[ in each of {ranks:d} processes], because {by}"
+    )
+
+    threads: int
+    cores: int
+    by: Message
+    ranks: int | None = None
+
+
+class FewCpus(Message):
+    """A training may use a single core of a machine that has more."""
+
+    code = "checks.few-cpus"
+    severity = Severity.WARNING
+    template = "{cpus:d} of this machine's {machine:d} CPUs may be used[ by each of {ranks:d} processes], because {by}"
+
+    cpus: int
+    machine: int
+    by: Message
+    ranks: int | None = None
+
+
+class StartWithMore(Message):
+    """Set variables where the program starts, as ``profile`` does; without one that was of no use."""
+
+    code = "checks.start-with-more"
+    severity = Severity.ADVICE
+    template = (
+        "[start it with {cores:d} in {names}, or under a profile that sets it (envkit exec {profile}): Ray, Lightning "
+        "and os.environ.setdefault keep that; else ]remove what sets {names}"
+    )
+
+    names: tuple[str, ...]
+    cores: int
+    profile: str | None = None
+
+
+class StartThreads(Message):
+    code = "checks.start-threads"
+    severity = Severity.ADVICE
+    template = "start it with {name}={cores:d}"
+
+    name: str
+    cores: int
+
+
+class CallWithMore(Message):
+    code = "checks.call-with-more"
+    severity = Severity.ADVICE
+    template = "remove torch.set_num_threads, or call it with {cores:d}: no variable and no profile changes that"
+
+    cores: int
+
+
+class SetMoreThere(Message):
+    """Change variables where they are set: in ``starter`` or on the command line."""
+
+    code = "checks.set-more-there"
+    severity = Severity.ADVICE
+    template = "remove {names}[ in {starter}], or set {cores:d} there"
+
+    names: tuple[str, ...]
+    cores: int
+    starter: str | None = None
+
+
+class TorchrunKeeps(Message):
+    code = "checks.torchrun-keeps"
+    severity = Severity.ADVICE
+    template = "set {name}={cores:d} before torchrun, which keeps it, or raise --nproc-per-node"
+
+    name: str
+    cores: int
+
+
+class AccelerateOption(Message):
+    code = "checks.accelerate-option"
+    severity = Severity.ADVICE
+    template = "accelerate launch --num_cpu_threads_per_process {cores:d}"
+
+    cores: int
+
+
+class WidenTool(Message):
+    code = "checks.widen-tool"
+    severity = Severity.ADVICE
+    template = "leave out {tool}, or give it more CPUs, such as: taskset -c 0-{last:d}"
+
+    tool: str
+    last: int
+
+
+class WidenSlurm(Message):
+    code = "checks.widen-slurm"
+    severity = Severity.ADVICE
+    template = "srun --cpus-per-task={cpus:d}; for CPUs that the job has already, srun --cpu-bind=none"
+
+    cpus: int
+
+
+class WidenMpi(Message):
+    code = "checks.widen-mpi"
+    severity = Severity.ADVICE
+    template = "mpirun --bind-to none (Open MPI), -bind-to none (MPICH), or I_MPI_PIN=0 (Intel MPI)"
+
+
+class WidenGroup(Message):
+    code = "checks.widen-group"
+    severity = Severity.ADVICE
+    template = "raise it: --cpuset-cpus of a container, AllowedCPUs of systemd, or the CPUs of the job"
+
+
+class WidenProgram(Message):
+    """Change the program that binds itself or what it starts. ``variable`` is what has it bind."""
+
+    code = "checks.widen-program"
+    severity = Severity.ADVICE
+    template = "remove [{variable} in ]what binds it, or give the CPUs back: os.sched_setaffinity(0, range({cpus:d}))"
+
+    cpus: int
+    variable: str | None = None
+
+
+class WidenParent(Message):
+    code = "checks.widen-parent"
+    severity = Severity.ADVICE
+    template = "find what binds {starter}, or start the training with: taskset -c 0-{last:d}"
+
+    starter: str
+    last: int
+
+
+# --- with which variables a process was started ---
+
+
+class IgnoredValue(Message):
+    """A process has a variable whose value no library takes. ``default`` is what they take instead."""
+
+    code = "checks.ignored-value"
+    severity = Severity.WARNING
+    template = "{variable}: {wrong}; GNU OpenMP and most libraries take their default then: {default}"
+
+    variable: str
+    wrong: Message
+    default: str

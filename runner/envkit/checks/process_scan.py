@@ -22,7 +22,7 @@ from envkit.checks.process_messages import (
 )
 from envkit.messages import Message
 from envkit.worker.initial_environment import Block, block_of
-from envkit.worker.performance_variables import PRELOAD, adds_to
+from envkit.worker.performance_variables import extends
 from envkit.worker.user_command import lost_hook
 
 MOMENTS_S = (0.05, 1.0, 3.0, 10.0)  # after the start; then once in every INTERVAL_S
@@ -63,7 +63,7 @@ class Seen:
         return missing + [
             OtherValue(name, seen, value)
             for name, value, seen in given
-            if seen != value and name != "PYTHONPATH" and not (name == PRELOAD and adds_to(seen, value))
+            if seen != value and name != "PYTHONPATH" and not extends(name, seen, value)
         ]
 
 

@@ -16,11 +16,11 @@ from envkit.worker.host import expand_cpu_list
 from envkit.worker.messages.left import OtherForm
 from envkit.worker.performance_variables import (
     PRELOAD,
-    adds_to,
+    extends,
     is_performance_variable,
-    is_unlisted,
+    is_withheld,
+    joined,
     preloaded,
-    preloading,
 )
 
 # What only a process that computes on a GPU can show.
@@ -102,7 +102,7 @@ def _check(
 
 def _not_taken_away(kept: Mapping[str, str], evidence: Mapping[str, Any]) -> dict[str, str]:
     given = evidence["variables"].get("sensitive", {})
-    return {name: value for name, value in kept.items() if is_unlisted(name) or name in given}
+    return {name: value for name, value in kept.items() if is_withheld(name) or name in given}
 
 
 def most_cpus(evidence: Iterable[Mapping[str, Any]]) -> int:
@@ -140,10 +140,10 @@ def _asked_of(
 ) -> Environment:
     """The environment as one process must show it: what starts ranks computes on no GPU itself, where ranks do.
 
-    ``own`` is what the command set for it, which may have added to what the profile preloads.
+    ``own`` is what the command set for it, which may have added to the profile's lists: to LD_PRELOAD, for example.
     """
-    if PRELOAD in own and PRELOAD in environment.variables:
-        environment = replace(environment, variables={**environment.variables, PRELOAD: own[PRELOAD]})
+    added = {name: own[name] for name in own.keys() & environment.variables.keys()}
+    environment = replace(environment, variables={**environment.variables, **added})
     if not on_gpus or evidence.get("gpu"):
         return environment
     asked = {key: value for key, value in environment.expect.items() if not key.startswith(ON_GPUS)}
@@ -153,7 +153,8 @@ def _asked_of(
 def _set_by_itself(evidence: Mapping[str, Any], environment: Environment, kept: Mapping[str, str]) -> dict[str, str]:
     """Return what can change the outcome and comes from neither the profile nor the caller.
 
-    ``stdbuf`` and tracers add themselves to what the profile preloads: that is the command's own, too.
+    ``stdbuf`` and tracers add themselves to what the profile preloads, and a script may add to its GLIBC_TUNABLES. A
+    list that was added to is the command's own, too.
     """
     return {
         name: value
@@ -164,7 +165,7 @@ def _set_by_itself(evidence: Mapping[str, Any], environment: Environment, kept: 
 
 def _is_own(name: str, value: str, environment: Environment, kept: Mapping[str, str]) -> bool:
     if name in environment.variables:
-        return name == PRELOAD and adds_to(value, environment.variables[name])
+        return extends(name, value, environment.variables[name])
     return kept.get(name) != value and is_performance_variable(name)
 
 
@@ -174,7 +175,7 @@ def set_by_the_command(environment: Environment, sample: Mapping[str, Any], kept
     envkit's own workloads have none of them. The caller's that say where things are look the same, and are left out.
     """
     own = _set_by_itself(sample["evidence"], environment, kept) if "other_processes" in sample else {}
-    return {name: value for name, value in own.items() if is_unlisted(name)}
+    return {name: value for name, value in own.items() if is_withheld(name)}
 
 
 def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:
@@ -193,7 +194,7 @@ def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapp
 
 
 def _check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:
-    environment = replace(environment, variables=preloading(environment.variables, kept))
+    environment = replace(environment, variables=joined(environment.variables, kept))
     for kind in ("rank", "instance"):
         if f"{kind}s" in sample:
             return _check_each(kind, environment, sample, kept)

@@ -8,18 +8,23 @@ Documentation/scheduler/sched-stats.rst (nanoseconds).
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from envkit.checks.doctor.cpu_use_findings import trainer
 from envkit.checks.process_messages import EndedWhileWatched, NoSuchProcess, ProcessOfOther, ProcessWithoutTorch
 from envkit.common.errors import InputError
+from envkit.worker import left
+from envkit.worker.evidence import cpu_use
 from envkit.worker.user_command import process_tree
 
 INTERVAL_S = 0.25
 # Of a CPU: a look at many threads takes long, and the next one then comes later.
 LARGEST_SHARE = 0.02
+# A process uses so much more than its threads of a parallel operation do: other threads of it compute as well.
+SPARE_CPUS = 0.5
 # Of one that ends meanwhile, as much must have been seen.
 SHORTEST_S = 3.0
 # What maps PyTorch's library.
@@ -40,20 +45,52 @@ class Look:
         return self.tree.at_s
 
 
+class CpuUse:
+    """Look from outside at how processes with PyTorch compute (``envkit.worker.evidence.cpu_use``)."""
+
+    def __init__(self) -> None:
+        self._last: dict[int, dict[str, Any]] = {}
+        self._first: dict[int, tuple[float, float]] = {}  # when it was looked at, and its CPU time (seconds)
+
+    def look(self, pids: Iterable[int]) -> None:
+        """Look at processes now; those that have no PyTorch do not count."""
+        for pid in pids:
+            found, now = cpu_use.of_process(pid), time.monotonic()
+            if found is None:
+                continue
+            since_s, before_s = self._first.setdefault(pid, (now, found["cpu_s"]))
+            threads = found["threads"]
+            if threads is not None and found["cpu_s"] - before_s > (threads + SPARE_CPUS) * max(now - since_s, 1.0):
+                found.pop("threads_by", None)  # it has changed that number since it was started
+            self._last[pid] = found
+
+    def of_trainer(self, left_in: Path | None = None) -> dict[str, Any]:
+        """Return that of the process that trains; what it said itself, in the folder ``left_in``, counts more."""
+        said = {} if left_in is None else {
+            one["pid"]: one["evidence"]["cpu_use"]
+            for one in left.evidence(left_in).documents if "cpu_use" in one["evidence"]
+        }  # fmt: skip
+        times = {pid: {name: one[name] for name in ("cpu_s", "helper_cpu_s")} for pid, one in self._last.items()}
+        both = {pid: {**said.get(pid, self._last.get(pid, {})), **times.get(pid, {})} for pid in {*said, *self._last}}
+        return dict(trainer([{"cpu_use": one} for one in both.values()] or [{}]).get("cpu_use", {}))
+
+
 def watch(pid: int, seconds: float) -> dict[str, Any]:
     """Return what process ``pid`` and those that it started used for ``seconds``, or until it ended: as ``increase``.
 
     Raises InputError for a process that is not there, is another user's, has no PyTorch, or ends at once.
     """
-    looks = [look(pid)]
+    looks, used = [look(pid)], CpuUse()
     _require(pid, looks[0])
+    used.look(looks[0].tree.processes)
     while looks[-1].at_s < looks[0].at_s + seconds and pid in looks[-1].tree.processes:
         time.sleep(max(INTERVAL_S, (time.perf_counter() - looks[-1].at_s) / LARGEST_SHARE))
         looks.append(look(pid))
     passed = looks[-1].at_s - looks[0].at_s
     if passed < min(SHORTEST_S, seconds):
         raise InputError(EndedWhileWatched(pid, passed))
-    return increase(looks)
+    used.look(looks[-1].tree.processes)
+    return {**increase(looks), "cpu_use": used.of_trainer()}
 
 
 def require(pid: int) -> None:

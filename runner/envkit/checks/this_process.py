@@ -39,7 +39,7 @@ from envkit.worker import initial_environment
 from envkit.worker.evidence import collect, openmp, threads
 from envkit.worker.host import expand_cpu_list
 from envkit.worker.image.inspection import inspect
-from envkit.worker.performance_variables import PRELOAD, WHERE, is_performance_variable
+from envkit.worker.performance_variables import LISTS, PRELOAD, is_performance_variable, is_withheld, joined
 
 # torch gives a thread so many elements at least (GRAIN_SIZE of aten/src/ATen/TensorIterator.h).
 GRAIN_SIZE = 32768
@@ -118,6 +118,8 @@ def judge(
 
     ``started`` are the variables that this process was started with, ``now`` those that it has.
     """
+    lists = {name: value for name, value in started.items() if name in LISTS}  # `envkit env` joins those of the shell
+    environment = replace(environment, variables=joined(environment.variables, lists))
     noted = now.get(BEFORE_TORCH, "").split()
     changed = {name for name, value in environment.variables.items() if now.get(name) == value != started.get(name)}
     here = _set_here(environment, evidence, changed, noted)
@@ -129,7 +131,7 @@ def judge(
     since = {name: seen for name, seen in evidence["variables"].get("changed", {}).items() if name not in changed}
     variables = {**evidence["variables"], "sensitive": given, "named": named, "changed": since}
     evidence = {**evidence, "variables": variables}
-    where = {name: value for name, value in given.items() if name in WHERE}
+    where = {name: value for name, value in given.items() if not is_withheld(name)}
     document = {"pid": os.getpid(), "argv": [], "evidence": evidence}
     observed = judged(document, replace(environment, variables=asked), where, on_gpus=False)
     return observed.holds and not (here.late or here.at_start), _lines(environment, observed, here)

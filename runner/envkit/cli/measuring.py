@@ -196,7 +196,7 @@ def resume(folder: Path, how: Invocation, then: Then | None = None) -> int:
             environments = {name: Environment.from_json(document) for name, document in first["environments"].items()}
         require_nodes(plan.nodes, plan.reference.engine)
         context = recorded_context(folder, first, plan)
-        job = Job(plan, environments, context.engines, context.inherited, context.kept)
+        job = Job(plan, environments, context.engines, context.inherited, context.kept, context.removed)
         return _go_on(folder, first, job, how, then)
 
 

@@ -50,8 +50,8 @@ def _found(job: Job, arm: Arm) -> tuple[Message | None, float]:
         printed = next(iter(outcome.stderr_tail.strip().splitlines()[-1:]), None)
         failed = worker_problem(outcome)
         is_quoted = printed is not None and failed is not None and _quotes(failed, printed)
-        return TrialFailed(problem, None if is_quoted else printed), outcome.seconds
-    checks = check_sample(job.environments[arm.name], {**document, "stderr": outcome.stderr_tail}, job.kept)
+        return TrialFailed(job.explained(problem), None if is_quoted else printed), outcome.seconds
+    checks = check_sample(job.environments[arm.name], {**document, "stderr": outcome.stderr_tail}, job.given)
     missed = next((one for one in checks if not one.holds), None)
     if missed is None:
         return None, outcome.seconds

@@ -151,7 +151,9 @@ def session_of(
         settings = replace(settings, profile=settings.profile if profile is None else str(profile))
         baseline = Environment.from_json(first["baseline"])
         inspection = of_rank(first["engines"][plan.reference.engine]["inspection"], plan.ranks)
-        job = Job(plan, {REFERENCE_PROFILE: baseline}, context.engines, context.inherited, context.kept)
+        job = Job(
+            plan, {REFERENCE_PROFILE: baseline}, context.engines, context.inherited, context.kept, context.removed
+        )
         begin = _begin(context, from_json(first["data_source"]), inspection)
         return Session(settings, job, inspection, opened, events, begin, quiet, peers, turn)
 

@@ -29,6 +29,8 @@ def watch(job: Job, argv: Sequence[str], quiet: bool) -> dict[str, Any]:
         outcome = job.engines[arm.target].run(job.task(arm, arguments))
     sample, problem = parse_sample(outcome, (), job.plan.options)
     if problem is not None:
-        raise InputError(private_values.of_message(NotWatched(argv[0], problem), job.kept, job.inherited))
+        raise InputError(
+            private_values.of_message(NotWatched(argv[0], job.explained(problem)), job.kept, job.inherited)
+        )
     assert sample is not None, "there is a sample or a problem"
     return sample

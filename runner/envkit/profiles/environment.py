@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from envkit.common import typed
-from envkit.worker.performance_variables import is_performance_variable
+from envkit.common import typed, yamlfile
+from envkit.profiles import places
+from envkit.worker.performance_variables import LISTS, is_performance_variable, settings
 
 
 @dataclass(frozen=True)
@@ -51,3 +52,30 @@ def clean(caller: Mapping[str, str], keep: Iterable[str]) -> tuple[dict[str, str
     kept = set(keep)
     removed = {name: value for name, value in caller.items() if is_performance_variable(name) and name not in kept}
     return {name: value for name, value in caller.items() if name not in removed}, removed
+
+
+def of_caller(caller: Mapping[str, str], whole: Iterable[str] = ()) -> dict[str, str]:
+    """Return the caller's variables without what an earlier ``eval "$(envkit env PROFILE)"`` left in lists.
+
+    These are the settings that a shipped profile makes. A list that has no others is left out. Lists in ``whole``
+    stay as they are, because the user asked for them.
+    """
+    found = dict(caller)
+    names = [name for name in LISTS if name in caller and name not in whole]
+    earlier = _of_shipped(names) if names else {}
+    for name in names:
+        others = [pair for pair in settings(name, caller[name]).values() if pair not in earlier[name]]
+        found[name] = LISTS[name][0].join(others)
+        if not others:
+            del found[name]
+    return found
+
+
+def _of_shipped(names: Iterable[str]) -> dict[str, set[str]]:
+    """Return the settings that shipped profiles make in the lists ``names``."""
+    found: dict[str, set[str]] = {name: set() for name in names}
+    for path in places.PROFILE_FOLDER.glob("*.yaml"):
+        variables = yamlfile.read(path, own=True).data.get("env", {})
+        for name in found.keys() & variables.keys():
+            found[name] |= {*settings(name, str(variables[name])).values()}
+    return found

@@ -11,6 +11,7 @@ from envkit.advice.expected import Expected
 from envkit.advice.reasons import Reason
 from envkit.advice.symptoms import Symptoms
 from envkit.analysis.summary import Summary
+from envkit.checks.doctor.cpu_use_findings import FIX_FIRST
 from envkit.checks.doctor.finding import Finding
 from envkit.common.messages import About
 from envkit.messages import Message
@@ -20,6 +21,7 @@ from envkit.report import cautions, verdict
 from envkit.report.finding_document import finding_document
 from envkit.report.messages import advised as messages
 from envkit.report.messages import headings
+from envkit.report.messages.certainty import KeptVariables, NotPassedOn
 from envkit.report.parts import Part, Row, Rows, Table, together
 from envkit.stats.verdict import Verdict
 
@@ -42,6 +44,9 @@ class Advice:
     usable_cpus: int
     machine: str  # what it is called in a report
     proving: str | None  # the command that measures the first of them, or None where none can
+    callers_threads: tuple[str, int] | None = None  # a variable that is not passed on, and how many threads it asks for
+    passed_on: Sequence[str] = ()  # the caller's variables that it may need to run
+    removed: Sequence[str] = ()  # those that it did not get, as they could change the outcome
 
     @property
     def best(self) -> Expected | None:
@@ -50,12 +55,18 @@ class Advice:
         return first if first is not None and first.is_worth_trying else None
 
     @property
+    def first_finding(self) -> Finding | None:
+        """Return the finding that costs more than a profile gains, as CPUs idle; None without one."""
+        return next((one for one in self.findings if one.code in FIX_FIRST), None)
+
+    @property
     def reasons(self) -> list[Reason]:
         """Why the training takes longer than it must."""
         return [reason for reason in reasons.REASONS if reason.holds(self.symptoms)]
 
     def to_json(self) -> dict[str, Any]:
         return {
+            "fix_first": self.first_finding.code if self.first_finding else None,
             "try_first": self.best.profile if self.best else None,
             "symptoms": self.symptoms.to_json(),
             "reasons": [
@@ -65,12 +76,16 @@ class Advice:
             "unmeasured": list(self.unmeasured),
             "left_out": {name: text(reason) for name, reason in self.left_out.items()},
             "findings": [finding_document(one) for one in self.findings],
+            "passed_on": list(self.passed_on),
+            "not_passed_on": list(self.removed),
         }
 
 
 def headline(advice: Advice) -> Message:
     """Return the answer."""
     best = advice.best
+    if advice.first_finding is not None:
+        return messages.FixFirst(advice.first_finding.seen)
     if best is None:
         return messages.NothingHelps() if advice.expected else messages.NothingKnown()
     return messages.TryFirst(best.profile, best.gain, best.low, best.high)
@@ -87,14 +102,27 @@ def rows(advice: Advice) -> list[Row]:
         seen.append(Row("time", messages.Operators(tuple(shares))))
     held = advice.reasons
     seen += [Row("why", messages.ReasonHolds(reason.seen(symptoms), reason.why, reason.code)) for reason in held]
-    if symptoms.threads is not None and symptoms.threads < advice.usable_cpus and not symptoms.helper_cpus:
-        seen.append(Row("note", messages.FewThreads(symptoms.threads, advice.usable_cpus)))
-    if symptoms.cpus < BUSY * advice.usable_cpus and reasons.CROWDED_CPUS not in held:
-        seen.append(Row("note", _idle(symptoms)))
+    if advice.callers_threads is not None:
+        seen.append(Row("warn", messages.CallersThreads(*advice.callers_threads, advice.usable_cpus)))
+    seen += [] if advice.first_finding is not None else _why_idle(advice)
     seen += [
         Row(one.severity, messages.FindingWithFix(one.seen, one.why, one.fix), _weight(one)) for one in advice.findings
     ]
+    if advice.passed_on:
+        seen.append(Row("variables", KeptVariables(tuple(advice.passed_on))))
+    if advice.removed:
+        seen.append(Row("variables", NotPassedOn(tuple(advice.removed))))
     return seen
+
+
+def _why_idle(advice: Advice) -> list[Row]:
+    """Return why CPUs idle, as far as that is known, where no finding says it."""
+    symptoms, found = advice.symptoms, list[Row]()
+    if symptoms.threads is not None and symptoms.threads < advice.usable_cpus and not symptoms.helper_cpus:
+        found.append(Row("note", messages.FewThreads(symptoms.threads, advice.usable_cpus)))
+    if symptoms.cpus < BUSY * advice.usable_cpus and reasons.CROWDED_CPUS not in advice.reasons:
+        found.append(Row("note", _idle(symptoms)))
+    return found
 
 
 def _weight(finding: Finding) -> str:
@@ -167,6 +195,8 @@ def _idle(symptoms: Symptoms) -> Message:
     """Return why a process does not use the CPUs, as far as that is known."""
     if symptoms.helper_cpus > symptoms.cpus:
         return messages.IdleBesideHelpers(symptoms.cpus, symptoms.helper_cpus)
+    if symptoms.steps is None:
+        return messages.IdleFromOutside(symptoms.cpus)
     return messages.Idle(symptoms.cpus)
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from envkit.analysis import ranking
 from envkit.analysis.image_differences import CUDA_OF_BUILD
 from envkit.analysis.summary import Comparison, Summary
+from envkit.checks.doctor.cpu_use_findings import FIX_FIRST
 from envkit.messages import Message
 from envkit.profiles.profile import Profile
 from envkit.report import judgement
@@ -78,7 +79,10 @@ def rows(summary: Summary) -> list[Row]:
             found += [messages.OfArm(one.arm, caution) for caution in of(summary, one)]
     said = [Row("Caution", one, "bad" if is_grave(one) else "plain") for one in found]
     findings = [one for one in ranking.findings(summary) if one.severity != "note"]
-    said += [Row("Caution", messages.Finding(one.code, one.seen, one.why)) for one in findings]
+    said += [
+        Row("Caution", messages.Finding(one.code, one.seen, one.why, one.fix if one.code in FIX_FIRST else None))
+        for one in findings
+    ]
     return [row if number == 0 else replace(row, label="") for number, row in enumerate(said)]
 
 

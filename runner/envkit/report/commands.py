@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 
 from envkit.analysis.summary import Summary
@@ -13,6 +14,7 @@ from envkit.engines.container import LIMITS
 from envkit.profiles import profile
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.modes import CUDA
+from envkit.worker.performance_variables import is_needed
 from envkit.worker.workloads import DEFAULT
 
 
@@ -47,10 +49,16 @@ def _there(summary: Summary, arm: Arm) -> str:
     return shlex.join([_named(summary, arm.profile), *options])
 
 
+def keep_options(names: Iterable[str], engine: str) -> list[str]:
+    """Return the options that make ``envkit exec`` pass on those of ``names`` that it does not pass on unasked."""
+    by_itself = {name for name in names if name in CHOOSING or (engine == "local" and is_needed(name))}
+    return [word for name in names if name not in by_itself for word in ("--keep-env", name)]
+
+
 def execute(summary: Summary, arm: Arm, command: str | None = None) -> str:
     """Return the command that runs the training that was measured, or another ``command``, under the arm's profile."""
     plan = summary.plan
-    options = [word for name in summary.allowed_variables if name not in CHOOSING for word in ("--keep-env", name)]
+    options = keep_options(summary.allowed_variables, arm.engine)
     typed, _ = user_command.split(summary.command)
     allowed = "--allow-unknown" in typed or (summary.specification or {}).get("allow_unknown")
     options += ["--allow-unknown"] if allowed else []

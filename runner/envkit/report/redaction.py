@@ -49,7 +49,8 @@ CHOSEN = {"event", "code", "severity", "engine", "profile", "workload", "kit_ver
 WHOLE = {
     "cwd": PATH, "folder": PATH, "place": PATH, "run": PATH, "links": PATH,
     "node": HOST, "host": HOST, "nodelist": HOST, "hostname": HOST,
-    "commands": COMMAND, "argv": COMMAND, "stderr": OUTPUT, "programs": PROGRAM,
+    "commands": COMMAND, "argv": COMMAND, "stderr": OUTPUT, "programs": PROGRAM, "starter": PROGRAM,
+    "control_group": PATH,
 }  # fmt: skip
 
 

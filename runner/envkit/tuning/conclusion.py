@@ -23,7 +23,7 @@ from envkit.messages import Message
 from envkit.rendering import ratio, text
 from envkit.report import cautions, lines, model, scaling, tables, terminal, verdict
 from envkit.report.advice import quieter
-from envkit.report.commands import from_folder, gpus
+from envkit.report.commands import from_folder, gpus, keep_options
 from envkit.report.parts import Row, Rows
 from envkit.stats.interval import ERROR_RATE, MIN_BLOCKS, Speedup, speedup
 from envkit.stats.verdict import Verdict
@@ -37,7 +37,6 @@ from envkit.tuning.progress_messages import Busy, NoRoom, WayOn
 from envkit.tuning.space import Space
 from envkit.tuning.trial_store import TrialStore
 from envkit.tuning.trials import TRIAL, WARM_UP
-from envkit.worker.gpus import CHOOSING
 from envkit.worker.workloads import DEFAULT
 
 # Rows of a table, and levels in a line.
@@ -249,8 +248,7 @@ def usage(plan: Plan, profile: str, ranks: int = 1, kept: Iterable[str] = ()) ->
     options = ["--engine", engine] if engine != "local" else []
     for name, value in plan.engine_options.items():
         options += [f"--{name.replace('_', '-')}", value]
-    for name in kept:
-        options += ["--keep-env", name] if name not in CHOOSING else []  # exec passes these on by itself
+    options += keep_options([*kept], engine)
     train = ["torchrun", "--nproc-per-node", str(ranks)] if ranks > 1 else ["python"]
     training = [*train, "train.py"] if plan.user_command is None else plan.user_command.argv
     use = ["envkit", "exec", profile, *options, *gpus(plan, engine).split(), "--", *training]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.messages import Message, from_json
+from envkit.worker.messages import cpus
 from envkit.worker.messages.left import (
     BadJson,
     LinkLeft,
@@ -31,7 +32,21 @@ from envkit.worker.messages.left import (
 # The most bytes of one document, and of all that are read. The hook's documents have about 10,000 bytes.
 MOST_BYTES, MOST_IN_ALL = 16 * 2**20, 256 * 2**20
 DEEPEST = 32  # levels of brackets, of which evidence has up to 6
-PARTS = ("openmp", "malloc", "memory", "threads", "limits", "onednn", "mkl", "torch", "gpu", "nccl", "variables")
+PARTS = (
+    "openmp",
+    "cpu_use",
+    "malloc",
+    "memory",
+    "threads",
+    "limits",
+    "onednn",
+    "mkl",
+    "torch",
+    "gpu",
+    "nccl",
+    "variables",
+)
+CPU_USE = ("pid", "cpus", "cores", "machine_cpus", "machine_cores", "ranks")
 TEXTS = ("sensitive", "preloaded")  # of the evidence's variables
 LONGEST_PID = 2**31
 
@@ -103,6 +118,36 @@ def is_evidence(document: Any) -> bool:
         and _maps(variables.get("changed"), dict)
         and isinstance(threads.get("started_on"), (str, type(None)))
         and _maps(threads.get("masks"), int)
+        and _is_cpu_use(parts.get("cpu_use", {}))
+    )
+
+
+def _is_cpu_use(use: Mapping[str, Any]) -> bool:
+    """Return whether what a process says of its threads and CPUs can be reckoned with, if it says anything."""
+    if not use:
+        return True
+    numbers = [use[name] for name in CPU_USE] + ([use["threads"]] if "threads_by" in use else [])
+    return (
+        all(type(one) is int and one > 0 for one in numbers)
+        and all(_is_time(use[name]) for name in ("cpu_s", "helper_cpu_s"))
+        and all(_is_decider(from_json(use[name]), kinds) for name, kinds in cpus.DECIDERS.items() if name in use)
+        and isinstance(use["above"], list)
+        and isinstance(use["on_gpu"], bool)
+        and type(use.get("forked_bound", 0)) is int
+    )
+
+
+def _is_decider(message: Message, kinds: tuple[type[Message], ...]) -> bool:
+    """Return whether a message is of one of these classes, and its fields have their types."""
+    values = message.values()
+    libraries, pid = values.pop("libraries", ()), values.pop("pid", 1)
+    optional = [values.pop(name) for name in [*values] if hasattr(type(message), name)]
+    return (
+        isinstance(message, kinds)
+        and isinstance(libraries, tuple)
+        and all(isinstance(one, str) for one in (*libraries, *values.values()))
+        and all(isinstance(one, (str, type(None))) for one in optional)
+        and _is_pid(pid)
     )
 
 

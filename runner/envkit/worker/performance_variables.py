@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 
 PREFIXES = (
     # OpenMP runtimes and the math libraries that use them
@@ -12,7 +13,8 @@ PREFIXES = (
     # allocators
     "MALLOC_", "JEMALLOC_", "_RJEM_", "TCMALLOC_", "MIMALLOC_", "mimalloc_", "PYTHONMALLOC", "THP_MEM_ALLOC",
     # frameworks and accelerators
-    "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "NCCL_", "CUDA_", "CUBLAS_", "CUBLASLT_", "CUDNN_", "NVIDIA_TF32_",
+    "TORCH_", "TORCHDYNAMO_", "TORCHINDUCTOR_", "PYTORCH_", "NCCL_", "CUDA_", "CUBLAS_", "CUBLASLT_", "CUDNN_",
+    "NVIDIA_TF32_",
     # the loader
     "LD_PRELOAD", "LD_AUDIT", "LD_BIND_NOW", "GLIBC_TUNABLES",
     # a fixed seed would give all samples one layout of Python's dictionaries: lucky or unlucky, it looks like an effect
@@ -28,12 +30,34 @@ KEEPS_FREED_MEMORY = {
     "MIMALLOC_PURGE_DELAY": re.compile(r"^-1$"),
     "TCMALLOC_RELEASE_RATE": re.compile(r"^0(?:\.0*)?$"),
 }
-# Those of them that say where things are, and not how work is done: a batch job can't do without.
-WHERE = frozenset({
-    "CUDA_CACHE_PATH", "CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_MPS_LOG_DIRECTORY", "CUDA_MPS_PIPE_DIRECTORY",
-    "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME", "TORCHINDUCTOR_CACHE_DIR",
-    "TORCH_EXTENSIONS_DIR", "TORCH_HOME",
-})  # fmt: skip
+# Those of them that say where things are or which version is installed, and not how work is done: a batch job can't do
+# without. These and the patterns below are written as the shell's and fnmatch's.
+WHERE = (
+    "CUDA_DEVICE_ORDER", "CUDA_MPS_LOG_DIRECTORY", "CUDA_MPS_PIPE_DIRECTORY", "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME",
+    "TORCH_CUDA_ARCH_LIST", "TORCHINDUCTOR_CACHE_DIR",
+    *(f"{prefix}_{what}" for prefix in ("CUDA", "CUDNN", "NCCL", "TORCH", "PYTORCH")
+      for what in ("*_DIR", "*_PATH", "*HOME", "*PATH", "*ROOT", "*VERSION", "*VISIBLE_DEVICES")),
+)  # fmt: skip
+# Frameworks and collective libraries have a switch for everything. Most decide whether and with what a program runs
+# (TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD, NCCL_IB_DISABLE), so a user's command gets them, but for these settings of speed.
+SWITCHED = ("TORCH_", "TORCHDYNAMO_", "PYTORCH_", "NCCL_", "CUDA_", "CUBLAS_", "CUDNN_")
+SPEED = (
+    "CUDA_CACHE_DISABLE", "CUDA_CACHE_MAXSIZE", "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING",
+    "CUDA_SCALE_LAUNCH_QUEUES", "CUDNN_LOG*", "PYTORCH_NO_CUDA_MEMORY_CACHING", "TORCH_ALLOW_TF32*",
+    "TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT", "TORCH_DISTRIBUTED_DEBUG", "TORCH_NCCL_HIGH_PRIORITY",
+    "TORCH_NCCL_ENABLE_TIMING", "NCCL_ALGO", "NCCL_BUFFSIZE", "NCCL_CGA_CLUSTER_SIZE", "NCCL_CROSS_NIC",
+    "NCCL_DEBUG*", "NCCL_IB_PCI_RELAXED_ORDERING", "NCCL_IB_QPS_PER_CONNECTION", "NCCL_*CTAS", "NCCL_*NCHANNELS",
+    "NCCL_NSOCKS_PERTHREAD", "NCCL_NTHREADS", "NCCL_PROTO", "NCCL_SOCKET_NTHREADS",
+)  # fmt: skip
+# Of the others, which set how OpenMP, math libraries and allocators work, a program can't run without these.
+NEEDED = ("KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "MKL_INTERFACE_LAYER", "MKL_SERVICE_FORCE_INTEL",
+          "MKL_THREADING_LAYER")  # fmt: skip
+# Those with a list of settings: what separates them, and a key from its value. A user's own and a profile's are joined.
+LISTS = {
+    "GLIBC_TUNABLES": (":", "="),
+    **dict.fromkeys(("MALLOC_CONF", "_RJEM_MALLOC_CONF"), (",", ":")),
+    **dict.fromkeys(("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"), (",", ":")),
+}
 
 
 def is_performance_variable(name: str) -> bool:
@@ -41,9 +65,74 @@ def is_performance_variable(name: str) -> bool:
     return name.startswith(PREFIXES)
 
 
-def is_unlisted(name: str) -> bool:
-    """Whether a user's own command must not either, unless it is asked for."""
-    return is_performance_variable(name) and name not in WHERE
+def says_where(name: str) -> bool:
+    """Return whether the variable ``name`` says where things are: a user's command has it without a word."""
+    return any(fnmatchcase(name, pattern) for pattern in WHERE)
+
+
+def is_needed(name: str) -> bool:
+    """Return whether a user's command may not run without the variable ``name``, so that it is passed on and told."""
+    if says_where(name):
+        return False
+    if name.startswith(SWITCHED):
+        return not any(fnmatchcase(name, pattern) for pattern in SPEED)
+    return name in NEEDED or name in LISTS
+
+
+def is_withheld(name: str) -> bool:
+    """Return whether a user's command does not get the variable ``name`` unless that is asked for."""
+    return is_performance_variable(name) and not says_where(name) and not is_needed(name)
+
+
+def settings(name: str, value: str) -> dict[str, str]:
+    """Return the settings of a list, one of LISTS, by their keys. Malformed ones are left out."""
+    separator, assign = LISTS[name]
+    # not between the brackets of PyTorch's roundup_power2_divisions:[256:1,512:2]
+    parts = re.split(rf"{separator}(?![^\[]*\])", value) if assign == ":" else value.split(separator)
+    pairs = (part.strip() for part in parts)
+    return {pair.partition(assign)[0]: pair for pair in pairs if re.fullmatch(rf"[^{assign}]+{assign}[^=]*", pair)}
+
+
+def own_settings(name: str, value: str, profiles: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Return those settings of a user's list whose keys none of the ``profiles``' variables set, by key."""
+    taken = {key for variables in profiles if name in variables for key in settings(name, variables[name])}
+    return {key: pair for key, pair in settings(name, value).items() if key not in taken}
+
+
+def shared(kept: Mapping[str, str], profiles: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Return the caller's ``kept`` variables as they are under each of these ``profiles``' variables.
+
+    A list has only settings that no profile has a key of. So a profile differs from the others by its own settings.
+    """
+    profiles = [*profiles]
+    found = dict(kept)
+    for name in LISTS.keys() & kept.keys():
+        if any(name in variables for variables in profiles):
+            found[name] = LISTS[name][0].join(own_settings(name, kept[name], profiles).values())
+    return {name: value for name, value in found.items() if value or not kept[name]}
+
+
+def joined(variables: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, str]:
+    """Return a profile's ``variables``, with the caller's that are ``kept`` in those that are lists.
+
+    The caller's libraries (a site's tracer) come after the profile's in LD_PRELOAD. Settings of the caller's come
+    first, and only those that the profile does not make.
+    """
+    found = preloading(variables, kept)
+    for name in LISTS.keys() & variables.keys() & kept.keys():
+        others = own_settings(name, kept[name], [variables])
+        found[name] = LISTS[name][0].join([*others.values(), variables[name]])
+    return found
+
+
+def without(variables: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, str]:
+    """Return ``variables`` as they were before ``joined`` added the caller's ``kept`` settings to them."""
+    found = dict(variables)
+    for name in LISTS.keys() & variables.keys() & kept.keys():
+        others = {*settings(name, kept[name]).values()}
+        own = [pair for pair in settings(name, variables[name]).values() if pair not in others]
+        found[name] = LISTS[name][0].join(own) or variables[name]
+    return found
 
 
 def keeps_freed_memory(variables: Mapping[str, str]) -> str | None:
@@ -67,6 +156,13 @@ def adds_to(given: str, wanted: str) -> bool:
     """
     wanted_first = preloaded(wanted)
     return given != wanted and preloaded(given)[: len(wanted_first)] == wanted_first
+
+
+def extends(name: str, given: str, wanted: str) -> bool:
+    """Return whether the list ``given`` has all of ``wanted``, and more: a command may add to the variable ``name``."""
+    if name == PRELOAD:
+        return adds_to(given, wanted)
+    return name in LISTS and given != wanted and settings(name, wanted).items() <= settings(name, given).items()
 
 
 def preloaded(value: str) -> list[str]:

@@ -9,6 +9,7 @@ from envkit.advice import expected
 from envkit.advice.expected import Fit, Fitted
 from envkit.cli.commands import advise as advise_command
 from envkit.rendering import text
+from envkit.worker.messages.cpus import BoundByTool, SetByParent
 from envkit.worker.messages.user_command import CommandEnded, LastLine, NoSteps, TooShort
 
 from tests.advice.trainings import observed
@@ -41,9 +42,9 @@ def fits(monkeypatch):
 def watched(simulation):
     """Have workers see this of the command."""
 
-    def given(helpers=None, gpu=None, threads=2, **seen):
+    def given(helpers=None, gpu=None, threads=2, cpu_use=None, **seen):
         sample = observed(**seen)
-        evidence = {**sample["evidence"], "gpu": gpu or {}}
+        evidence = {**sample["evidence"], "gpu": gpu or {}, "cpu_use": cpu_use or {}}
         told = {**sample["observed"], "helpers": helpers, "threads": threads}
         simulation.worker("baseline", seconds=[1.0], full_steps=10, observed=told, evidence=evidence)
         simulation.inspection(libraries=LIBRARIES)
@@ -129,6 +130,50 @@ def test_a_script_that_sets_its_threads_itself(advise, watched):
     assert "it computes with 1 of 4 possible threads; if the script sets that number" in said
     watched(threads=4)
     assert "possible threads" not in words(advise().stdout)
+
+
+USE = {
+    "threads": 1, "pid": 7, "cpus": 4, "cores": 2, "machine_cpus": 4, "machine_cores": 2, "ranks": 1, "cpu_s": 9.5,
+    "helper_cpu_s": 0.0, "on_gpu": False, "above": [1],
+}  # fmt: skip
+BY_PARENT = {**USE, "threads_by": SetByParent("OMP_NUM_THREADS=1", "python launch.py", 6).to_json()}
+BY_TOOL = {**USE, "cpus": 1, "cores": 1, "cpus_by": BoundByTool("taskset").to_json()}
+
+
+def test_one_with_too_few_threads_needs_these_first_and_no_profile(advise, watched):
+    """Others that were measured had all of theirs."""
+    watched(threads=1, cpu_use=BY_PARENT)
+    said = words(advise("--prove", "4m").stdout)
+    assert said.startswith(
+        "Fix this first: it computes with 1 of 2 possible threads, because python launch.py (process 6) started it "
+        "with OMP_NUM_THREADS=1 "
+    )
+    assert "remove OMP_NUM_THREADS in python launch.py, or set 2 there" in said
+    assert "left out glibc-retain, mkl-native, jemalloc: measured on trainings with all their threads" in said
+    assert "no profile changes" not in said
+    assert "1.42" not in said
+    found = json.loads(advise("--json").stdout)
+    assert (found["fix_first"], found["try_first"], found["expected"]) == ("too-few-threads", None, [])
+
+
+def test_one_on_a_single_cpu_is_told_so_first(advise, watched):
+    watched(threads=1, cpu_use=BY_TOOL)
+    said = words(advise().stdout)
+    assert said.startswith("Fix this first: 1 of this machine's 4 CPUs may be used, because taskset binds it ")
+    assert "leave out taskset, or give it more CPUs, such as: taskset -c 0-3" in said
+    assert "no profile changes" not in said
+    assert json.loads(advise("--json").stdout)["fix_first"] == "few-cpus"
+
+
+def test_the_threads_that_the_callers_environment_asks_for(advise):
+    warned = (
+        "your environment has OMP_NUM_THREADS=1, which envkit does not pass on: without envkit the training computes "
+        "with 1 of 4 possible threads"
+    )
+    assert warned in words(advise(OMP_NUM_THREADS="1").stdout)
+    for fine in ({"OMP_NUM_THREADS": "3"}, {"options": ["--keep-env", "OMP_NUM_THREADS"], "OMP_NUM_THREADS": "1"}):
+        options = fine.pop("options", ())
+        assert "your environment has" not in words(advise(*options, **fine).stdout)
 
 
 def test_one_that_waits_for_what_loads_its_data(advise, simulation, watched):
@@ -222,6 +267,9 @@ def test_one_that_runs_already_is_watched_from_outside(cli, simulation, instant,
     assert "30% of its CPU time is the kernel's, with 20,000 page faults a second" in said
     assert "mkl-native" not in said, "what it multiplies is not seen from outside"
     assert "next" not in said
+    seen["cpu_use"] = BY_PARENT
+    said = words(cli("advise", "--pid", "4711").stdout)
+    assert said.startswith("Fix this first: it computes with 1 of 2 possible threads, because python launch.py ")
 
 
 # --- what is refused ---

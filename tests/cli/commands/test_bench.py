@@ -125,6 +125,24 @@ def test_a_kept_preload_is_in_the_profile_s_workers_too(cli, bench_arguments, si
     assert "libm.so.6" not in (run_folder / record.FILE_NAME).read_text()
 
 
+def test_a_kept_list_is_joined_and_a_key_of_the_profile_s_counts_for_no_arm(
+    cli, bench_arguments, simulation, instant, write_profile, run_folder
+):
+    own, theirs = "glibc.malloc.trim_threshold=4096", "glibc.rtld.optional_static_tls=8192"
+    profile = write_profile("joins", f"env:\n  GLIBC_TUNABLES: {own}\n")
+    arguments = bench_arguments("mine", "--keep-env", "GLIBC_TUNABLES", "--blocks", 1)
+    kept = f"{theirs}:glibc.malloc.trim_threshold=8192"
+    result = cli(arguments[0], profile, *arguments[2:], GLIBC_TUNABLES=kept)
+    assert result.returncode == 0, result.stdout
+    assert {start["environment"]["GLIBC_TUNABLES"] for start in simulation.starts()} == {theirs, f"{theirs}:{own}"}
+    first = record.first(run_folder)
+    assert first["environments"]["joins"]["variables"] == {"GLIBC_TUNABLES": own}
+    assert f'GLIBC_TUNABLES="$GLIBC_TUNABLES":{own} ' in first["commands"]["joins"]
+    assert theirs not in (run_folder / record.FILE_NAME).read_text()
+    said = "passed on to baseline and profiles alike: GLIBC_TUNABLES; left out glibc.malloc.trim_threshold"
+    assert said in result.stderr
+
+
 def test_allowed_variables_reach_every_worker_and_are_listed(bench, simulation, instant, details):
     variables = {"OMP_NUM_THREADS": "1", "KMP_BLOCKTIME": "7"}
     assert bench("mine", "--keep-env", "OMP_NUM_THREADS", "--blocks", 1, **variables).returncode == 0

@@ -12,6 +12,7 @@ from envkit.bench.record import Record
 from envkit.cluster.slurm.node_status import Outcome
 from envkit.messages import Printed
 from envkit.report.redaction import Redaction
+from envkit.worker.messages.cpus import BoundByGroup, SetByParent
 
 from tests import records
 from tests.cluster.fleet.nodes import fleet
@@ -200,3 +201,8 @@ def test_a_path_with_blanks_that_is_the_whole_value(redaction):
 def test_a_user_who_is_called_like_an_engine(monkeypatch):
     monkeypatch.setenv("LOGNAME", "local")
     assert Redaction().value({"engine": "local", "arms": ["local"]}) == {"engine": "local", "arms": ["local"]}
+
+
+def test_who_gave_a_training_few_threads_or_cpus_is_not_named():
+    by = [SetByParent("OMP_NUM_THREADS=1", "python secret_project.py", 7), BoundByGroup("/user.slice/jane")]
+    assert Redaction().value(by) == [SetByParent("OMP_NUM_THREADS=1", "PROGRAM1", 7), BoundByGroup("PATH1")]

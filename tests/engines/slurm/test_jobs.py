@@ -34,9 +34,16 @@ def kinds(folder, node):
 # --- measuring ---
 
 
-def test_each_node_measures_and_has_its_row(cli, simulated, folder):
-    result = cli(*simulated("--nodes", 2, "--partition", "work"))
+def test_each_node_measures_and_has_its_row(cli, simulated, simulation, folder):
+    secrets = {"MY_TOKEN": "k3pt-canary-7f3a9", "HF_TOKEN": "hf-canary-44ab1"}  # kept, and inherited
+    result = cli(*simulated("--nodes", 2, "--partition", "work", "--keep-env", "MY_TOKEN"), **secrets)
     assert result.returncode == 0, result
+    assert all(secrets.items() <= start["environment"].items() for start in simulation.starts())
+    job = slurm("scontrol", "--details", "show", "job") + slurm("scontrol", "show", "node")
+    left = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    for one in secrets.values():
+        assert one not in result.stdout + result.stderr + job
+        assert [path for path, content in left.items() if one.encode() in content] == []
     rows = [line.split() for line in result.stdout.splitlines() if line.startswith(("node1", "node2"))]
     assert [(row[0], row[1], row[2], row[-2]) for row in rows] == [
         ("node1", "mine", "6", "faster"), ("node2", "mine", "6", "faster"),

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from envkit.messages import from_json
+from envkit.worker.messages.cpus import BoundByProgram, SetByCall, SetByProgram, SharedByMkl
 from envkit.worker.messages.user_command import TorchTooOld
 
 from tests.conftest import PROJECT
@@ -32,13 +33,14 @@ def run(tmp_path):
     folder = tmp_path / "evidence"
     folder.mkdir()
 
-    def program(how, script, **torch):
+    def program(how, script, status=0, **torch):
         (stand_in_torch.write(tmp_path, **torch) / "train.py").write_text(script)
         variables = {"ENVKIT_STEPS": how, "ENVKIT_EVIDENCE": str(folder), "PYTHONPATH": str(HOOK)}
         process = subprocess.run(
             [sys.executable, "train.py"], cwd=tmp_path, env=os.environ | variables, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, check=True,
+            capture_output=True, text=True, check=False,
         )  # fmt: skip
+        assert process.returncode == status, process.stderr
         documents = [json.loads(path.read_text()) for path in folder.glob("*.steps")]
         kinds = sorted({path.suffix for path in folder.iterdir()} - {".started"})  # which every process leaves
         return SimpleNamespace(printed=process.stdout.split(), kinds=kinds, documents=documents)
@@ -187,6 +189,92 @@ def test_a_profiler_that_can_not_run_is_told_of(run):
     assert (steps["complete"], len(steps["step_s"])) == (True, 4)
 
 
+# --- a short look, in a program that goes on ---
+
+
+@pytest.fixture
+def cpu_use(run, tmp_path):
+    """What a program with so many threads says after its second step of how it computes."""
+
+    def program(before="", after="", threads=1, how="look:2:0"):
+        script = f"import os\n{before}\nimport torch\ntorch.get_num_threads = lambda: {threads}\n{after}"
+        found = run(how, script + TRAIN.format(3))
+        assert found.printed[-1] == "end"
+        (evidence,) = tmp_path.glob("evidence/*.json")
+        seen = json.loads(evidence.read_text())["evidence"]
+        return seen, {name: from_json(seen["cpu_use"][name]) for name in ("threads_by", "cpus_by")
+                      if name in seen["cpu_use"]}  # fmt: skip
+
+    return program
+
+
+SEVERAL = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs 2 CPUs")
+SETS = "os.environ['OMP_NUM_THREADS'] = '1'"
+
+
+def test_a_short_look_is_at_threads_and_cpus_alone(cpu_use):
+    seen, _ = cpu_use()
+    assert seen.keys() == {"cpu_use", "seconds"}
+    assert seen["cpu_use"]["threads"] == 1
+
+
+@SEVERAL
+@pytest.mark.parametrize(
+    ("before", "by"),
+    [
+        (SETS, SetByProgram("OMP_NUM_THREADS=1")),
+        ("os.environ['MKL_NUM_THREADS'] = '1'", SetByProgram("MKL_NUM_THREADS=1")),
+        (f"import sys; sys.modules['ray'] = os; {SETS}", SetByProgram("OMP_NUM_THREADS=1", ("ray",))),
+        ("", SetByCall()),
+        ("os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])", BoundByProgram()),
+    ],
+)
+def test_the_program_itself_has_one_thread(cpu_use, before, by):
+    assert cpu_use(before)[1] == {"threads_by": by}
+
+
+def test_ranks_that_a_launcher_started_beside_it(cpu_use, monkeypatch):
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    assert cpu_use()[0]["cpu_use"]["ranks"] == 2
+
+
+@SEVERAL
+def test_all_variables_that_ask_for_one_thread_are_named(cpu_use, monkeypatch):
+    """As joblib sets them: to change one of them would change nothing."""
+    monkeypatch.setenv("MKL_NUM_THREADS", "1")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert cpu_use()[1]["threads_by"].variable == "MKL_NUM_THREADS=1, OMP_NUM_THREADS=1"
+
+
+@SEVERAL
+def test_mkl_divides_the_cores_among_ranks_of_mpi(cpu_use, monkeypatch):
+    monkeypatch.setenv("MPI_LOCALNRANKS", "1")
+    assert cpu_use()[1]["threads_by"] == SharedByMkl("MPI_LOCALNRANKS=1")
+
+
+@SEVERAL
+def test_it_was_started_with_one_thread(cpu_use, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert cpu_use()[1]["threads_by"].variable == "OMP_NUM_THREADS=1"
+
+
+def test_as_many_threads_as_cores(cpu_use):
+    assert "threads_by" not in cpu_use(threads=len(os.sched_getaffinity(0)))[1]
+
+
+@SEVERAL
+def test_what_an_unbound_thread_forks_is_not_bound(cpu_use):
+    fork = "if os.fork() == 0: os._exit(0)\nos.wait()\n"
+    assert cpu_use(after=fork)[0]["cpu_use"]["forked_bound"] == 0
+
+
+@SEVERAL
+def test_what_a_bound_thread_forks_is_bound_too(cpu_use):
+    bind = "os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
+    fork = "if os.fork() == 0: os._exit(0)\nos.wait()\n"
+    assert cpu_use(after=bind + 2 * fork)[0]["cpu_use"]["forked_bound"] == 2
+
+
 # --- what is no training ---
 
 
@@ -207,3 +295,23 @@ def test_the_program_s_own_modules_are_its_own(run, tmp_path):
     more = "import optimizer_steps, runner, torch.optim.optimizer as module\nprint(optimizer_steps.MINE, runner.MINE)"
     printed = run("seconds:1:0", f"import envkit\n{TRAIN.format(9)}{more}\nprint(module.__file__)").printed
     assert printed[-4:] == ["mine", "and", "mine", str(tmp_path / "torch/optim/optimizer.py")]
+
+
+LEAVES = TRAIN.format(4) + "import os, threading\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "leaves_steps"),
+    [
+        (f"{LEAVES}os._exit(7)", True),
+        # the main thread may hang with a lock that evidence needs
+        (f"{LEAVES}threading.Thread(target=os._exit, args=(7,)).start(); threading.Event().wait()", False),
+        # a forked child is not the program
+        (f"{LEAVES}if not os.fork(): os._exit(0)\nos.wait(); os.kill(os.getpid(), 9)", False),
+    ],
+)
+def test_what_leaves_without_exit_functions_testifies_first(run, script, leaves_steps):
+    """With the stand-in no evidence can be had, which neither keeps the program alive nor changes its exit status."""
+    found = run("steps:2:30", script, status=-9 if "kill" in script else 7)
+    assert found.printed == ["1", "2", "3", "4", "end"]
+    assert (".steps" in found.kinds) == leaves_steps

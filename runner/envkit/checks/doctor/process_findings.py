@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from envkit.advice.expected import expected
 from envkit.advice.reasons import REASONS, Reason
 from envkit.advice.symptoms import Symptoms
@@ -23,10 +25,13 @@ from envkit.checks.finding_messages import (
     TooManyThreads,
     UnmeasuredGain,
 )
+from envkit.checks.process_messages import IgnoredValue
 from envkit.checks.profile_messages import HugePagesRefused, StartElsewhere
 from envkit.messages import Message, from_json
-from envkit.profiles import needs, profile
+from envkit.profiles import catalogue, needs, profile
 from envkit.profiles.environment import capabilities
+from envkit.profiles.setting_messages import BadValue
+from envkit.profiles.values import SettingsError, refusal
 from envkit.worker.host import expand_cpu_list
 
 # Threads that Python, PyTorch and a few DataLoader workers start besides OpenMP's.
@@ -34,6 +39,8 @@ SPARE_PROCESSES = 64
 REMOTE_SHARE = 0.2
 MEMORY_SHARE = 0.9
 RUNNABLE_PER_CPU = 1.25
+# The OpenMP runtimes complain of such a variable that is set and empty.
+OPENMP = "OMP_"
 # Runtimes that take libgomp's place where they are preloaded: it is loaded too, and nothing calls it.
 REPLACING = {"intel-openmp", "llvm-openmp"}
 
@@ -85,8 +92,10 @@ def pinned_to_one_core(situation: Situation) -> Finding | None:
 
 
 def children_on_one_core(situation: Situation) -> Finding | None:
-    children, usable = situation.seen("children", "on_one_cpu"), situation.facts["usable_cpus"]
-    if children is None or children < 2 or usable < 2:
+    seen, usable = situation.seen("children", "on_one_cpu") or 0, situation.facts["usable_cpus"]
+    # of those that are seen from outside, a single one may be bound on purpose
+    children = max(seen if seen > 1 else 0, situation.seen("cpu_use", "forked_bound") or 0)
+    if not children or usable < 2:
         return None
     return found("workers-on-one-core", OneCpuForChildren(children, usable))
 
@@ -118,6 +127,28 @@ def near_memory_limit(situation: Situation) -> Finding | None:
     if limit is None or peak is None or peak < MEMORY_SHARE * limit:
         return None
     return found("near-memory-limit", NearMemoryLimit(peak, limit))
+
+
+def ignored_values(situation: Situation) -> list[Finding]:
+    """Return each variable of the process whose value its library can't read, but for those that the profile sets."""
+    given: Mapping[str, str] = situation.seen("variables", "sensitive") or {}
+    return [
+        found("ignored-value", IgnoredValue(name, *wrong))
+        for name, value in given.items()
+        if situation.variable(name) != value and (wrong := _unreadable(name, value)) is not None
+    ]
+
+
+def _unreadable(name: str, value: str) -> tuple[Message, str] | None:
+    """Return why no library takes the value of a known variable, and what it takes instead; None if one may take it."""
+    variable = catalogue.load().get(name)
+    if variable is None or not (value or name.startswith(OPENMP)):  # else an empty value is as good as no variable
+        return None
+    try:
+        refused = refusal(variable.kind, value)
+    except SettingsError as error:
+        return error.message, variable.default
+    return None if refused is None else (BadValue(value, refused), variable.default)
 
 
 def huge_pages_refused(situation: Situation) -> Finding | None:

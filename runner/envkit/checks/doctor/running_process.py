@@ -15,10 +15,11 @@ from envkit.worker.cgroup import held_memory, memory_limit
 from envkit.worker.evidence.openmp import named_like_runtime, replaces_others
 from envkit.worker.host import expand_cpu_list
 from envkit.worker.initial_environment import started_with
-from envkit.worker.performance_variables import PRELOAD, preloaded
+from envkit.worker.performance_variables import PRELOAD, is_performance_variable, preloaded
 from envkit.worker.user_command import process_tree
 
 INTERVAL_S = 0.1
+LOOKS = 10  # in so many of them there is one at who decided on threads and CPUs, which takes longer
 
 
 def _runs(pid: int) -> bool:
@@ -27,8 +28,10 @@ def _runs(pid: int) -> bool:
     return fields is not None and fields[0] != "Z"
 
 
-def watch(pid: int, seconds: float) -> dict[str, Any]:
+def watch(pid: int, seconds: float, left_in: Path | None = None) -> dict[str, Any]:
     """Return what process ``pid`` and those that it started did for ``seconds``, or until they ended.
+
+    Processes with the evidence hook say in the folder ``left_in`` how they compute.
 
     ``threads.runnable`` is the median number of threads that ran or wanted to; start-up, with at most one such
     thread, is left out, as it is of ``steady`` (``steady_process.increase``). The masks are those of the threads that
@@ -37,6 +40,8 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
     runnable: list[int] = []
     seen: dict[str, str] = {}
     mapped: list[str] = []  # of the process that has most
+    given: dict[str, str] = {}  # its performance variables
+    used = steady_process.CpuUse()
     alone: dict[int, str] = {}  # children that may run on one CPU only
     looks: list[steady_process.Look] = []  # since it began to work in parallel
     held = 0  # by all processes of the group that has a limit
@@ -44,7 +49,8 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
     while time.monotonic() < begin + seconds and _runs(pid):
         running = 0
         for process in process_tree.look(pid).processes:
-            mapped = max(mapped, _runtimes(process), key=len)
+            if len(found := _runtimes(process)) > len(mapped) or not given:
+                mapped, given = max(mapped, found, key=len), _settings(process)
             threads = list(_threads(process))
             own = {mask for _, _, mask in threads}
             if process != pid and len(own) == 1 and len(expand_cpu_list(*own)) == 1:
@@ -57,6 +63,8 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
         held = max(held, held_memory() or 0)
         if looks or running > 1:
             looks.append(steady_process.look(pid))
+        if len(runnable) % LOOKS == 0:
+            used.look(process_tree.look(pid).processes)
         time.sleep(INTERVAL_S)
     masks = Counter(seen.values())
     busy = [count for count in runnable if count > 1] or runnable
@@ -64,7 +72,9 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
     return {
         **steady,
         "openmp": {"mapped": mapped},
+        "variables": {"sensitive": given},
         "threads": {"runnable": round(statistics.median(busy)) if busy else 0, "masks": dict(sorted(masks.items()))},
+        "cpu_use": used.of_trainer(left_in),
         "limits": {"memory_bytes": memory_limit(), "peak_memory_bytes": held or None},
         "children": {"on_one_cpu": max(Counter(alone.values()).values(), default=0)},
         "usage": {
@@ -81,6 +91,15 @@ def _threads(pid: int) -> Iterator[tuple[str, str, str]]:
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue
         yield task.parent.name, fields["State"].split()[0], fields["Cpus_allowed_list"].strip()
+
+
+def _settings(pid: int) -> dict[str, str]:
+    """Return the performance variables that a process was started with."""
+    try:
+        block = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
+    except OSError:  # it has ended, or is another user's
+        return {}
+    return {name: value for name, value in started_with(block).items() if is_performance_variable(name)}
 
 
 def _runtimes(pid: int) -> list[str]:

@@ -163,7 +163,7 @@ def take_apart(whole: Profile, inspection: Mapping[str, Any], asked: Specificati
 def _problems(asked: Specification, parts: Parts, context: ExecutionContext, how: Invocation) -> dict[str, Message]:
     """Try each part once, and return why some can't be measured. Raise InputError if the whole profile can't."""
     plan = plan_of(asked, requirements.data(asked).location)
-    job = Job(plan, parts.environments, context.engines, context.inherited, context.kept)
+    job = Job(plan, parts.environments, context.engines, context.inherited, context.kept, context.removed)
     found = trying.problems(job, quiet=how.quiet)
     whole = asked.arms[1]
     if whole.name in found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,6 +26,7 @@ from envkit.bench.specification import Specification
 from envkit.bench.user_command import UserCommand
 from envkit.checks import steady_process
 from envkit.checks.doctor import diagnose_process
+from envkit.checks.doctor.cpu_use_findings import TOO_FEW_THREADS, trainer_of
 from envkit.checks.doctor.finding import Finding, Situation
 from envkit.cli import engine_options, measuring, output_options, watching
 from envkit.cli.arguments import duration, refuse, words
@@ -46,6 +48,8 @@ from envkit.rendering import text
 from envkit.report import advised, terminal
 from envkit.report.advised import Advice
 from envkit.tuning.narrow import require, why
+from envkit.worker.evidence.cpu_use import chosen_by, is_few
+from envkit.worker.user_command import second_openmp
 
 # How long a sample of a proof times steps, at least, in seconds and in steps.
 SAMPLE_S, FEWEST_STEPS = 3.0, 6
@@ -135,13 +139,31 @@ def _of_command(asked: Specification, arguments: argparse.Namespace) -> tuple[Ad
     symptoms = of_sample(sample)
     if sample["evidence"].get("gpu"):
         applying, instead, left_out = [], [], {**left_out, **dict.fromkeys(applying, messages.ComputesOnGpu())}
+    clash = _clashing(applying, sample["evidence"], inspection)
+    applying, left_out = [name for name in applying if name not in clash], {**left_out, **clash}
     assert symptoms.step_s is not None, "steps were watched"
     steps = max(FEWEST_STEPS, round(SAMPLE_S / symptoms.step_s))
     again = shlex.join(["envkit", "advise", "--prove", PROOF, *words(arguments, SAME), "--", *argv])
     proving = again if arguments.prove is None else None
-    situation = Situation(inspection["facts"], inspection["fingerprint"], None, sample["evidence"])
-    found = diagnose_process(situation)
-    return _advice(symptoms, applying, left_out, inspection, instead, found, proving), steps
+    found = _findings(inspection, trainer_of(sample))
+    applying, left_out = _unless_few_threads(found, applying, left_out)
+    instead = instead if applying else []
+    advice = _advice(symptoms, applying, left_out, inspection, instead, found, proving)
+    callers = _callers_threads(asked, advice.usable_cpus)
+    return replace(
+        advice, callers_threads=callers, passed_on=tuple(prepared.job.given), removed=prepared.context.removed
+    ), steps
+
+
+def _callers_threads(asked: Specification, usable: int) -> tuple[str, int] | None:
+    """Return which variable of the caller's has it train with few threads, and how many, where that is not passed on.
+
+    A container has no variables of the caller's.
+    """
+    name, threads = chosen_by({name: value for name, value in os.environ.items() if name not in asked.keep_env})
+    if name is None or threads is None or asked.arms[0].engine != "local" or not is_few(threads, usable):
+        return None
+    return f"{name}={threads}", threads
 
 
 def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, Message]]:
@@ -155,6 +177,22 @@ def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, Message]
         except InputError as error:
             left_out[name] = why(error)
     return applying, left_out
+
+
+def _clashing(names: Iterable[str], evidence: Mapping[str, Any], inspection: Mapping[str, Any]) -> dict[str, Message]:
+    """Return why profiles abort the training: each preloads an OpenMP runtime, and it loads another that can't share.
+
+    ``names`` are the profiles to look at.
+    """
+    mapped = [path for path in (evidence.get("openmp") or {}).get("mapped", ()) if second_openmp.is_kmp(path)]
+    found: dict[str, Message] = {}
+    for name in names:
+        for library in second_openmp.PRELOADED & {*profile.load(name).preload}:
+            preloaded = inspection["libraries"][library]["path"]
+            others = [path for path in mapped if not second_openmp.is_same(path, preloaded)]
+            if others:
+                found[name] = messages.HasOpenMP(others[0], preloaded)
+    return found
 
 
 def _instead(left_out: Iterable[str], inspection: Mapping[str, Any]) -> list[str]:
@@ -192,8 +230,23 @@ def _of_process(pid: int, arguments: argparse.Namespace) -> Advice:
         engine = engine.for_process(pid)
     inspection = inspect(engine, inherited)
     seen = steady_process.watch(pid, watching.WATCH_S)
-    applying, left_out = _apply(inspection)
-    return _advice(of_process(seen), applying, left_out, inspection, _instead(left_out, inspection))
+    found = _findings(inspection, {"cpu_use": seen.get("cpu_use")})
+    applying, left_out = _unless_few_threads(found, *_apply(inspection))
+    instead = _instead(left_out, inspection) if applying else []
+    return _advice(of_process(seen), applying, left_out, inspection, instead, found)
+
+
+def _findings(inspection: Mapping[str, Any], evidence: Mapping[str, Any]) -> list[Finding]:
+    return diagnose_process(Situation(inspection["facts"], inspection["fingerprint"], None, evidence))
+
+
+def _unless_few_threads(
+    found: Sequence[Finding], applying: list[str], left_out: dict[str, Message]
+) -> tuple[list[str], dict[str, Message]]:
+    """Return the profiles to tell a gain of: none for a training with too few threads, as others had all of theirs."""
+    if not any(one.code == TOO_FEW_THREADS for one in found):
+        return applying, left_out
+    return [], {**left_out, **dict.fromkeys(applying, messages.ThreadsFirst())}
 
 
 def _show(advice: Advice, arguments: argparse.Namespace) -> int:

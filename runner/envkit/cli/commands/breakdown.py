@@ -205,7 +205,7 @@ def _measure(job: Job, asked: argparse.Namespace, progress: Progress) -> tuple[D
                 raise _Failure(private_values.of_message(failed, job.kept, job.inherited), said)
             progress.finish(stage, arm.name, document["seconds"] / len(document["step_s"]))
             documents[arm.name].append(document)
-            checks = check(job.environments[arm.name], document["evidence"], job.kept, outcome.stderr_tail)
+            checks = check(job.environments[arm.name], document["evidence"], job.given, outcome.stderr_tail)
             if missed := [one for one in checks if not one.holds]:
                 unmet.setdefault(arm.name, missed)
     return documents, [(name, one) for name, of_arm in unmet.items() for one in of_arm]

@@ -37,6 +37,7 @@ from envkit.checks.finding_messages import (
     WorkerFailed,
     remedy,
 )
+from envkit.checks.process_limit import cause_of
 from envkit.cli import engine_options
 from envkit.cli.arguments import duration, option
 from envkit.cli.commands.messages import EitherOr
@@ -55,6 +56,7 @@ from envkit.cli.doctor_messages import (
     WatchedShortly,
 )
 from envkit.cli.ending import end_with
+from envkit.cli.execution import on_machine
 from envkit.cli.parser import Parser
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
@@ -80,6 +82,7 @@ from envkit.worker.performance_variables import is_performance_variable
 LOAD_S = 3.0
 WATCH_S = 10.0
 SHORTEST_S = 2.0
+LOOK = "look:3:0"  # has the evidence hook say after the third step of an optimizer how the process computes
 # Enough for every library to have started its threads.
 TRIAL = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "3")
 # What a profile expects of NCCL, which one process does not use.
@@ -194,7 +197,8 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     if outcome.failure is not None:
         last = _last_line(outcome, inherited)
         printed = Printed(last) if last else NoOutput()
-        failed = Finding("worker-failed", "stop", WorkerFailed(outcome.failure), printed, remedy("worker-failed"))
+        seen = WorkerFailed(outcome.failure, cause_of(outcome.stderr_tail))
+        failed = Finding("worker-failed", "stop", seen, printed, remedy("worker-failed"))
         return [failed, *diagnose(situation)]
     evidence = _evidence(outcome)
     expect = {key: value for key, value in environment.expect.items() if not key.startswith(OF_RANKS)}
@@ -204,8 +208,8 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         found("not-in-effect", Unmet(one.key, shown(one.expected), shown(one.seen))) for one in checks if not one.holds
     ]
     unknown = [found("not-verified", Unverified(one.key, shown(one.seen))) for one in checks if not one.verified]
-    seen = diagnose(replace(situation, evidence=evidence))
-    return [*unmet, *seen, *unknown, *_unseen(arguments.profile, environment)]
+    diagnosed = diagnose(replace(situation, evidence=evidence))
+    return [*unmet, *diagnosed, *unknown, *_unseen(arguments.profile, environment)]
 
 
 def _last_line(outcome: Outcome, inherited: Mapping[str, str]) -> str | None:
@@ -229,15 +233,20 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
     engine = engines.get_all(["local"], EngineOptions())["local"]
     inspection = inspect(engine, clean(os.environ, keep=())[0], torch=False)  # of the machine alone
     memory = memory_counters()
-    try:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True)
-    except OSError as error:
-        raise InputError(CantStart(command[0], error.strerror or str(error))) from None
-    try:
-        evidence = watch_process(process.pid, seconds)
-    finally:
-        ended = process.poll()
-        end(process)
+    with on_machine.evidence_folder(shared=False) as folder:
+        hooked = on_machine.with_hook(os.environ, str(on_machine.HOOK), str(folder), ())
+        variables = {**os.environ, **hooked, "ENVKIT_STEPS": LOOK}
+        try:
+            process = subprocess.Popen(
+                command, env=variables, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True
+            )
+        except OSError as error:
+            raise InputError(CantStart(command[0], error.strerror or str(error))) from None
+        try:
+            evidence = watch_process(process.pid, seconds, folder)
+        finally:
+            ended = process.poll()
+            end(process)
     lack = ran_out(memory, Path(command[0]).name, ended == -signal.SIGKILL, os.environ)
     if ended is None:
         print(f"envkit: {text(StoppedWatching(command[0], seconds))}", file=sys.stderr)

@@ -8,6 +8,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 from envkit.cli import engine_options, resolving_options
 from envkit.cli.commands import profile_messages as messages
@@ -18,11 +19,12 @@ from envkit.engines import CONTAINERS, container
 from envkit.engines.base import PACKAGE
 from envkit.messages import Message
 from envkit.profiles import profile
+from envkit.profiles.environment import of_caller
 from envkit.profiles.formats import FORMATS, docker_run
 from envkit.profiles.formats.resolved import Resolved
 from envkit.profiles.profile import VARIABLE_NAME
 from envkit.rendering import text
-from envkit.worker.performance_variables import PRELOAD, is_unlisted
+from envkit.worker.performance_variables import LISTS, PRELOAD, is_withheld, joined, own_settings, settings, shared
 
 SHORT_DIGEST = len("sha256:") + 12
 NOT_OCI = ("local", "apptainer", "enroot")
@@ -44,6 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
         if needs := (*named.preload, *named.prefix[:1]):
             raise InputError(messages.NeedsPathsInImage(named.name, needs, arguments.format))
     looked = resolving_options.look(arguments)
+    if joins := looked.engine.name == "local" and not (chosen.inside or chosen.either):
+        looked = _joined(looked)
     environment = looked.environment
     limits = tuple(container.limits(engine_options.given(arguments)))
     stray = _stray(looked) if chosen.cleans and looked.engine.name == "local" else ()
@@ -56,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(messages.NotInEncoding(environment.profile, characters, error.encoding)) from None
     allowing = docker_run.ALLOWING if chosen.either and looked.engine.name not in NOT_OCI else chosen.allowing
     notes = [*resolved.notes(chosen.starts, chosen.asking, allowing), *chosen.missing(resolved)]
-    notes += map(text, _own_notes(arguments, looked, resolved))
+    notes += map(text, [*(_of_lists(looked) if joins else ()), *_own_notes(arguments, looked, resolved)])
     if arguments.json:
         print(json.dumps({"format": arguments.format, "text": written, "notes": notes}))
         return MEASURED
@@ -82,10 +86,32 @@ def _own_notes(arguments: argparse.Namespace, looked: Looked, resolved: Resolved
         yield messages.PathsOfMachine()
 
 
+def _joined(looked: Looked) -> Looked:
+    """Return ``looked`` with the settings that this shell has in the profile's lists, which the text would replace."""
+    own = looked.environment.variables
+    lists = {name: value for name, value in of_caller(os.environ).items() if name in LISTS}
+    return replace(looked, environment=replace(looked.environment, variables=joined(own, shared(lists, [own]))))
+
+
+def _of_lists(looked: Looked) -> Iterator[Message]:
+    """Yield what became of the settings that this shell has in the profile's lists."""
+    variables = looked.environment.variables
+    for name in (one for one in LISTS if one in variables and one in os.environ):
+        theirs, written = settings(name, os.environ[name]), settings(name, variables[name])
+        others = own_settings(name, os.environ[name], [looked.profile.env])
+        joined_keys = tuple(key for key in others if key in written)
+        replaced = tuple(key for key, pair in theirs.items() if written.get(key) != pair)
+        if joined_keys or replaced:
+            yield messages.ListJoined(name, joined_keys, replaced)
+
+
 def _stray(looked: Looked) -> tuple[str, ...]:
     """Return the variables of this shell that could contradict the profile, if a shell can name them."""
-    names = (name for name in os.environ if is_unlisted(name) and VARIABLE_NAME.match(name))
-    return tuple(sorted(name for name in names if name not in looked.environment.variables))
+    own = of_caller(os.environ)
+    names = (name for name in os.environ if is_withheld(name) or (name in LISTS and name not in own))
+    return tuple(
+        sorted(name for name in names if VARIABLE_NAME.match(name) and name not in looked.environment.variables)
+    )
 
 
 def _resolved(looked: Looked, limits: tuple[str, ...], stray: tuple[str, ...]) -> Resolved:

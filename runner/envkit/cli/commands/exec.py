@@ -7,8 +7,10 @@ import contextlib
 import importlib
 import json
 import os
+import resource
 import signal
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -26,17 +28,30 @@ from envkit.cli.parser import Parser
 from envkit.common import atomic
 from envkit.common.errors import FAILED, InputError
 from envkit.messages import Message, Printed
-from envkit.profiles.environment import Environment
+from envkit.profiles.environment import Environment, of_caller
 from envkit.rendering import text
 from envkit.worker.cgroup import MemoryCounters, memory_counters, ran_out
 from envkit.worker.child import end_by, signal_name
-from envkit.worker.performance_variables import PRELOAD, is_performance_variable, is_unlisted, preloading
+from envkit.worker.performance_variables import (
+    LISTS,
+    PRELOAD,
+    is_needed,
+    is_performance_variable,
+    joined,
+    says_where,
+    settings,
+    shared,
+)
+from envkit.worker.user_command import second_openmp
 
 LIMITS = ("image", "sif", "sqsh", "cpus", "cpuset_cpus", "memory")  # mean nothing to the local engine
 # What starts several processes of a training itself.
 LAUNCHERS = ("torchrun", "torch.distributed.run", "mpirun", "mpiexec", "srun")
 # How many processes a launcher has started, in the variables of each: torchrun, srun, Open MPI's mpirun.
 SIZES = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
+# A process that used less CPU time has imported torch, and hardly trained (seconds).
+TRAINS_S = 3.0
+SOON_S = 60.0  # a command that fails in this time may lack a variable
 # Shells say nothing of a command that one of these ended: it was the user, or nobody reads what it prints any more.
 SILENT = (signal.SIGINT, signal.SIGPIPE)
 
@@ -71,19 +86,13 @@ def run(arguments: argparse.Namespace) -> int:
     is_local = arguments.engine in (None, "local") and not any(getattr(arguments, name) for name in LIMITS)
     if is_local and arguments.gpus:
         raise InputError(_messages().GpusOnMachine())
+    removed: list[str] = []
     with contextlib.nullcontext() if arguments.no_check else evidence_folder(not is_local) as folder:
         evidence = None if folder is None else str(folder)
         if is_local:
             engine, cleaned = engine_options.engine(arguments, command)
             environment = resolving.make(arguments.profile, engine, cleaned, arguments.allow_unknown)
-            kept = {name: caller[name] for name in arguments.keep_env}
-            environment["variables"] = preloading(environment["variables"], kept)
-            stray = {name for name in caller if is_unlisted(name)} - kept.keys()
-            own = environment["variables"].items()
-            removed = sorted(stray - {name for name, value in own if _replaces_nothing(name, value)})
-            if removed:
-                _say(_messages().VariablesLeftOut(tuple(removed)))
-            inherited = {name: value for name, value in caller.items() if name not in stray}
+            inherited, removed = _inherited(caller, arguments.keep_env, environment)
             passed_on = {name: value for name, value in inherited.items() if is_performance_variable(name)}
             try:
                 start = local(environment, command, inherited, evidence)
@@ -96,6 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
         _say_ranks(arguments.profile, environment.get("ranks", 1), command)
         _say_overruled(arguments.keep_env, environment["variables"])
         seen: dict[int, process_scan.Seen] = {}
+        begin = time.monotonic()
 
         def look(pid: int) -> None:
             if folder is not None:
@@ -111,12 +121,48 @@ def run(arguments: argparse.Namespace) -> int:
                 command[0], Printed(str(error.strerror)), NOT_FOUND if error.errno == 2 else NOT_EXECUTABLE
             )
         status = ended if ended >= 0 else 128 - ended
-        _say_end(command[0], ended, memory, start.variables)
+        _say_how_it_ended(
+            command[0],
+            ended,
+            removed if time.monotonic() - begin < SOON_S else [],
+            folder,
+            environment["variables"].get(PRELOAD, ""),
+        )
+        if ended:
+            _say_lack_of_memory(command[0], ended, memory, start.variables)
         if folder is not None:
             status = _judge(arguments, environment, start, status, folder, seen, passed_on)
     if ended == -signal.SIGINT:  # so that a shell knows of Ctrl-C, and ends its loop or script
         return end_by(signal.SIGINT)
     return status
+
+
+def _inherited(
+    caller: Mapping[str, str], keep: Sequence[str], environment: dict[str, Any]
+) -> tuple[dict[str, str], list[str]]:
+    """Return what the command gets of the caller's variables, and the names of what is left out; say both.
+
+    Join the caller's lists with those in ``environment``, and the libraries of a LD_PRELOAD that is to be kept.
+    """
+    own = environment["variables"]
+    kept = {name: caller[name] for name in keep}
+    kept.update({name: value for name, value in of_caller(caller, keep).items() if is_needed(name)})
+    kept = shared(kept, [own])
+    environment["variables"] = joined(own, kept)
+    stray = {name for name in caller if is_performance_variable(name) and not says_where(name)} - kept.keys()
+    removed = sorted(stray - {name for name, value in own.items() if _replaces_nothing(name, value)})
+    passed_on = [name for name in kept if is_needed(name) and (name in LISTS or name not in own)]
+    if removed:
+        _say(_messages().VariablesLeftOut(tuple(removed)))
+    if passed_on:
+        replaced = [key for name in passed_on for key in _replaced(name, caller[name], kept[name])]
+        _say(_messages().VariablesPassedOn(tuple(sorted(passed_on)), tuple(replaced)))
+    return {name: kept.get(name, value) for name, value in caller.items() if name not in stray}, removed
+
+
+def _replaced(name: str, value: str, kept: str) -> list[str]:
+    """Return the keys of a list's settings that the profile, or an earlier one, makes instead of the caller."""
+    return [key for key in settings(name, value) if key not in settings(name, kept)] if name in LISTS else []
 
 
 def _command(arguments: argparse.Namespace) -> list[str]:
@@ -146,6 +192,9 @@ def _judge(
     seen: Mapping[int, process_scan.Seen], passed_on: Mapping[str, str],
 ) -> int:  # fmt: skip
     """Say whether the profile was in effect, and return the exit status."""
+    from envkit.bench import private_values
+
+    kept = {name: os.environ[name] for name in arguments.keep_env}
     testified: list[dict[str, Any]] = []
     in_effect: bool | None
     resolved = Environment.from_json(environment)
@@ -156,11 +205,12 @@ def _judge(
         testified = [observed.to_json() for observed in judged_processes]
     else:
         in_effect, lines = process_scan.verdict(environment, seen)
+    lines = [*lines, *_findings(resolved, [observed.evidence for observed in judged_processes])]
     unread = [found.problem] if found.problem else []
     for line in [*lines, *unread, *process_scan.lost(seen)]:
-        _say(line)
+        _say(private_values.of_message(line, kept, os.environ))
     if arguments.evidence is not None:
-        _write(arguments.evidence, {
+        document = {
             "environment": environment, "command": start.argv, "status": status, "in_effect": in_effect,
             "passed_on": sorted(passed_on), "processes": testified,  # by name: values may be secrets
             "seen_from_outside": [
@@ -170,16 +220,38 @@ def _judge(
                 }
                 for pid, one in seen.items()
             ],
-        })  # fmt: skip
+        }  # fmt: skip
+        _write(arguments.evidence, private_values.hidden(document, kept, os.environ))
     return FAILED if status == 0 and in_effect is False else status
 
 
-def _say_end(program: str, ended: int, memory: MemoryCounters, variables: Mapping[str, str]) -> None:
-    """Say which signal ended the command, and that memory ran out if this is why it failed."""
-    if ended < 0 and -ended not in SILENT:
-        _say(_messages().EndedBySignal(program, signal_name(-ended), signal.strsignal(-ended) or "unknown"))
+def _findings(environment: Environment, evidence: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """Return what is wrong with the variables, the number of threads or the CPUs of the process that trained."""
+    from envkit.checks.doctor import cpu_use_findings, process_findings
+    from envkit.checks.doctor.finding import Finder, Situation
+    from envkit.report.messages.advised import FindingWithFix
+
+    if not evidence:
+        return []
+    trains, used = cpu_use_findings.trainer(evidence), [one.get("cpu_use") or {} for one in evidence]
+    facts = {"usable_cpus": (trains.get("cpu_use") or {}).get("cpus", 1)}
+    situation = Situation(facts, {}, environment, trains)
+    checks: list[Finder] = [process_findings.children_on_one_core]
+    if any({"threads_by", "cpus_by"} & one.keys() and one["cpu_s"] >= TRAINS_S for one in used):
+        checks += cpu_use_findings.CPU_USE_CHECKS
+    found = [*process_findings.ignored_values(situation), *filter(None, (check(situation) for check in checks))]
+    return [FindingWithFix(one.seen, one.why, one.fix) for one in found]
+
+
+def _say_lack_of_memory(program: str, ended: int, memory: MemoryCounters, variables: Mapping[str, str]) -> None:
+    """Say that memory, or address space for the stacks of threads, ran out if this is why the command failed."""
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        from envkit.checks.process_limit import too_large_stacks
+
+        if (limit := too_large_stacks(variables)) is not None:
+            _say(limit)
     was_killed = ended == -signal.SIGKILL
-    if ended and (lack := ran_out(memory, program.rpartition("/")[2], was_killed, variables)) is not None:
+    if (lack := ran_out(memory, program.rpartition("/")[2], was_killed, variables)) is not None:
         _say(lack)
 
 
@@ -191,13 +263,26 @@ def _write(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def _replaces_nothing(name: str, value: str) -> bool:
-    """Return whether a profile's variable may replace the caller's in silence: not if that loses libraries."""
-    return name != PRELOAD or os.environ.get(PRELOAD, "") in ("", value)
+    """Return whether a profile's variable may replace the caller's in silence: not if that loses a part of a list."""
+    return name not in (PRELOAD, *LISTS) or os.environ.get(name, "") in ("", value)
+
+
+def _say_how_it_ended(command: str, ended: int, removed: Sequence[str], folder: Path | None, preload: str) -> None:
+    """Say which signal ended the command, and what was ``removed`` of the variables if it failed soon."""
+    if ended < 0 and -ended not in SILENT:
+        meaning = signal.strsignal(-ended) or "unknown"
+        _say(_messages().EndedBySignal(command, signal_name(-ended), meaning))
+    if ended in second_openmp.ABORTED and folder is not None:
+        if (second := second_openmp.found(folder, preload)) is not None:
+            _say(second)
+    elif ended > 0 and removed:
+        option = ("--keep-env", removed[0] if len(removed) == 1 else "NAME")
+        _say(_messages().FailedWithout(command, ended, tuple(removed), option))
 
 
 def _say_overruled(kept: Sequence[str], variables: Mapping[str, str]) -> None:
     for name in kept:
-        if name != PRELOAD and variables.get(name, os.environ[name]) != os.environ[name]:
+        if name not in (PRELOAD, *LISTS) and variables.get(name, os.environ[name]) != os.environ[name]:
             _say(_messages().KeptInVain(name, variables[name]))
 
 

@@ -47,6 +47,31 @@ class VariablesLeftOut(Message):
     names: tuple[str, ...]
 
 
+class VariablesPassedOn(Message):
+    """The command starts with these variables of the caller, which it may need. ``replaced`` are keys in lists."""
+
+    code = "cli.variables-passed-on"
+    severity = Severity.NOTE
+    template = "passed on {names:list}, which the command may need[; left out {replaced:list}, which a profile sets]"
+
+    names: tuple[str, ...]
+    replaced: tuple[str, ...] = ()
+
+
+class FailedWithout(Message):
+    """A command failed soon after its start, and did not get variables that the caller has."""
+
+    code = "cli.failed-without"
+    template = (
+        "{command}: ended with exit status {status:d}; not passed on: {names:list}; if it needs one: {option:command}"
+    )
+
+    command: str
+    status: int
+    names: tuple[str, ...]
+    option: tuple[str, ...]
+
+
 class EndedBySignal(Message):
     """A signal ended the command. ``meaning`` is the system's description."""
 

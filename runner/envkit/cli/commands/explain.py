@@ -28,7 +28,7 @@ from envkit.rendering import text, text_of
 from envkit.report import terminal
 from envkit.report.parts import together
 from envkit.worker.fashion_mnist import SYNTHETIC
-from envkit.worker.performance_variables import WHERE, is_performance_variable
+from envkit.worker.performance_variables import is_performance_variable, is_withheld
 
 # The shortest training there is: what a library has is only certain in a process that has computed with it.
 LOOK = ("train", "--workload", "cnn", "--data", SYNTHETIC, "--warmup-steps", "0", "--steps", "1")
@@ -171,7 +171,7 @@ def _in_shell(name: str, value: str | None) -> Message:
         return messages.NotInShell()
     if not is_performance_variable(name):
         return messages.Inherited(value)
-    return messages.KeptFromOwnWorkloads(value) if name in WHERE else messages.KeptFromWorkers(value)
+    return messages.KeptFromWorkers(value) if is_withheld(name) else messages.KeptFromOwnWorkloads(value)
 
 
 def _show_keys(variable: Variable, here: Mapping[str, Any]) -> None:

@@ -209,7 +209,14 @@ def try_once(choice: Choice, asked: Specification, context: ExecutionContext, ho
     plan = plan_of(replace(asked, arms=tuple(arms_of(choice, engine))), requirements.data(asked).location)
     baseline = resolve(profile.load(REFERENCE_PROFILE), context.seen[engine]["inspection"])
     environments = {name: environment for name, (_, environment) in choice.measured.items()}
-    job = Job(plan, {REFERENCE_PROFILE: baseline, **environments}, context.engines, context.inherited, context.kept)
+    job = Job(
+        plan,
+        {REFERENCE_PROFILE: baseline, **environments},
+        context.engines,
+        context.inherited,
+        context.kept,
+        context.removed,
+    )
     for name, reason in trying.problems(job, quiet=how.quiet).items():
         choice.left_out[name] = reason
         del choice.measured[name]

@@ -145,12 +145,31 @@ class NothingToAdviseOn(Message):
     template = "advise: name the training after --, for example: envkit advise -- python train.py"
 
 
+class ThreadsFirst(Message):
+    """Why no gain is told of a training with too few threads."""
+
+    code = "cli.threads-first"
+    severity = Severity.NOTE
+    template = "measured on trainings with all their threads; give this one its threads, then ask again"
+
+
 class ComputesOnGpu(Message):
     """The advice is fitted to trainings on CPUs."""
 
     code = "cli.computes-on-gpu"
     severity = Severity.NOTE
     template = "this training computes on a GPU, and all trainings behind the advice compute on CPUs"
+
+
+class HasOpenMP(Message):
+    """A profile would abort a training that loads an OpenMP runtime of Intel's or LLVM's itself."""
+
+    code = "cli.has-openmp"
+    severity = Severity.NOTE
+    template = "the training loads {own}; {preloaded}, which the profile preloads, would abort it (OMP: Error #15)"
+
+    own: str
+    preloaded: str
 
 
 class NotWithPid(Message):

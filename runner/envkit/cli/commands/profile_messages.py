@@ -55,6 +55,21 @@ class PreloadReplaced(Message):
     value: str
 
 
+class ListJoined(Message):
+    """The shell has settings in a list that the profile sets too. ``replaced`` are keys of those that were left out."""
+
+    code = "cli.list-joined"
+    severity = Severity.NOTE
+    template = (
+        "{variable} also had settings in your shell[; joined with the profile's: {kept:list}]"
+        "[; left out, as a profile sets them: {replaced:list}]"
+    )
+
+    variable: str
+    kept: tuple[str, ...]
+    replaced: tuple[str, ...]
+
+
 class MemoryNotWritten(Message):
     """--memory is no part of the text."""
 

@@ -1,6 +1,9 @@
+envkit_unset() { echo "unset, because it could change the outcome: $1" >&2; unset "$1"; }
 for envkit_name in @NAMES@; do
     case $envkit_name in
     @KEPT@) ;;
-    *) echo "unset, because it could change the outcome: $envkit_name" >&2; unset "$envkit_name" ;;
+    @SPEED@) envkit_unset "$envkit_name" ;;
+    @SWITCHED@) ;;
+    *) envkit_unset "$envkit_name" ;;
     esac
 done

@@ -14,7 +14,7 @@ from pathlib import Path
 from envkit import rendering
 from envkit.profiles.formats.messages import USE, ControlCharacter, StartCleanly, TakeOut
 from envkit.profiles.formats.resolved import Resolved, refuse
-from envkit.worker.performance_variables import PREFIXES, WHERE
+from envkit.worker.performance_variables import LISTS, NEEDED, PREFIXES, SPEED, SWITCHED, WHERE
 
 # Apptainer's own shell takes U+0080 and U+0081 for marks of its own, and drops a carriage return (seen with 1.4.5).
 NOT_IN_DEFINITIONS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -27,7 +27,9 @@ GIVEN = f"[ $# -gt 0 ] || {{ echo {shlex.quote(USE)} >&2; exit 2; }}\n"
 CLEAN = (
     Path(__file__).with_name("clean.sh").read_text(encoding="utf-8")
     .replace("@NAMES@", " ".join(f"${{!{prefix}@}}" for prefix in PREFIXES))
-    .replace("@KEPT@", "|".join(sorted({*WHERE, GPU_SHARE})))
+    .replace("@KEPT@", "|".join(sorted({*WHERE, *NEEDED, *LISTS, GPU_SHARE})))
+    .replace("@SWITCHED@", "|".join(f"{prefix}*" for prefix in SWITCHED))
+    .replace("@SPEED@", "|".join(SPEED))
 )  # fmt: skip
 
 

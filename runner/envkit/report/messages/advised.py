@@ -21,6 +21,16 @@ class TryFirst(Message):
     high: float
 
 
+class FixFirst(Message):
+    """A finding costs more than any profile gains."""
+
+    code = "report.fix-first"
+    severity = WARNING
+    template = "Fix this first: {seen}"
+
+    seen: Message
+
+
 class NothingHelps(Message):
     code = "report.nothing-helps"
     severity = NOTE
@@ -166,6 +176,21 @@ class FewThreads(Message):
     cpus: int
 
 
+class CallersThreads(Message):
+    """The caller's environment has a variable (NAME=VALUE) that envkit does not pass on."""
+
+    code = "report.callers-threads"
+    severity = WARNING
+    template = (
+        "your environment has {variable}, which envkit does not pass on: without envkit the training computes with "
+        "{threads:d} of {cpus:d} possible threads"
+    )
+
+    variable: str
+    threads: int
+    cpus: int
+
+
 class Idle(Message):
     """A process that does not use its CPUs, for a reason that is not known."""
 
@@ -177,6 +202,16 @@ class Idle(Message):
     )
 
     busy: float
+
+
+class IdleFromOutside(Idle):
+    """The same, where its number of threads is not seen."""
+
+    code = "report.idle-from-outside"
+    template = (
+        "it keeps {busy:.1f} CPUs busy: it waits for input, or has fewer threads than CPUs; envkit advise -- COMMAND "
+        "tells which"
+    )
 
 
 class IdleBesideHelpers(Message):

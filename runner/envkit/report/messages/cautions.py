@@ -90,15 +90,16 @@ class OtherBuilds(Message):
 
 
 class Finding(Message):
-    """A finding of ``envkit doctor``, by its code."""
+    """A finding of ``envkit doctor``, by its code; with the ``fix`` where it costs more than any profile gains."""
 
     code = "report.finding"
     severity = WARNING
-    template = "{seen}: {why} ({finding})"
+    template = "{seen}: {why}[; {fix}] ({finding})"
 
     finding: str
     seen: Message
     why: Message
+    fix: Message | None = None
 
 
 class OfArm(Message):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from envkit.worker.evidence import (
+    cpu_use,
     gpu,
     limits,
     malloc,
@@ -24,6 +25,7 @@ PROBES: dict[str, Callable[[], dict[str, Any]]] = {
     "malloc": malloc.probe,
     "memory": memory.probe,
     "threads": threads.probe,
+    "cpu_use": cpu_use.probe,
     "limits": limits.probe,
     "onednn": math_libraries.onednn,
     "mkl": math_libraries.mkl,
@@ -32,9 +34,11 @@ PROBES: dict[str, Callable[[], dict[str, Any]]] = {
     "nccl": nccl.probe,
     "variables": variables.probe,
 }
+# What shows while a program goes on, in a few milliseconds.
+SHORT_LOOK = {"cpu_use": PROBES["cpu_use"]}
 
 
-def collect() -> dict[str, Any]:
+def collect(probes: Mapping[str, Callable[[], dict[str, Any]]] = PROBES) -> dict[str, Any]:
     """Every probe's findings by its name, and how long collecting took (seconds).
 
     A probe that fails says so in its place and does not take the sample with it: what a profile expects of it then
@@ -42,7 +46,7 @@ def collect() -> dict[str, Any]:
     """
     start = time.perf_counter()
     found: dict[str, Any] = {}
-    for name, probe in PROBES.items():
+    for name, probe in probes.items():
         try:
             found[name] = probe()
         except Exception as error:  # a probe looks into foreign libraries: whatever it meets is evidence too

@@ -6,7 +6,8 @@ or, where that one is gone, of the next; it lasts from the end of the one before
 clock. With ``steps:W:N`` the program ends at the step that follows W to warm up and N that count. With ``steps:W:N:S``
 it goes on until S seconds of steps have passed, or until 60 seconds and 5 steps have. With ``seconds:W:S``
 it is watched for S seconds after W steps, and for 4 steps at least, leaves its evidence, takes a few more steps under
-torch's profiler, and goes on: who started it ends it.
+torch's profiler, and goes on: who started it ends it. With ``look:W:0`` it leaves a little evidence after W steps, and
+goes on.
 
 Ranks wait for each other in each step, so that all must end at the same one. Without a fixed number the first process
 that has enough writes it into ``steps.agreed``, one step ahead of the others if there are any.
@@ -123,9 +124,10 @@ class Steps:
     ``how`` is ENVKIT_STEPS; ``testify`` leaves the process's evidence.
     """
 
-    def __init__(self, how: str, folder: str, testify: "Callable[[], None]") -> None:
+    def __init__(self, how: str, folder: str, testify: "Callable[..., None]") -> None:
         kind, warmup, amount = how.split(":")[:3]
         self._ends_program = kind == "steps"
+        self._only_looks = kind == "look"
         self._warmup, self._amount = int(warmup), float(amount)
         self._least_s = float(how.split(":")[3]) if how.count(":") > 2 else 0.0
         self._folder, self._testify, self._process = folder, testify, os.getpid()
@@ -163,7 +165,7 @@ class Steps:
     def at_exit(self) -> None:
         """Leave what there is, where the program ends by itself."""
         self._is_over = True
-        if self._taken and os.getpid() == self._process and not self._has_left:
+        if self._taken and os.getpid() == self._process and not (self._has_left or self._only_looks):
             self._profile.end()
             self._leave(self._document(self._next == self._end_program))
 
@@ -199,6 +201,9 @@ class Steps:
             self._end = self._usage()
             if self._has_enough(now):
                 self._stop_counting()
+        elif self._taken >= self._warmup and self._only_looks:
+            self._next = lambda now: None
+            self._testify(True)
         elif self._taken >= self._warmup:
             if not self._ends_program and _number("LOCAL_RANK", _number("RANK")) > 0:
                 self._amount += LATER_S

@@ -1,9 +1,10 @@
 """Collects evidence in a Python program that is not the kit's own, when that program ends.
 
 Python imports ``sitecustomize`` when it starts. With this folder first in PYTHONPATH and ENVKIT_EVIDENCE naming a
-folder, each Python process leaves ``PID.started`` there at once, as do those that it forks. One that has imported torch
-leaves ``PID.json`` when it ends: its command line, its evidence, and how many seconds all of this took. One that is
-killed, or that leaves through ``os._exit``, leaves no more than the first, nor does a DataLoader's worker, which has
+folder, each Python process leaves ``PID.started`` there at once, as do those that it forks; ``bound`` is in it where
+one has a single CPU by the thread that forked it. One that has imported torch leaves ``PID.json`` when it ends, also by
+``os._exit`` in its main thread: its command line, its evidence, and how many seconds all of this took. One that is
+killed leaves no more than the first, nor does a DataLoader's worker, which has
 one thread by design. With ENVKIT_STEPS set one leaves the times of its optimizer's steps besides
 (``optimizer_steps``), and its evidence may come before its end. Nothing but the standard library's cheapest modules is
 imported before that, and the program's own ``sitecustomize`` still runs. It must harm no Python 3.
@@ -26,17 +27,19 @@ _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pat
 def _watch(folder: str) -> None:
     import atexit
 
+    cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
+
     def mark() -> None:
         try:
-            with open(f"{folder}/{os.getpid()}.started", "w"):  # noqa: PTH123
-                pass
+            with open(f"{folder}/{os.getpid()}.started", "w") as file:  # noqa: PTH123
+                if len(os.sched_getaffinity(0)) == 1 < len(cpus):
+                    file.write("bound")  # forked by a thread that was
         except OSError:
             pass  # the command has ended, and was judged
 
     mark()
     if hasattr(os, "register_at_fork"):  # Python 3.6 has none
         os.register_at_fork(after_in_child=mark)
-    cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
     process = os.getpid()  # a forked child has this hook too, and is not the program
     try:
         with open("/proc/self/environ", "rb") as file:  # noqa: PTH123
@@ -44,22 +47,78 @@ def _watch(folder: str) -> None:
     except OSError:
         block = None
 
+    if "libomp" in os.environ.get("LD_PRELOAD", "") or "libiomp" in os.environ.get("LD_PRELOAD", ""):
+        _note_libraries(folder)
     at_torch = _AtTorch()
     sys.meta_path.insert(0, at_torch)
     done: list[bool] = []  # of this process: it may testify before its end
 
-    def testify() -> None:
+    def testify(is_short: bool = False) -> None:
         if os.getpid() == process and "torch" in sys.modules and not done:
             done.append(True)
-            _testify(folder, cpus, block, at_torch)
+            _testify(folder, cpus, block, at_torch, is_short)
 
     # Registered first, so called last: what the program itself does at its end has then been done.
     atexit.register(testify)
+    at_exit: list[Callable[[], None]] = [testify]
     if os.environ.get("ENVKIT_STEPS"):
-        _time_steps(folder, testify)
+        at_exit.insert(0, _time_steps(folder, testify))
+    _before_leaving(at_exit)
 
 
-def _time_steps(folder: str, testify: "Callable[[], None]") -> None:
+def _before_leaving(at_exit: "list[Callable[[], None]]") -> None:
+    """Have ``os._exit`` call ``at_exit`` first: it ends a program without Python's own exit functions.
+
+    Only in the main thread. Another one that ends the program may do so because the main thread hangs, perhaps with
+    a lock that evidence needs.
+    """
+    from _thread import get_ident
+
+    main, leave = get_ident(), os._exit
+
+    def _exit(status: int) -> None:
+        try:
+            if get_ident() == main:
+                for function in at_exit:
+                    function()
+        finally:
+            leave(status)
+
+    os._exit = _exit  # type: ignore[assignment]
+
+
+def _note_libraries(folder: str) -> None:
+    """Keep a list of the libraries that the program loads, and where, in a file: it may abort in the next one."""
+    import json
+
+    if not hasattr(sys, "addaudithook"):  # Python 3.8 brought it
+        return
+    loaded: list[tuple[str, str]] = []
+
+    def note(event: str, arguments: "tuple[Any, ...]") -> None:
+        if event not in ("ctypes.dlopen", "import"):
+            return
+        path = arguments[0] if event == "ctypes.dlopen" else arguments[1]
+        if not isinstance(path, str) or "/lib-dynload/" in path:
+            return
+        frame = sys._getframe(1)
+        while frame.f_back is not None and _is_pythons(frame.f_code.co_filename):
+            frame = frame.f_back
+        loaded.append((path, f"{frame.f_code.co_filename}:{frame.f_lineno}"))
+        try:
+            with open(f"{folder}/libraries.{os.getpid()}", "w") as file:  # noqa: PTH123
+                json.dump({"pid": os.getpid(), "libraries": loaded}, file)
+        except Exception:
+            pass  # the command has ended, and was judged
+
+    sys.addaudithook(note)
+
+
+def _is_pythons(file: str) -> bool:
+    return file.startswith("<") or "/ctypes/" in file
+
+
+def _time_steps(folder: str, testify: "Callable[[], None]") -> "Callable[[], None]":
     import atexit
 
     import optimizer_steps  # type: ignore[import-not-found]  # which is in this folder
@@ -68,6 +127,8 @@ def _time_steps(folder: str, testify: "Callable[[], None]") -> None:
     steps = optimizer_steps.Steps(os.environ["ENVKIT_STEPS"], folder, testify)
     sys.meta_path.insert(0, optimizer_steps.Finder(steps))
     atexit.register(steps.at_exit)  # and called before testify
+    at_exit: Callable[[], None] = steps.at_exit
+    return at_exit
 
 
 class _AtTorch:
@@ -90,7 +151,7 @@ class _AtTorch:
                 pass
 
 
-def _testify(folder: str, cpus: "set[int]", block: "bytes | None", at_torch: "_AtTorch") -> None:
+def _testify(folder: str, cpus: "set[int]", block: "bytes | None", at_torch: "_AtTorch", is_short: bool) -> None:
     import json
     import time
     from pathlib import Path
@@ -102,14 +163,16 @@ def _testify(folder: str, cpus: "set[int]", block: "bytes | None", at_torch: "_A
             return
         _import_kit(Path(_HERE).parents[1])
         from envkit.worker import initial_environment
-        from envkit.worker.evidence import collect, openmp
+        from envkit.worker.evidence import PROBES, SHORT_LOOK, collect, cpu_use, openmp
 
+        cpu_use.HOOKS_FOLDER = folder
         openmp.STARTED_ON, initial_environment.AT_START = cpus, block
         initial_environment.AT_TORCH, initial_environment.MAPPED_BEFORE_TORCH = at_torch.variables, at_torch.mapped
-        _work_in_parallel()
+        if not is_short:
+            _work_in_parallel()
         unfinished = Path(folder, f".{os.getpid()}")
         argv = getattr(sys, "orig_argv", [sys.executable, *sys.argv])  # Python 3.10 brought it
-        told = {"pid": os.getpid(), "argv": argv, "evidence": collect()}
+        told = {"pid": os.getpid(), "argv": argv, "evidence": collect(SHORT_LOOK if is_short else PROBES)}
         unfinished.write_text(json.dumps({**told, "seconds": time.perf_counter() - begin}))
         unfinished.replace(Path(folder, f"{os.getpid()}.json"))
     except Exception as error:  # a program must not end worse for being watched

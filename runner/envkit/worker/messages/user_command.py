@@ -110,6 +110,22 @@ class CommandEnded(Message):
     memory: Message | None = None
 
 
+class SecondOpenMP(Message):
+    """Two OpenMP runtimes of Intel's or LLVM's met in one process. ``where`` is the line that loaded the second."""
+
+    code = "worker.second-openmp"
+    template = (
+        "[{ended}; ]OMP: Error #15: the profile preloads {first}, and {where} loads {second}: two OpenMP runtimes of "
+        "Intel's or LLVM's in one process abort it; take a profile that preloads none, such as gnu-omp or "
+        "glibc-retain; KMP_DUPLICATE_LIB_OK hides the error and can give wrong results"
+    )
+
+    first: str
+    second: str
+    where: str
+    ended: Message | None = None
+
+
 class CopyTooLarge(Message):
     """The command's folder has more than can be copied for each start. ``names`` are the largest in it."""
 

@@ -49,7 +49,8 @@ from envkit.worker.messages.user_command import (
     NotInPath,
     NotStarted,
 )
-from envkit.worker.user_command import by_rank, files, other_process, working_copy
+from envkit.worker.performance_variables import PRELOAD
+from envkit.worker.user_command import by_rank, files, other_process, second_openmp, working_copy
 from envkit.worker.user_command.by_rank import Source, Sources
 from envkit.worker.user_command.lookout import Lookout
 from envkit.worker.user_command.metric import NotMeasured, shown
@@ -179,7 +180,7 @@ def command(
         print(*watched.complaints, sep="\n", end="\n" if watched.complaints else "", file=sys.stderr)
         if status != 0:
             ran_out = cgroup.ran_out(memory, Path(argv[0]).name, status == -signal.SIGKILL, os.environ)
-            raise Failed(_ended(status, watched.last_line, ran_out))
+            raise Failed(_ended(status, watched.last_line, ran_out, evidence_folder))
         # what a program takes to say what it ran with is no training
         testimony_s = main.get("seconds", main["evidence"]["seconds"])
         seconds = max(watched.ended_s - watched.begun_s - testimony_s, 1e-6)
@@ -362,11 +363,14 @@ def _evidence(folder: Path, watched: _Watched, lost: Message | None) -> tuple[di
     return {"evidence": {"variables": variables, "malloc": malloc, "not_observed": not_observed, "seconds": 0.0}}, []
 
 
-def _ended(status: int, last_line: str, ran_out: Message | None) -> Message:
+def _ended(status: int, last_line: str, ran_out: Message | None, evidence: Path) -> Message:
     output: Message = LastLine(shown(last_line)) if last_line else NoOutput()
-    if status < 0:
-        return CommandKilled(signal_name(-status), output, ran_out)
-    return CommandEnded(status, output, ran_out)
+    ended = (
+        CommandKilled(signal_name(-status), output, ran_out) if status < 0 else CommandEnded(status, output, ran_out)
+    )
+    if status not in second_openmp.ABORTED:
+        return ended
+    return second_openmp.found(evidence, os.environ.get(PRELOAD, ""), ended) or ended
 
 
 def _not_started(program: str, folder: str, error: OSError) -> Message:

@@ -1,0 +1,164 @@
+"""With how many threads, and on which of the machine's CPUs, a process computes, and who decided that."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from envkit.messages import Message
+from envkit.worker import ancestry, initial_environment
+from envkit.worker.cgroup import cpu_quota
+from envkit.worker.evidence import openmp
+from envkit.worker.evidence.symbols import function
+from envkit.worker.host import core_of, expand_cpu_list
+from envkit.worker.messages.cpus import BoundByProgram, SetByCall, SetByProgram, SharedByMkl
+from envkit.worker.readings import text_of
+
+# What PyTorch takes its number of threads from, the strongest first: where it is built with MKL it has OpenMP use as
+# many threads as MKL (aten/src/ATen/ParallelOpenMP.cpp).
+VARIABLES = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS", "OMP_NUM_THREADS", "OMP_THREAD_LIMIT")
+HOOKS_FOLDER = ""  # where the evidence hook leaves ``PID.started``
+TORCH = "libtorch"  # in the names of the files that a process with PyTorch has mapped
+GPU_DEVICES = ("/dev/nvidia", "/dev/kfd")  # what a process that computes on one has mapped
+# Libraries that set a number of threads for the processes that they run in or start.
+LIBRARIES = ("ray", "lightning", "pytorch_lightning", "accelerate", "joblib", "threadpoolctl", "dask", "mpi4py")
+# By these MKL takes a process for a rank, one of several: it then divides the cores even where there is one of them
+# (seen in the MKL of PyTorch's builds for x86-64).
+MKL_RANKS = ("MKL_MPI_PPN", "I_MPI_NUMBER_OF_MPI_PROCESSES_PER_NODE", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
+# How many ranks share this machine, in the variables of each: torchrun, Open MPI, MPICH's descendants, PALS, Slurm.
+LOCAL_RANKS = ("LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PALS_LOCAL_SIZE",
+               "SLURM_STEP_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE")  # fmt: skip
+
+
+def is_few(units: int, cores: int) -> bool:
+    """Return whether so many threads, or processes with one CPU each, leave half of the cores idle, or more."""
+    return 2 * units <= cores
+
+
+def probe() -> dict[str, Any]:
+    """Return how this process computes, with the reasons where it uses half of what it could, or less.
+
+    ``threads`` are those of one operation of PyTorch; ``cores`` those of the CPUs that the process began with, no more
+    than a quota has, and ``machine_cores`` all. ``ranks`` share this machine, as far as a launcher says it. ``cpu_s``
+    is this process's CPU time so far, and ``helper_cpu_s`` that of its children. ``above`` are the processes above it.
+    ``on_gpu`` says whether it computes on one.
+    ``threads_by`` and ``cpus_by`` are messages (JSON). ``forked_bound`` counts the command's processes that a bound
+    thread has forked: they have its CPU alone.
+    """
+    pid, begun = os.getpid(), frozenset(openmp.STARTED_ON)
+    torch, limit = sys.modules.get("torch"), function("omp_get_thread_limit")
+    threads = None if torch is None else torch.get_num_threads()
+    if threads is not None and limit is not None:
+        threads = min(threads, limit())
+    found = {"threads": threads, **_place(pid, begun), "ranks": _local_ranks(initial_environment.own())}
+    if HOOKS_FOLDER:
+        found["forked_bound"] = sum(text_of(path) == "bound" for path in Path(HOOKS_FOLDER).glob("*.started"))
+    if threads is not None and is_few(threads, found["cores"]):
+        found["threads_by"] = _threads_by(threads, begun).to_json()
+    return found
+
+
+def of_process(pid: int) -> dict[str, Any] | None:
+    """Return the same of another process, as far as it shows from outside; None where it has ended, or has no PyTorch.
+
+    Its number of threads is what the variables that it was started with say, None where they say nothing.
+    """
+    seen = ancestry.process(pid)
+    if seen is None or not seen.cpus or TORCH not in text_of(Path(f"/proc/{pid}/maps")):
+        return None
+    given = seen.variables or {}
+    name, threads = chosen_by(given)
+    found = {"threads": threads, **_place(pid, seen.cpus), "ranks": _local_ranks(given)}
+    if name is not None and threads is not None and is_few(threads, found["cores"]):
+        found["threads_by"] = ancestry.set_by(pid, name, given[name]).replace(variable=_all(given, threads)).to_json()
+    return found
+
+
+def chosen_by(variables: Mapping[str, str]) -> tuple[str | None, int | None]:
+    """Return which of these variables has the number of threads, and the number; None without one."""
+    for name in VARIABLES:
+        if (threads := _number(variables.get(name))) is not None:
+            return name, threads
+    return None, None
+
+
+def _place(pid: int, cpus: frozenset[int]) -> dict[str, Any]:
+    """Return what is the same whoever looks at a process, which began on these CPUs."""
+    root, quota = Path("/"), cpu_quota()
+    online = expand_cpu_list(text_of(root / "sys/devices/system/cpu/online")) or set(cpus)
+    cores, machine = ({core_of(cpu, root) for cpu in one} for one in (cpus, online))
+    found: dict[str, Any] = {
+        "pid": pid,
+        "cpus": len(cpus),
+        "cores": len(cores) if quota is None else max(1, min(len(cores), int(quota))),
+        "machine_cores": len(machine),
+        "machine_cpus": len(online),
+        "cpu_s": _spent_s(pid),
+        "helper_cpu_s": _helpers_s(pid),
+        "on_gpu": any(device in text_of(Path(f"/proc/{pid}/maps")) for device in GPU_DEVICES),
+        "above": [one.pid for one in ancestry.above(pid)],
+    }
+    if len(cores) == 1 and is_few(1, len(machine)):
+        found["cpus_by"] = ancestry.bound_by(pid, cpus).to_json()
+    return found
+
+
+def _threads_by(threads: int, begun: frozenset[int]) -> Message:
+    """Return who had this process compute with so many ``threads``."""
+    changed, started = initial_environment.changed(), initial_environment.own()
+    libraries = tuple(name for name in LIBRARIES if name in sys.modules)
+    now = {name: changed[name]["now"] if name in changed else started.get(name) for name in VARIABLES}
+    for name in VARIABLES:
+        if name in started and _number(started[name]) == threads:
+            by = ancestry.set_by(os.getpid(), name, started[name])
+            return by.replace(variable=_all(started, threads))
+        for value in (changed.get(name, {}).get(when) for when in ("at_torch", "now")):
+            if value is not None and _number(value) == threads:
+                return SetByProgram(_all({**now, name: value}, threads), libraries)
+    of_mkl = [f"{name}={_number(started[name])}" for name in MKL_RANKS if _number(started.get(name)) is not None]
+    if of_mkl:
+        return SharedByMkl(of_mkl[0])
+    if len(os.sched_getaffinity(0)) < len(begun):
+        return BoundByProgram()
+    return SetByCall(libraries)
+
+
+def _all(variables: Mapping[str, str | None], threads: int) -> str:
+    """Return which variables ask for so many threads, each of which has to change: ``NAME=1, NAME=1``.
+
+    Nothing else of their values is told.
+    """
+    return ", ".join(f"{name}={threads}" for name in VARIABLES if _number(variables.get(name)) == threads)
+
+
+def _number(value: str | None) -> int | None:
+    """Return the first number in a value, as of ``4``, ``4,2`` and ``MKL_DOMAIN_ALL=4``; None without one."""
+    found = re.search(r"\d+", value or "")
+    return int(found[0]) if found else None
+
+
+def _local_ranks(given: Mapping[str, str]) -> int:
+    """Return how many ranks a launcher has started on this machine, 1 where none says it; Slurm has ``2(x3),1``."""
+    return max((_number(given.get(name)) or 1 for name in LOCAL_RANKS), default=1)
+
+
+def _spent_s(pid: int) -> float:
+    """Return the CPU time of a process; of one that has ended nothing."""
+    return _times(pid)[0]
+
+
+def _helpers_s(pid: int) -> float:
+    """Return the CPU time of a process's children: of those that run, and of those that it has waited for."""
+    children = [child for path in Path(f"/proc/{pid}/task").glob("*/children") for child in text_of(path).split()]
+    return round(_times(pid)[1] + sum(sum(_times(int(child))) for child in children), 3)
+
+
+def _times(pid: int) -> tuple[float, float]:
+    """Return the CPU time of a process, and that of the children that it has waited for (proc(5), seconds)."""
+    fields = text_of(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    own, children = (sum(map(int, fields[at : at + 2])) / os.sysconf("SC_CLK_TCK") for at in (11, 13))
+    return own, children

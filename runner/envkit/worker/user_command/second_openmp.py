@@ -1,0 +1,70 @@
+"""Find the second OpenMP runtime of Intel's or LLVM's in a program that aborted while a profile preloads the first.
+
+A runtime of theirs ends the process if it finds another one (``OMP: Error #15``). It names neither file. A dead process
+has no map of its files, so the evidence hook notes which libraries a program loads if a runtime is preloaded.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from envkit.messages import Message
+from envkit.worker import left
+from envkit.worker.messages.user_command import SecondOpenMP
+from envkit.worker.performance_variables import preloaded
+
+# How profiles call them.
+PRELOADED = {"intel-openmp", "llvm-openmp"}
+# What an aborted command ends with: its own signal, or a shell's status for that.
+ABORTED = (-signal.SIGABRT, 128 + signal.SIGABRT)
+# Where a package keeps libraries that its modules load, from the module's folder: auditwheel's folder among them.
+BESIDE = ("", "lib", ".libs", "../*.libs", "../../*.libs", "../lib")
+
+
+def is_kmp(path: str) -> bool:
+    """Return whether a library is called like Intel's or LLVM's runtime."""
+    name = Path(path).name
+    return name.startswith(("libiomp5", "libomp"))
+
+
+def found(folder: Path, preload: str, ended: Message | None = None) -> SecondOpenMP | None:
+    """Return which runtime is preloaded and which a program loads besides; None if no process had two.
+
+    ``folder`` has what the evidence hook left, ``preload`` is the value of LD_PRELOAD, and ``ended`` says how the
+    command ended.
+    """
+    first = next((path for path in preloaded(preload) if is_kmp(path)), None)
+    if first is None:
+        return None
+    for document in left.read(folder, "libraries.*", _holds).documents:
+        if Path(folder, f"{document['pid']}.json").exists():  # it lived to its end
+            continue
+        for path, where in reversed(document["libraries"]):
+            second = next((one for one in _runtimes(path) if not is_same(one, first)), None)
+            if second is not None:
+                return SecondOpenMP(first, second, where, ended)
+    return None
+
+
+def _holds(document: Any) -> bool:
+    pairs = document["libraries"]
+    return isinstance(document["pid"], int) and all(isinstance(word, str) for pair in pairs for word in pair)
+
+
+def _runtimes(path: str) -> Iterator[str]:
+    """Yield the runtime that a library is, or those that lie where its package keeps its libraries."""
+    if is_kmp(path):
+        yield path
+        return
+    if "/" in path:
+        for place in BESIDE:
+            for name in ("libomp*.so*", "libiomp5*.so*"):
+                yield from map(str, sorted(Path(path).parent.glob(f"{place}/{name}" if place else name)))
+
+
+def is_same(one: str, other: str) -> bool:
+    """Return whether two paths lead to one file."""
+    return Path(one).resolve() == Path(other).resolve()
