@@ -240,7 +240,7 @@ CASES = (
     ),
     Case(
         "small-shm", "A container's /dev/shm is too small for the batches of DataLoader workers",
-        (Launch("doctor -- @PYTHON@ loads_batches.py", (
+        (Launch("doctor --watch 60s -- @PYTHON@ loads_batches.py", (
             "it ended with status 1", "DataLoader workers pass batches through /dev/shm, which has only 4.0 MiB",
         ), 2, under=SMALL_SHM),),
         needs_root=True,
