@@ -149,7 +149,7 @@ def open_folder() -> Iterator[Path]:
     folder.chmod(0o755)
     for name in ("cache", "tmp", "runs"):
         (folder / name).mkdir()
-        (folder / name).chmod(0o777)
+        (folder / name).chmod(0o1777)  # as /tmp: nobody replaces the files of others there
     yield folder
     shutil.rmtree(folder)
 

@@ -29,7 +29,7 @@ def folder(open_folder, tmp_path_factory):
     """Where the command runs: with the scripts, and open to whoever a container runs as."""
     made = open_folder / tmp_path_factory.mktemp("exec").name
     shutil.copytree(SCRIPTS, made, ignore=shutil.ignore_patterns("__pycache__"))
-    made.chmod(0o777)
+    made.chmod(0o1777)  # as /tmp: nobody replaces the files of others there
     yield made
     shutil.rmtree(made)
 

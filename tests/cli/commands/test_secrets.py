@@ -235,6 +235,7 @@ def _on_node(walk, folder):
         patch.setenv("SLURMD_NODENAME", "node1")
         patch.setenv("SLURM_JOB_ID", "17")
         patch.setattr("sys.argv", ["slurm_node", str(folder), ID, submitted_as(folder)])
+        patch.chdir(Path.cwd())  # which it changes
         slurm_node.main()
 
 
