@@ -1,4 +1,4 @@
-"""Train with batches that two worker processes pass on through /dev/shm."""
+"""Train with batches that a worker process passes on through /dev/shm."""
 
 import torch
 
@@ -13,7 +13,7 @@ class Pictures(torch.utils.data.Dataset):
 
 network = torch.nn.Conv2d(3, 4, 3)
 optimizer = torch.optim.SGD(network.parameters(), lr=0.01)
-for batch in torch.utils.data.DataLoader(Pictures(), batch_size=8, num_workers=2):
+for batch in torch.utils.data.DataLoader(Pictures(), batch_size=8, num_workers=1):
     optimizer.zero_grad()
     network(batch).mean().backward()
     optimizer.step()
