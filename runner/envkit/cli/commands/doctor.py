@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import getpass
 import json
 import os
@@ -82,6 +83,7 @@ from envkit.worker.performance_variables import is_performance_variable
 LOAD_S = 3.0
 WATCH_S = 10.0
 SHORTEST_S = 2.0
+ENDING_S = 10.0
 LOOK = "look:3:0"  # has the evidence hook say after the third step of an optimizer how the process computes
 # Enough for every library to have started its threads.
 TRIAL = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "3")
@@ -244,6 +246,9 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
             raise InputError(CantStart(command[0], error.strerror or str(error))) from None
         try:
             evidence = watch_process(process.pid, seconds, folder)
+            if evidence["usage"]["seconds"] < seconds:  # it has ended, and its last threads may be about to
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(ENDING_S)
         finally:
             ended = process.poll()
             end(process)
