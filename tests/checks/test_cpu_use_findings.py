@@ -20,6 +20,7 @@ from envkit.checks.process_messages import (
     WidenTool,
 )
 from envkit.common.messages import About
+from envkit.worker.evidence import cpu_use
 from envkit.worker.messages.cpus import (
     BoundByGroup,
     BoundByMpi,
@@ -160,3 +161,17 @@ def test_what_all_arms_have_is_said_once():
     for arms in ([("a", first), ("b", other)], [("a", first)]):
         named = in_all_arms(arms, arms=2)
         assert [one.seen for one in named] == [About(arm, one.seen) for arm, one in arms]
+
+
+def test_a_value_that_no_library_reads_is_told_once_of_all_arms():
+    (wrong,) = diagnose_process(situation(evidence={"variables": {"sensitive": {"OMP_NUM_THREADS": "all"}}}))
+    assert in_all_arms([("a", wrong), ("b", wrong)], arms=2) == [wrong]
+    (alone,) = in_all_arms([("a", wrong)], arms=2)
+    assert alone.seen == About("a", wrong.seen)
+
+
+@pytest.mark.parametrize(
+    ("value", "threads"), [("4", 4), (" 4,2", 4), ("MKL_DOMAIN_ALL=4", 4), ("1.0", None), ("all", None), ("", None)]
+)
+def test_the_number_of_threads_in_a_variable(value, threads):
+    assert cpu_use.chosen_by({"OMP_NUM_THREADS": value})[1] == threads

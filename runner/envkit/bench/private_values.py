@@ -19,7 +19,7 @@ FRAGMENT, SHORTEST_WORD = 8, 4
 PRINTED, PROBLEM = ("stderr", "reason"), "problem"
 # Keys of a message's JSON whose values the kit chooses. They stay, or no reader would know the message.
 OF_MESSAGE = ("code", "severity")
-# Names of variables whose values are secrets, such as HF_TOKEN. TOKENIZERS_PARALLELISM is none. Workers inherit them
+# Names of variables whose values are secrets, such as HF_TOKEN, but not TOKENIZERS_PARALLELISM. Workers inherit them
 # without --keep-env.
 OF_SECRET = re.compile(
     r"(?:PASSWORD|PASSWD|PASSPHRASE|(?:^|_)(?:\w*TOKEN|\w*SECRET|KEY|APIKEY|SECRETKEY|PASS|AUTH|PAT|CREDENTIALS?)|\w_PWD)$",

@@ -103,7 +103,7 @@ def legend(summary: Summary) -> tuple[dict[str, str], list[Message]]:
     for one in summary.comparisons:
         for caution in of(summary, one) if ranking.ratio_of(one) else ():
             if isinstance(caution, messages.LossesDiffer) and one.verdict == Verdict.FASTER:
-                continue  # the column beside it says so
+                continue  # the column "difference" has it
             shown = caution if isinstance(caution, messages.VendorCheckOverridden | messages.MayChangeResults) else None
             if shown is None:
                 marks.setdefault(one.arm, []).append(_in_table(caution))

@@ -42,11 +42,13 @@ from envkit.worker.messages.cpus import (
 )
 
 TOO_FEW_THREADS, FEW_CPUS = FIX_FIRST = ("too-few-threads", "few-cpus")  # codes
+# Findings about a training, whatever the profile.
+OF_TRAINING = (*FIX_FIRST, "ignored-value")
 # Sets OMP_NUM_THREADS to the number of cores, and nothing else that matters.
 THREADS_PROFILE = "physical-cores"
-# Children that use less than that part of a process's CPU time are no helpers that would need a core.
+# Helpers need a core if they use a larger share of a process's CPU time.
 HELPERS_SHARE, TICK_S = 0.1, 0.01
-# Of the CPU time of the process that used the most, what makes another one a rank beside it.
+# A process is another rank if it used this share of the CPU time of the process that used the most.
 RANK_SHARE = 0.5
 
 
@@ -81,8 +83,8 @@ def few_cpus(situation: Situation) -> Finding | None:
 def trainer(processes: Sequence[Mapping[str, Any]], pid: int | None = None) -> Mapping[str, Any]:
     """Return the evidence of the process that trains: ``pid``, or else the one that used the most CPU time.
 
-    ``processes`` are the evidence of each, the main one's first. Processes that used about as much are ranks beside it,
-    but for those that it started, or that started it.
+    ``processes`` holds the evidence of each process, the main process first. Others that used about as much CPU time
+    count as ranks, except its parents and children.
     """
     known = [one for one in processes if "cpu_s" in (one.get("cpu_use") or {})]
     if not known:
@@ -106,11 +108,11 @@ def in_all_arms(found: Sequence[tuple[str, Finding]], arms: int) -> list[Finding
     """Return each finding with the name of its arm; those that all ``arms`` have alike once, and without a name."""
     alike: dict[tuple[Any, ...], list[tuple[str, Finding]]] = {}
     for number, (arm, one) in enumerate(found):
-        key = _kind(one.seen) if one.code in FIX_FIRST else (number,)
+        key = _kind(one.seen) if one.code in OF_TRAINING else (number,)
         alike.setdefault((one.code, *key), []).append((arm, one))
     named = list[Finding]()
     for same in alike.values():
-        if same[0][1].code in FIX_FIRST and len(same) == arms:
+        if same[0][1].code in OF_TRAINING and len(same) == arms:
             named.append(same[0][1])
         else:
             named += [replace(one, seen=About(arm, one.seen)) for arm, one in same]
@@ -119,8 +121,9 @@ def in_all_arms(found: Sequence[tuple[str, Finding]], arms: int) -> list[Finding
 
 def _kind(seen: Message) -> tuple[Any, ...]:
     """Return what makes a finding the same in another process, whose number is another one."""
-    by = seen.values()["by"]
-    return type(by), *(value for name, value in seen.values().items() if name != "by"), by.values().get("variable")
+    values = dict(seen.values())
+    by = values.pop("by", None)
+    return (*values.values(), type(by), by.values().get("variable") if isinstance(by, Message) else None)
 
 
 def _use(situation: Situation) -> Mapping[str, Any]:

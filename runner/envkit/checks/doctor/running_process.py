@@ -49,8 +49,8 @@ def watch(pid: int, seconds: float, left_in: Path | None = None) -> dict[str, An
     while time.monotonic() < begin + seconds and _runs(pid):
         running = 0
         for process in process_tree.look(pid).processes:
-            if len(found := _runtimes(process)) > len(mapped) or not given:
-                mapped, given = max(mapped, found, key=len), _settings(process)
+            if len(found := _runtimes(process)) > len(mapped):
+                mapped, given = found, _settings(process)
             threads = list(_threads(process))
             own = {mask for _, _, mask in threads}
             if process != pid and len(own) == 1 and len(expand_cpu_list(*own)) == 1:

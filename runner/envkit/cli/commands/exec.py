@@ -220,7 +220,8 @@ def _judge(
                 for pid, one in seen.items()
             ],
         }  # fmt: skip
-        _write(arguments.evidence, private_values.hidden(document, kept, os.environ))
+        others = {name: value for name, value in os.environ.items() if name not in resolved.variables}
+        _write(arguments.evidence, private_values.hidden(document, kept, others))
     return FAILED if status == 0 and in_effect is False else status
 
 

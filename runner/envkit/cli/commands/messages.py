@@ -146,7 +146,7 @@ class NothingToAdviseOn(Message):
 
 
 class ThreadsFirst(Message):
-    """Why no gain is told of a training with too few threads."""
+    """envkit expects no gain for a training with too few threads until it has them."""
 
     code = "cli.threads-first"
     severity = Severity.NOTE

@@ -128,17 +128,14 @@ def _threads_by(threads: int, begun: frozenset[int]) -> Message:
 
 
 def _all(variables: Mapping[str, str | None], threads: int) -> str:
-    """Return which variables ask for so many threads, each of which has to change: ``NAME=1, NAME=1``.
-
-    Nothing else of their values is told.
-    """
+    """Return the variables that ask for so many threads, as ``NAME=1, NAME=1``, without the rest of their values."""
     return ", ".join(f"{name}={threads}" for name in VARIABLES if _number(variables.get(name)) == threads)
 
 
 def _number(value: str | None) -> int | None:
-    """Return the first number in a value, as of ``4``, ``4,2`` and ``MKL_DOMAIN_ALL=4``; None without one."""
-    found = re.search(r"\d+", value or "")
-    return int(found[0]) if found else None
+    """Return the first number in a value: ``4``, ``4,2`` or ``MKL_DOMAIN_ALL=4``. None for ``1.0`` and ``all``."""
+    found = re.search(r"\d+(\.)?", value or "")
+    return int(found[0]) if found and not found[1] else None
 
 
 def _local_ranks(given: Mapping[str, str]) -> int:

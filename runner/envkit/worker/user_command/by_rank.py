@@ -85,7 +85,7 @@ class Source:
 
 
 class Sources:
-    """All lines of a command, and beside them those of each rank."""
+    """Read all lines of a command together, and the lines of each rank separately."""
 
     def __init__(self, metric: Metric | None, left_out: int = 0, losses: Metric | None = None) -> None:
         self._given = metric, left_out, losses
