@@ -109,10 +109,26 @@ ATTACKS = (
         ),
     ),
     Attack(
-        "A workload file that others can write to",
-        "its command was started",
+        "A profile names a library in `INTEL_JIT_PROFILER64` or the like, which PyTorch loads",
+        "the library's code ran under `exec`",
+        "refused with file, line and mend, as about 150 such variables are",
+        ("tests/profiles/test_nothing_runs.py::test_a_variable_that_runs_code_is_refused_with_file_and_line",),
+    ),
+    Attack(
+        "A workload file or a profile that others can write to, or behind another user's link",
+        "its command was started, its settings were used",
         "refused with the mend; the command of any workload file is shown",
-        ("tests/common/test_ownership.py::test_what_others_can_write_is_refused_with_its_mend",),
+        (
+            "tests/common/test_ownership.py::test_what_others_can_write_is_refused_with_its_mend",
+            "tests/common/test_ownership.py::test_a_link_of_another_user_is_refused_wherever_it_leads",
+            "tests/profiles/test_places.py::test_what_somebody_else_may_have_written_elsewhere_is_refused",
+        ),
+    ),
+    Attack(
+        "Versions, sizes and times of a record that no machine has (lists, texts, 10^400)",
+        "tracebacks of `fleet report` and `export`",
+        "one line",
+        ("tests/fuzz/test_records.py::test_values_that_no_type_of_an_event_describes",),
     ),
     Attack(
         "Expressions, patterns and numbers that take long: `${9…*9…}`, 20,000 additions, 60,000 blanks, 100,000 commas",
