@@ -53,6 +53,8 @@ losses = iter([[4.0, 3.0, 2.0], [6.0, 5.0, 4.0]][rank])
 stretch = lambda: Stretch([next(losses)], [1.0], 1.0, {}, None, 0)
 curve = train_epochs(3, stretch, lambda: {"accuracy": 0.1 + rank}, parse("loss=4"))[1]
 print(json.dumps([(one["loss"], one["quality"]) for one in curve]))
+group.barrier()
+group.destroy_process_group()
 """
 
 

@@ -96,8 +96,10 @@ def as_rank(train: Callable[..., dict[str, Any]], backend: str, device: str) -> 
         meet(group, backend, device)
         document = {**train(cpus=cpus), "rank": rank(), "node": platform.node(), "cpus": sorted(cpus)}
         documents = of_all(document)
+        first = rank() == 0
         group.barrier()  # nobody leaves before all have said what they have to say
-        return merged(documents) if rank() == 0 else None
+        group.destroy_process_group()  # gloo's threads would abort a process that another rank left first
+        return merged(documents) if first else None
 
     found: dict[str, Any] | None = record(all_of_it)()
     return found
