@@ -16,8 +16,9 @@ from pathlib import Path
 
 from envkit.analysis.summary import Comparison, Measured, Summary, summarise
 from envkit.bench import record
+from envkit.bench.arms import Arm
 from envkit.bench.measure import COMPLETE
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.plan import Plan
 from envkit.bench.specification import FULL_TIMEOUT_S, Specification
 from envkit.cli import measuring
 from envkit.cli.arguments import count

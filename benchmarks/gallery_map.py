@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from envkit.bench import record
-from envkit.bench.plan import REFERENCE_PROFILE, Arm
+from envkit.bench.arms import Arm
+from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.bench.specification import Specification
 from envkit.cli import measuring
 from envkit.cli.arguments import count

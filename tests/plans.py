@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, fields, replace
 from typing import Any
 
-from envkit.bench.plan import MARGIN, Arm, Plan, StoppingRule, WorkloadSpec
+from envkit.bench.arms import Ablated, Arm, Contrast, effects, of_instances, of_ranks, of_settings
+from envkit.bench.plan import MARGIN, Plan, StoppingRule, WorkloadSpec
 
 STOPPING = {"budget_s": 240.0, "blocks": 0, "precision": 0.04, "margin": MARGIN, "timeout_s": 60.0}
 TRAINING = {"warmup_steps": 1, "steps": 3, "data": "/data"}
@@ -18,9 +19,39 @@ def plan_of(arms: Sequence[Arm], workload: str = "cnn", seed: int = 1, **given: 
     training = {**TRAINING, **_taken(given, WorkloadSpec)}
     names = dict.fromkeys(arm.workload or workload for arm in arms)
     usual = {name: WorkloadSpec(**training) for name in names}
-    return Plan(tuple(arms), workload, given.pop("workloads", usual), StoppingRule(**stopping), seed, **given)
+    weak = given.pop("weak", False)
+    if weak:
+        arms = [replace(arm, batches=arm.ranks or given.get("ranks", 1) * given.get("nodes", 1)) for arm in arms]
+    compared = given.pop("contrasts", None)
+    if compared is None:
+        compared = contrasts_of(arms, given.pop("references", ()), weak, **_of_contrasts(given))
+    workloads = given.pop("workloads", usual)
+    return Plan(tuple(arms), workload, workloads, tuple(compared), StoppingRule(**stopping), seed, **given)
+
+
+def contrasts_of(
+    arms: Sequence[Arm],
+    references: Iterable[str] = (),
+    weak: bool = False,
+    ranks: int = 1,
+    nodes: int = 1,
+    ablated: Sequence[Ablated] = (),
+) -> list[Contrast]:
+    """What is compared in a run of ``arms``."""
+    compared = of_settings(arms, ablated) if ablated else effects(arms, references)
+    return [*compared, *of_ranks(arms, ranks, nodes, weak), *of_instances(arms)]
+
+
+def _of_contrasts(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: given[name] for name in ("ranks", "nodes", "ablated") if name in given}
 
 
 def _taken(given: dict[str, Any], of: type) -> dict[str, Any]:
     """Take from ``given`` what is a field of ``of``."""
     return {one.name: given.pop(one.name) for one in fields(of) if one.name in given}
+
+
+def with_arms(plan: dict[str, Any], arms: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The JSON of a plan with other arms, compared with the first."""
+    compared = [asdict(one) for one in contrasts_of([Arm(**arm) for arm in arms])]
+    return {**plan, "arms": [*arms], "contrasts": compared}

@@ -10,8 +10,8 @@ from typing import Any
 
 from envkit import __version__
 from envkit.bench import seal as seals
+from envkit.bench.arms import Arm
 from envkit.bench.dataset_messages import FOLDER, FromPlace
-from envkit.bench.plan import Arm
 from envkit.bench.record import FILE_NAME, SCHEMA
 from envkit.checks.sample_effect import check_sample
 from envkit.profiles.environment import Environment

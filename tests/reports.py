@@ -8,8 +8,8 @@ from typing import Any
 
 from envkit import __version__
 from envkit.analysis.summary import summarise
+from envkit.bench.arms import Arm
 from envkit.bench.dataset_messages import FOLDER, FromPlace
-from envkit.bench.plan import Arm
 from envkit.bench.record import SCHEMA, Event
 from envkit.profiles.environment import Environment
 from envkit.report import terminal

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from envkit.bench import pace
-from envkit.bench.plan import Arm, WorkloadSpec
+from envkit.bench.arms import Arm
+from envkit.bench.plan import WorkloadSpec
 from envkit.bench.user_command import UserCommand
 from envkit.worker.modes import Options
 

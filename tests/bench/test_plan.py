@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import asdict
 
 import pytest
-from envkit.bench.plan import Arm, Plan, WorkloadSpec
+from envkit.bench.arms import Arm, Role
+from envkit.bench.plan import Plan, WorkloadSpec
 from envkit.bench.user_command import UserCommand
 from envkit.worker.command_line import parser
 from envkit.worker.modes import Options
@@ -157,7 +158,7 @@ ALL = (Arm("a on cnn", "baseline", "local", "cnn"), Arm("b on cnn", "b", "local"
 @pytest.fixture
 def across(plan):
     each = {"cnn": WorkloadSpec(20, 200, "/data"), "loader": WorkloadSpec(10, 90, "generated")}
-    return plan(arms=ALL, workload="all", workloads=each, more_references=("a on loader",))
+    return plan(arms=ALL, workload="all", workloads=each, references=("a on loader",))
 
 
 def test_modes_are_given_to_every_worker(plan):
@@ -203,7 +204,7 @@ def test_arms_of_one_process_are_not_compared_with_the_reference(ranked):
     assert [arm.name for arm in fixed.distributed] == ["baseline", "a", "b"]
     assert [arm.name for arm in fixed.compared] == ["a", "b"]
     assert fixed.single_processes == ALONE
-    assert [(arm.name, one.name) for arm, one in fixed.contrasts] == [
+    assert [(arm.name, one.name) for arm, one in fixed.pairs] == [
         ("a", "baseline"), ("b", "baseline"), ("baseline", "1 process"), ("baseline", "1 process on 1/2"),
         ("a", "1 process"), ("b", "1 process"),
     ]  # fmt: skip
@@ -214,7 +215,7 @@ def test_without_ranks_there_are_the_comparisons_alone(plan):
     assert plan().reference.name == "baseline"
     assert (plan().distributed, plan().single_processes, plan().how) == ((), (), "")
     assert [arm.name for arm in plan().compared] == ["a", "b"]
-    assert [(arm.name, one.name) for arm, one in plan().contrasts] == [("a", "baseline"), ("b", "baseline")]
+    assert [(arm.name, one.name) for arm, one in plan().pairs] == [("a", "baseline"), ("b", "baseline")]
 
 
 @pytest.mark.parametrize(
@@ -238,7 +239,7 @@ def test_in_weak_scaling_the_batch_grows_with_the_ranks_of_all_nodes(ranked):
     half = fixed.arms[-1]
     assert [fixed.options_of(arm).scale for arm in (fixed.reference, half)] == [12, 2]
     assert fixed.worker_arguments(half)[-6:-4] == ("--scale", "2")
-    assert (fixed.one_process, fixed.scaling) == (half, "weak scaling")
+    assert (fixed.contrast(fixed.reference, Role.SPEEDUP).reference, fixed.scaling) == (half.name, "weak scaling")
     assert fixed.how == "scale 2, 6 ranks, weak scaling"
 
 

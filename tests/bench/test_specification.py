@@ -7,7 +7,7 @@ from unittest.mock import ANY
 
 import pytest
 from envkit.bench import record
-from envkit.bench.plan import Ablated, Arm
+from envkit.bench.arms import Ablated, Arm
 from envkit.bench.specification import Specification, SpecificationError
 from envkit.bench.specification_messages import (
     InvalidValue,

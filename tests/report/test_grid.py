@@ -6,7 +6,8 @@ import json
 
 import pytest
 from envkit.analysis.summary import summarise
-from envkit.bench.plan import Arm, Plan, WorkloadSpec
+from envkit.bench.arms import Arm
+from envkit.bench.plan import Plan, WorkloadSpec
 from envkit.report import grid, html, markdown
 from envkit.report.messages.loaders import LoaderRange, NoWorkers, OtherBatchSize, Prefetching, TryLoader
 from envkit.report.pictures import png

@@ -43,7 +43,7 @@ def events(blocks=12, mine=0.5, mine_there=1.0, slow=1.5, slow_there=1.25, there
     for name, behaviour in behaviours.pop("others", {}).items():
         others[name] |= behaviour
     settings = {
-        "workload": "all", "more_references": (TRANSLATION,), "workloads": EACH,
+        "workload": "all", "references": (TRANSLATION,), "workloads": EACH,
         **(plan or {}),
     }  # fmt: skip
     first = {"quality": {"accuracy": 0.5}, **(baseline or {})}
@@ -210,6 +210,7 @@ def test_the_baseline_alone_has_a_table_of_what_was_trained():
     found = events()
     alone = ("baseline", TRANSLATION)
     found[0]["plan"]["arms"] = [arm for arm in found[0]["plan"]["arms"] if arm["name"] in alone]
+    found[0]["plan"]["contrasts"] = []
     kept = [event for event in found if event.get("arm") in (None, *alone)]
     assert "32 sentences" in details(kept)
     assert certainty.rows(summarise(kept)) is not None

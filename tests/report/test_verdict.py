@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 from envkit.analysis import messages as load
 from envkit.analysis.summary import summarise
-from envkit.bench.plan import Arm
+from envkit.bench.arms import Arm
 from envkit.engines.messages import Killed
 from envkit.rendering import text
 from envkit.report import advice, verdict
 from envkit.report.messages import verdicts as said
 from envkit.worker.workloads.loader import Settings
 
+from tests.plans import plan_of, with_arms
 from tests.report import test_grid as grid
 from tests.report import test_multi_workload as several
 from tests.report.kinds import NOISY
@@ -117,7 +118,7 @@ def test_other_programs_that_take_a_cpu_are_named_whatever_share_of_the_blocks_t
 
 def test_the_reference_alone():
     events = events_of()
-    events[0]["plan"]["arms"] = events[0]["plan"]["arms"][:1]
+    events[0]["plan"] = with_arms(events[0]["plan"], events[0]["plan"]["arms"][:1])
     alone = [event for event in events if event.get("arm") in (None, "baseline")]
     assert first(alone) == said.NothingCompared("baseline")
     assert first(alone[:1]) == said.NothingMeasured()
@@ -125,7 +126,7 @@ def test_the_reference_alone():
 
 def _of_baseline(events):
     """Return the run without its profile."""
-    events[0]["plan"]["arms"] = events[0]["plan"]["arms"][:1]
+    events[0]["plan"] = with_arms(events[0]["plan"], events[0]["plan"]["arms"][:1])
     return [event for event in events if event.get("arm") in (None, "baseline")]
 
 
@@ -154,7 +155,7 @@ def test_an_earlier_failure_of_a_run_that_went_on_counts_for_nothing():
 def test_images_and_ranks_are_named():
     summary = summarise(events_of())
     arms = tuple(Arm(name, "baseline", "docker", image=name) for name in ("old", "mine"))
-    images = replace(summary, plan=replace(summary.plan, arms=arms))
+    images = replace(summary, plan=plan_of(arms))
     found = verdict.headline(images).text
     assert (found.subject, found.reference) == ("image mine", "image old")
     on_two = replace(summary, plan=replace(summary.plan, ranks=2))

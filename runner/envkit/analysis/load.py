@@ -12,7 +12,7 @@ from typing import Any
 
 from envkit.analysis.messages import BesideOtherPrograms, WhileHot, WhileStolen, WhileSwapping
 from envkit.analysis.noise import commonest
-from envkit.bench.plan import Arm
+from envkit.bench.arms import Arm
 from envkit.bench.record import Event
 from envkit.checks.interference import HOT, KINDS, OTHERS, STOLEN, disturbances, interference_in, others_cpus
 from envkit.messages import Message

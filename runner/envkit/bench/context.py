@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from envkit.bench import private_values, record, seal
+from envkit.bench.arms import Arm
 from envkit.bench.calibration import same_gpus
 from envkit.bench.messages import VariableNotSet
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.plan import Plan
 from envkit.bench.record import Event
 from envkit.bench.record_messages import (
     Difference,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from envkit import engines
 from envkit.bench import record, requirements, room
+from envkit.bench.arms import Arm
 from envkit.bench.messages import (
     FolderNotWritable,
     HoldsRun,
@@ -19,7 +20,7 @@ from envkit.bench.messages import (
     ProgramNotExecutable,
     VariableNotSet,
 )
-from envkit.bench.plan import REFERENCE_PROFILE, Arm
+from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.bench.prepare import plan_of
 from envkit.bench.specification import Specification
 from envkit.bench.user_command import UserCommand

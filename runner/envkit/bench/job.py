@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, replace
 
+from envkit.bench.arms import Arm
 from envkit.bench.messages import PassedOn, WorkerReported
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.plan import Plan
 from envkit.bench.problem_messages import WithoutVariables
 from envkit.bench.user_command import TRACKERS_OFF
 from envkit.engines.base import Engine, Task

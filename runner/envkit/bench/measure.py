@@ -15,6 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from envkit.bench import pace, private_values, quality, room, writes
+from envkit.bench.arms import Arm
 from envkit.bench.blocks import block_ratios, recorded_design, recorded_lengths, samples, skipped_steps
 from envkit.bench.costs import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
 from envkit.bench.interim import standing
@@ -31,7 +32,7 @@ from envkit.bench.parse_sample import (
     parse_sample,
     unlike_parts,
 )
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.plan import Plan
 from envkit.bench.problem_messages import FewSteps, WarmingUp
 from envkit.bench.record import Event, Record
 from envkit.bench.record_messages import BLOCKS_MEASURED, BUDGET_TOO_SHORT, BUDGET_USED_UP, WORKER_FAILED
@@ -300,7 +301,7 @@ def _prepare(run: _Run) -> str | None:
 
 def precise_enough(events: Sequence[Event], plan: Plan, fixed: Design) -> bool:
     """Whether all comparisons are decided, each by an interval that is narrow enough."""
-    ratios = [block_ratios(events, plan, arm, reference=other) for arm, other in plan.contrasts]
+    ratios = [block_ratios(events, plan, arm, reference=other) for arm, other in plan.pairs]
     return all(may_stop(at_look(fixed, of_arm, plan.stopping.margin), plan.stopping.precision) for of_arm in ratios)
 
 

@@ -8,10 +8,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from envkit.bench.arms import Arm
 from envkit.bench.blocks import INITIAL_WEIGHTS
 from envkit.bench.events import SampleEvent
 from envkit.bench.messages import WorkerEnded, WorkerReported
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.plan import Plan
 from envkit.bench.problem_messages import (
     CommandDiverged,
     Diverged,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from envkit.bench.arms import Ablated, Arm, Contrast, Role
 from envkit.bench.user_command import PACE_S, PACE_STEPS, UserCommand
 from envkit.common import typed
 from envkit.common.file_messages import ManyEntries
@@ -28,48 +29,6 @@ LEAST_ABLATED = 8
 MOST_ENTRIES = 500
 # How the batch goes with the number of ranks: it stays what one process trains, or grows with them.
 STRONG, WEAK = "strong scaling", "weak scaling"
-
-
-@dataclass(frozen=True)
-class Arm:
-    """One side of a comparison: a profile under an engine. None stands for the value of the specification and the
-    plan.
-    """
-
-    name: str  # what records and reports call it
-    profile: str
-    engine: str
-    workload: str | None = None
-    ranks: int | None = None  # processes that train together, on one node
-    image: str | None = None  # the name of an OCI image, or the file of one
-    cpu_shares: int | None = None  # one process that ranks are held against: on the first of so many shares of the CPUs
-    instances: int | None = None  # above 1: so many at once, each a training of its own on its share of the CPUs
-
-    @property
-    def target(self) -> str:
-        """Return what its workers run in, as records call it: the engine, with the arm's own image where it has one."""
-        return f"{self.engine} {self.image}" if self.image else self.engine
-
-
-def own_ranks(ranks: int) -> int | None:
-    """Return what an arm has as ``ranks`` whose profile, or environment, trains on so many: one is as the plan says."""
-    return ranks if ranks > 1 else None
-
-
-@dataclass(frozen=True)
-class Ablated:
-    """A setting of a profile that is taken apart, and the arms that tell what it is worth; None is not measured."""
-
-    setting: str
-    needs: str | None  # the library without which nothing reads it
-    alone: str | None  # the arm that has it alone, with the library that it needs
-    beside: str  # what that is compared with: the reference, or the arm that has the library alone
-    without: str | None  # the arm that has all but it, with which the whole profile is compared
-
-    def pairs(self, whole: str) -> list[tuple[str, str]]:
-        """Return what is compared with what to tell it; ``whole`` is the arm with all settings."""
-        alone = [(self.alone, self.beside)] if self.alone is not None else []
-        return [*alone, (whole, self.without)] if self.without is not None else alone
 
 
 @dataclass(frozen=True)
@@ -95,11 +54,12 @@ class StoppingRule:
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a run. The first arm is the reference that the others are compared with."""
+    """The plan of a run. The first arm is the reference of the run."""
 
     arms: tuple[Arm, ...]
     workload: str  # of the arms that have none of their own; the name of a user's command
     workloads: dict[str, WorkloadSpec]  # by name, all that are trained
+    contrasts: tuple[Contrast, ...]  # what is compared, and shares the error rate
     stopping: StoppingRule
     seed: int
     engine_options: dict[str, str] = field(default_factory=dict)  # those of EngineOptions that were given
@@ -109,12 +69,8 @@ class Plan:
     until: str | None = None  # with epochs: what a training ends after, as accuracy=0.85
     ranks: int = 1  # processes that train together on each node
     nodes: int = 1
-    # Names of further arms to compare with: an arm is compared with the one of all references that trains the same.
-    more_references: tuple[str, ...] = ()
-    more_comparisons: int = 0  # between other arms than the reference: they share the error rate too
     # Where a profile is taken apart: its settings. The second arm is the whole profile.
     ablated: tuple[Ablated, ...] = ()
-    weak: bool = False  # the batch grows with the ranks (WEAK)
 
     @property
     def reference(self) -> Arm:
@@ -122,34 +78,32 @@ class Plan:
 
     @property
     def references(self) -> tuple[Arm, ...]:
-        """The arms that others are compared with; but for a run of several workloads it is one."""
-        return (self.arms[0], *(arm for arm in self.arms[1:] if arm.name in self.more_references))
+        """Return the arms beside which others have their effect: one, or one for each of several workloads."""
+        return tuple(arm for arm in self.arms if arm not in self.compared and arm.cpu_shares is None)
+
+    def contrasts_of(self, role: Role) -> tuple[Contrast, ...]:
+        return tuple(one for one in self.contrasts if one.role is role)
+
+    def contrast(self, arm: Arm, role: Role) -> Contrast | None:
+        """Return the first contrast of an arm in a role."""
+        return next((one for one in self.contrasts_of(role) if one.arm == arm.name), None)
 
     def reference_of(self, arm: Arm) -> Arm:
-        """Return what ``arm`` is compared with."""
-        if self.ablated:
-            return self._beside(arm)
-        same = (one for one in self.references if self.workload_of(one) == self.workload_of(arm))
-        return next(same, self.reference)
+        """Return the arm that ``arm`` has its effect beside; a reference itself where it is one."""
+        found = self.contrast(arm, Role.EFFECT)
+        if found is not None:
+            return self.arm(found.reference)
+        return arm if arm in self.references else self.reference
 
     @property
     def whole(self) -> Arm:
         """Return the arm with all settings of a profile that is taken apart."""
         return self.arms[1]
 
-    def _beside(self, arm: Arm) -> Arm:
-        """What an arm is compared with where a profile is taken apart; one with all but a setting, with all of it.
-
-        One that is two things is compared as what it is first: the whole, a setting alone, all but one.
-        """
-        if arm in (self.reference, self.whole):
-            return self.reference
-        return self.arm(next((one.beside for one in self.ablated if one.alone == arm.name), self.whole.name))
-
     @property
     def across(self) -> bool:
         """Whether profiles are compared on several workloads, each with a reference of its own."""
-        return bool(self.more_references)
+        return len(self.references) > 1
 
     @property
     def compares_images(self) -> bool:
@@ -158,9 +112,9 @@ class Plan:
 
     @property
     def compared(self) -> tuple[Arm, ...]:
-        """The arms that are compared with a reference."""
-        more = (*self.more_references, *(arm.name for arm in self.single_processes))
-        return tuple(arm for arm in self.arms[1:] if arm.name not in more)
+        """The arms whose effect is measured."""
+        names = {one.arm for one in self.contrasts_of(Role.EFFECT)}
+        return tuple(arm for arm in self.arms if arm.name in names)
 
     @property
     def subjects(self) -> tuple[Arm, ...]:
@@ -178,46 +132,31 @@ class Plan:
         return tuple(arm for arm in self.arms if arm.cpu_shares is not None)
 
     @property
-    def one_process(self) -> Arm | None:
-        """The one that all ranks are compared with: it has all CPUs, or in weak scaling as many as a rank; or None."""
-        wanted = self.ranks if self.weak else 1
-        return next((arm for arm in self.single_processes if arm.cpu_shares == wanted), None)
-
-    @property
     def scaling(self) -> str:
         """STRONG or WEAK; empty where nothing is trained on several ranks."""
         return "" if not self.distributed else WEAK if self.weak else STRONG
+
+    @property
+    def weak(self) -> bool:
+        """Whether the batch grows with the ranks."""
+        return any(arm.batches > 1 for arm in self.arms)
 
     @property
     def at_once(self) -> tuple[Arm, ...]:
         """The arms in which several train at once, each by itself."""
         return tuple(arm for arm in self.arms if arm.instances)
 
-    def alone(self, arm: Arm) -> Arm | None:
-        """One process under the profile of several at once, where that is not the reference."""
-        alike = (one for one in self.compared if (one.profile, one.target) == (arm.profile, arm.target))
-        return next((one for one in alike if not one.instances), None)
-
     @property
-    def contrasts(self) -> tuple[tuple[Arm, Arm], ...]:
-        """All that share the error rate: an arm, and what it is compared with."""
-        pairs = ((arm, one) for arm in self.distributed for one in self.single_processes)
-        scaling = ((arm, one) for arm, one in pairs if one == self.one_process or one.profile == arm.profile)
-        alone = ((arm, one) for arm in self.at_once if (one := self.alone(arm)))
-        return (*((arm, self.reference_of(arm)) for arm in self.compared), *scaling, *alone, *self._of_settings)
-
-    @property
-    def _of_settings(self) -> tuple[tuple[Arm, Arm], ...]:
-        """What else is compared to tell what settings are worth: pairs that are not among those with a reference."""
-        known = {frozenset((arm.name, self.reference_of(arm).name)) for arm in self.compared}
-        pairs = dict.fromkeys(pair for one in self.ablated for pair in one.pairs(self.whole.name))
-        more = {frozenset(pair): pair for pair in pairs if frozenset(pair) not in known}
-        return tuple((self.arm(one), self.arm(other)) for one, other in more.values())
+    def pairs(self) -> tuple[tuple[Arm, Arm], ...]:
+        """Return the arms that are compared, each two once: their intervals share the error rate."""
+        first = {one.pair: one for one in reversed(self.contrasts)}
+        distinct = dict.fromkeys(one.pair for one in self.contrasts)
+        return tuple((self.arm(first[pair].arm), self.arm(first[pair].reference)) for pair in distinct)
 
     @property
     def sharing(self) -> int:
         """How many comparisons share the error rate; at least 1."""
-        return max(1, len(self.contrasts) + self.more_comparisons)
+        return max(1, len(self.pairs))
 
     @property
     def fewest_blocks(self) -> int:
@@ -277,7 +216,7 @@ class Plan:
 
     def options_of(self, arm: Arm) -> Options:
         """How ``arm`` is trained: in weak scaling with a batch so many times as large as it has ranks."""
-        return replace(self.options, scale=self.options.scale * self.ranks_of(arm)) if self.weak else self.options
+        return replace(self.options, scale=self.options.scale * arm.batches)
 
     def parts_of(self, arm: Arm) -> int:
         """How many processes a node's CPUs are divided among."""
@@ -369,7 +308,7 @@ class Plan:
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Plan:
         """Parse a document. Raise KeyError, TypeError or ValueError if it is invalid."""
-        for name in ("arms", "workloads", "more_references", "ablated"):
+        for name in ("arms", "workloads", "contrasts", "ablated"):
             if len(document[name]) > MOST_ENTRIES:
                 raise typed.Misfit(ManyEntries(f"plan.{name}", MOST_ENTRIES))
         found = {
@@ -378,7 +317,14 @@ class Plan:
             "stopping": StoppingRule(**document["stopping"]),
             "user_command": UserCommand.from_json(document["user_command"]),
             "options": Options(**document["options"]),
-            "more_references": tuple(document["more_references"]),
+            "contrasts": tuple(Contrast(**{**one, "role": Role(one["role"])}) for one in document["contrasts"]),
             "ablated": tuple(Ablated(**one) for one in document["ablated"]),
         }
-        return typed.checked(Plan(**{**document, **found}))
+        return _checked(typed.checked(Plan(**{**document, **found})))
+
+
+def _checked(made: Plan) -> Plan:
+    """Return a plan whose contrasts are of its arms. Raise KeyError for another name."""
+    for one in made.contrasts:
+        made.arm(one.arm), made.arm(one.reference)
+    return made

@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 import secrets
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from envkit import __version__
 from envkit.bench import calibration, record, requirements, seal
+from envkit.bench.arms import Arm, Contrast, effects, of_instances, of_ranks, of_settings
 from envkit.bench.context import ExecutionContext, execution_context, recorded
 from envkit.bench.job import Job
-from envkit.bench.plan import REFERENCE_PROFILE, Arm, Plan, StoppingRule, WorkloadSpec
+from envkit.bench.plan import REFERENCE_PROFILE, Plan, StoppingRule, WorkloadSpec
 from envkit.bench.record import Event, Record
 from envkit.bench.specification import EVERY, Specification
 from envkit.checks.preflight import preflight
@@ -85,11 +86,14 @@ def _naming_image(arm: Arm) -> Iterator[None]:
 
 def plan_of(asked: Specification, data: str) -> Plan:
     """The plan of a run whose arms have the ranks of their profiles; ``data`` is where it was found."""
-    command = asked.user_command
+    arms = asked.arms
+    if asked.weak:
+        arms = tuple(replace(arm, batches=arm.ranks or asked.nproc * asked.nodes) for arm in arms)
     return Plan(
-        arms=asked.arms,
+        arms=arms,
         workload=asked.workload,
         workloads=_workload_specs(asked, data),
+        contrasts=contrasts_of(asked),
         stopping=StoppingRule(
             budget_s=asked.budget_s,
             blocks=asked.blocks,
@@ -100,16 +104,24 @@ def plan_of(asked: Specification, data: str) -> Plan:
         ),
         seed=secrets.randbelow(2**31) if asked.seed is None else asked.seed,
         engine_options=asked.engine_options.to_json(),
-        user_command=command,
+        user_command=asked.user_command,
         options=asked.options,
         epochs=asked.epochs,
         until=asked.until,
         ranks=asked.nproc,
         nodes=asked.nodes,
-        more_references=_more_references(asked.arms) if asked.workload == EVERY and command is None else (),
         ablated=asked.ablated,
-        weak=asked.weak,
     )
+
+
+def contrasts_of(asked: Specification) -> tuple[Contrast, ...]:
+    """Return what is compared in a run whose arms have the ranks of their profiles."""
+    arms = asked.arms
+    every = asked.workload == EVERY and asked.user_command is None
+    references = [arm.name for arm in arms if arm.profile == REFERENCE_PROFILE] if every else []
+    compared = of_settings(arms, asked.ablated) if asked.ablated else effects(arms, references)
+    ranks = of_ranks(arms, asked.nproc, asked.nodes, asked.weak)
+    return (*compared, *ranks, *of_instances(arms))
 
 
 def _workload_specs(asked: Specification, data: str) -> dict[str, WorkloadSpec]:
@@ -121,11 +133,6 @@ def _workload_specs(asked: Specification, data: str) -> dict[str, WorkloadSpec]:
         name: WorkloadSpec(asked.warmup_steps, asked.steps, GENERATED if get(name).generated else data)
         for name in asked.workloads
     }
-
-
-def _more_references(arms: Sequence[Arm]) -> tuple[str, ...]:
-    """The reference's profile on the other workloads."""
-    return tuple(arm.name for arm in arms[1:] if arm.profile == REFERENCE_PROFILE)
 
 
 def begin(opened: Record, prepared: Prepared, results: Path) -> Event:

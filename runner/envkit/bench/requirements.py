@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.bench import batch_split, dataset, quality
+from envkit.bench.arms import Arm, own_ranks
 from envkit.bench.dataset import DataSet
 from envkit.bench.dataset_messages import FromSeed, OfCommand, PartlyFromSeed
 from envkit.bench.image_messages import (
@@ -25,7 +26,6 @@ from envkit.bench.image_messages import (
     TakeVariantCompile,
 )
 from envkit.bench.messages import FolderTooLarge, FolderUnreadable, NoSuchLink
-from envkit.bench.plan import Arm, own_ranks
 from envkit.bench.requirement_messages import (
     CommandStartedOnce,
     ComparedOnEach,

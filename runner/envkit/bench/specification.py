@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from envkit.bench.plan import MARGIN, Ablated, Arm
+from envkit.bench.arms import Ablated, Arm
+from envkit.bench.plan import MARGIN
 from envkit.bench.specification_messages import (
     InvalidValue,
     StepsBesideMetric,

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 
-from envkit.bench.plan import Arm
+from envkit.bench.arms import Arm
 from envkit.cli.arguments import count, option
 from envkit.cli.measuring_messages import InstancesInImages
 from envkit.cli.parser import Parser

@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from envkit.bench.plan import MARGIN, REFERENCE_PROFILE, Arm
+from envkit.bench.arms import Arm
+from envkit.bench.plan import MARGIN, REFERENCE_PROFILE
 from envkit.bench.specification import FULL_TIMEOUT_S, PRECISION, TIMEOUT_S, Specification
 from envkit.cli import engine_options, output_options, training_options, user_command
 from envkit.cli.argument_messages import N_BLOCKS, START_WORKERS

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from envkit.bench import batch_split
-from envkit.bench.plan import REFERENCE_PROFILE, Arm
+from envkit.bench.arms import Arm
+from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.bench.requirements import exchanges, require_shares
 from envkit.bench.specification import EVERY
 from envkit.cli import user_command

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from envkit.bench import private_values, room
+from envkit.bench.arms import Arm
 from envkit.bench.job import Job
 from envkit.bench.parse_sample import parse_sample, worker_problem
-from envkit.bench.plan import Arm
 from envkit.checks.sample_effect import check_sample
 from envkit.cli.workload_messages import TrialFailed, TrialNotInEffect
 from envkit.common.progress import Progress

@@ -11,8 +11,8 @@ from envkit.analysis import ranking
 from envkit.analysis.course import CUT_SHORT
 from envkit.analysis.load import Load
 from envkit.analysis.summary import Comparison, Summary
+from envkit.bench.arms import Arm, Role
 from envkit.bench.calibration import is_calibration
-from envkit.bench.plan import Arm
 from envkit.messages import Message
 from envkit.profiles import catalogue
 from envkit.report import commands, grid, judgement, multi_workload
@@ -173,7 +173,7 @@ def _of_a_search(summary: Summary) -> Message | None:
 
     The search compared these two; a report compares both with the baseline alone.
     """
-    if not summary.plan.more_comparisons or not all(
+    if not summary.plan.contrasts_of(Role.CHOICE) or not all(
         is_worth_it(one) and not learns_otherwise(summary, one) and not too_much_interference(one)
         for one in summary.comparisons
     ):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from envkit.analysis.summary import Summary
 from envkit.bench import user_command
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.arms import Arm
+from envkit.bench.plan import Plan
 from envkit.engines import ENGINES
 from envkit.engines.container import LIMITS
 from envkit.profiles import profile

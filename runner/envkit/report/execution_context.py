@@ -7,7 +7,8 @@ from typing import Any
 
 from envkit.analysis.engine_facts import cpu_name
 from envkit.analysis.summary import Summary
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.arms import Arm
+from envkit.bench.plan import Plan
 from envkit.bench.user_command import TRACKERS_OFF, UserCommand
 from envkit.messages import Message
 from envkit.report import certainty, images, scaling

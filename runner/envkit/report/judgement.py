@@ -8,9 +8,9 @@ from collections import Counter
 from typing import Any
 
 from envkit.analysis.summary import Comparison, Summary
+from envkit.bench.arms import Arm
 from envkit.bench.calibration import is_calibration
 from envkit.bench.messages import WorkerEnded
-from envkit.bench.plan import Arm
 from envkit.bench.problem_messages import WarmingUp
 from envkit.bench.problems import problem_of
 from envkit.engines.messages import Killed

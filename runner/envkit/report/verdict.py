@@ -9,9 +9,10 @@ from envkit.analysis import ranking
 from envkit.analysis.course import CUT_SHORT
 from envkit.analysis.load import Load
 from envkit.analysis.summary import Comparison, Summary
+from envkit.bench.arms import Arm
 from envkit.bench.calibration import is_calibration
 from envkit.bench.measure import FAILED
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.plan import Plan
 from envkit.bench.problems import problem_of
 from envkit.messages import Message
 from envkit.rendering import text

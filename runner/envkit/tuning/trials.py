@@ -10,9 +10,10 @@ from typing import Any
 
 from envkit.analysis.losses import loss_difference, loss_tolerance
 from envkit.bench import private_values, writes
+from envkit.bench.arms import Arm, own_ranks
 from envkit.bench.job import Job
 from envkit.bench.parse_sample import other_loader, other_ranks, parse_sample
-from envkit.bench.plan import REFERENCE_PROFILE, Arm, Plan, own_ranks
+from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.record import Event
 from envkit.checks.sample_effect import check_sample
 from envkit.engines.base import Outcome

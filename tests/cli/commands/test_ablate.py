@@ -82,7 +82,7 @@ def test_the_comparisons_share_one_error_rate(ablate, planted, run_folder):
     planted(lambda variables: 0.4 if "OMP_WAIT_POLICY" in variables else 0.0)
     ablate(TWO)
     plan = Plan.from_json(record.first(run_folder)["plan"])
-    assert [(arm.name, other.name) for arm, other in plan.contrasts] == [
+    assert [(arm.name, other.name) for arm, other in plan.pairs] == [
         ("mine", "baseline"),
         ("OMP_WAIT_POLICY alone", "baseline"),
         ("OMP_STACKSIZE alone", "baseline"),

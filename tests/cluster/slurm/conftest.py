@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from envkit.bench import record
-from envkit.bench.plan import Arm
+from envkit.bench.arms import Arm
 from envkit.bench.specification import Specification
 from envkit.cli import slurm_node
 from envkit.cli.measuring_options import against_baseline

@@ -10,9 +10,10 @@ from typing import Any
 
 from envkit import engines
 from envkit.bench import early_checks, requirements
+from envkit.bench.arms import Ablated, Arm
 from envkit.bench.context import ExecutionContext, execution_context
 from envkit.bench.job import Job
-from envkit.bench.plan import REFERENCE_PROFILE, Ablated, Arm
+from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.bench.prepare import plan_of
 from envkit.bench.specification import Specification
 from envkit.checks.preflight import preflight

@@ -19,7 +19,8 @@ from envkit.advice import expected, reasons
 from envkit.advice.symptoms import Symptoms, of_process, of_sample
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import early_checks, private_values, record, room
-from envkit.bench.plan import REFERENCE_PROFILE, Arm
+from envkit.bench.arms import Arm
+from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.bench.prepare import plan_of, prepare
 from envkit.bench.room import TooShort
 from envkit.bench.specification import Specification
@@ -95,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
         measuring.say_of_shared(asked)
     with machine_lock(), _naming_prove():
         if arguments.prove is not None:
-            room.require(plan_of(_proving(asked, REFERENCE_PROFILE, FEWEST_STEPS), ""))
+            room.require(plan_of(_proving(asked, "any", FEWEST_STEPS), ""))
         engines.remove_leftovers()
         advice, steps = _of_command(asked, arguments)
         _show(advice, arguments)

@@ -16,8 +16,9 @@ from envkit.analysis import operator_times, phase_times
 from envkit.analysis.operator_times import Profiled
 from envkit.analysis.phase_times import PhaseTimes
 from envkit.bench import early_checks, parse_sample, private_values
+from envkit.bench.arms import Arm
 from envkit.bench.job import Job
-from envkit.bench.plan import REFERENCE_PROFILE, Arm, Plan
+from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.prepare import prepare
 from envkit.bench.specification import TIMEOUT_S, Specification
 from envkit.checks.effect import Check, check

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from envkit.analysis.summary import summarise
 from envkit.bench import record
-from envkit.bench.plan import REFERENCE_PROFILE, Arm
+from envkit.bench.arms import Arm
+from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.cli import measuring, measuring_options, user_command
 from envkit.cli.arguments import counts, refuse, words_of
 from envkit.cli.commands import messages

@@ -12,9 +12,10 @@ from typing import Any
 
 from envkit import engines
 from envkit.bench import early_checks, requirements
+from envkit.bench.arms import Arm, own_ranks
 from envkit.bench.context import ExecutionContext, execution_context
 from envkit.bench.job import Job
-from envkit.bench.plan import REFERENCE_PROFILE, Arm, own_ranks
+from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.bench.prepare import plan_of
 from envkit.bench.specification import Specification
 from envkit.checks.preflight import preflight

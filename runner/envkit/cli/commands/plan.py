@@ -17,9 +17,10 @@ from typing import Any
 
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record
+from envkit.bench.arms import Arm
 from envkit.bench.blocks import block_ratios, recorded_plan, timed_steps
 from envkit.bench.calibration import is_calibration
-from envkit.bench.plan import MARGIN, REFERENCE_PROFILE, Arm, Plan
+from envkit.bench.plan import MARGIN, REFERENCE_PROFILE, Plan
 from envkit.bench.specification import Specification
 from envkit.cli import measuring, measuring_options, user_command
 from envkit.cli.arguments import option, words
