@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, replace
 
+from envkit.bench import requests
 from envkit.bench.arms import Arm
 from envkit.bench.messages import PassedOn, WorkerReported
 from envkit.bench.plan import Plan
@@ -100,7 +101,7 @@ class Job:
         environment = replace(environment, variables={**environment.variables, **others})
         inherited = {**self.inherited, **marked}
         job = replace(self, kept=kept, inherited=inherited, environments={arm.name: environment})
-        words = self.engines[arm.target].command(job.task(arm, self.plan.worker_arguments(arm)))
+        words = self.engines[arm.target].command(job.task(arm, requests.of_sample(self.plan, arm)))
         return " ".join(map(_typed, words))
 
 

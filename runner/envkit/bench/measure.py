@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from envkit.bench import pace, private_values, quality, room, writes
+from envkit.bench import pace, private_values, quality, requests, room, writes
 from envkit.bench.arms import Arm
 from envkit.bench.blocks import block_ratios, recorded_design, recorded_lengths, samples, skipped_steps
 from envkit.bench.costs import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
@@ -117,7 +117,7 @@ class _Run:
         """
         self._progress.start("warming up", arm.name, self.left_s())
         how_long = (pace.first_steps(self.plan, arm), pace.first_s(self.plan, arm))
-        task = self.job.task(arm, self.plan.first_arguments(arm, *how_long))
+        task = self.job.task(arm, requests.of_first(self.plan, arm, *how_long))
         outcome = self.job.engines[arm.target].run(task)
         document, problem = parse_document(outcome, {"step_s"})
         if document is not None:
@@ -183,7 +183,7 @@ class _Run:
         starts = [
             (
                 self.job.engines[arm.target],
-                self.job.task(arm, self.plan.worker_arguments(arm, block), self.plan.padding(block, arm)),
+                self.job.task(arm, requests.of_sample(self.plan, arm, block), self.plan.padding(block, arm)),
             )
             for arm in arms
         ]

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from envkit.bench.arms import Ablated, Arm, Contrast, Role
-from envkit.bench.user_command import PACE_S, PACE_STEPS, UserCommand
+from envkit.bench.user_command import UserCommand
 from envkit.common import typed
 from envkit.common.file_messages import ManyEntries
 from envkit.stats.sequential import fewest_blocks
@@ -244,63 +244,6 @@ class Plan:
             for name, one in self.workloads.items()
         }
         return replace(self, workloads=sized)
-
-    def worker_arguments(self, arm: Arm, block: int | None = None) -> tuple[str, ...]:
-        """Return what follows ``python -m envkit.worker`` in a sample of ``arm``.
-
-        In one block of the references what was learnt is tested too, if it is something: it is the same in all others,
-        where losses are.
-        """
-        if self.user_command is not None:
-            return self._of_command(self.workload_spec(arm))
-        trained = self.workload_spec(arm)
-        length = self._whole_training if self.epochs else ("--steps", str(trained.steps))
-        tested = block == LEARNT_BLOCK and arm in self.references and trained.steps >= LEARNT_STEPS
-        test = ("--quality",) if tested and not self.epochs else ()
-        warmup = ("--warmup-steps", str(trained.warmup_steps))
-        return self._launched(arm, (*self._training(arm), *warmup, *length, *test))
-
-    def first_arguments(self, arm: Arm, steps: int = 1, seconds: float = 0.0) -> tuple[str, ...]:
-        """The same training, to see its pace: ``steps`` steps and more until ``seconds`` have passed, without a look at
-        what ranks say to each other; all of it for a command of the user's.
-
-        Several ranks take just so many steps: by clocks of their own they could take different numbers.
-        """
-        if self.user_command is not None:
-            return self.user_command.worker_arguments(max(1, self.user_command.warmup_lines), steps, seconds)
-        ranked = self.ranks_of(arm) > 1
-        longer = ("--unprofiled",) if ranked else ("--seconds", f"{seconds:g}") if seconds else ()
-        return self._launched(arm, (*self._training(arm), "--steps", str(steps), *longer))
-
-    def _of_command(self, trained: WorkloadSpec) -> tuple[str, ...]:
-        """Return the arguments of a sample of the user's command; before its steps are fixed those that show its pace.
-
-        A command that is not paced has its own number of steps.
-        """
-        assert self.user_command is not None, "there is one"
-        if trained.steps:
-            return self.user_command.worker_arguments(trained.warmup_steps, trained.steps)
-        return self.user_command.worker_arguments(max(1, trained.warmup_steps), PACE_STEPS, PACE_S)
-
-    @property
-    def _whole_training(self) -> tuple[str, ...]:
-        until = ("--until", self.until) if self.until is not None else ()
-        return ("--epochs", str(self.epochs), *until)
-
-    def _training(self, arm: Arm) -> tuple[str, ...]:
-        data = self.workload_spec(arm).data
-        return ("train", "--workload", self.workload_of(arm), "--data", data, *self.options_of(arm).arguments())
-
-    def _launched(self, arm: Arm, training: tuple[str, ...]) -> tuple[str, ...]:
-        """The same on the ranks, or the part of the CPUs, that ``arm`` has; or several times at once."""
-        if arm.instances:
-            return ("instances", "--number", str(arm.instances), "--", *training)
-        shares = arm.cpu_shares or 1
-        if self.ranks_of(arm) == 1 and shares == 1:
-            return training
-        part = ("--of", str(shares)) if shares > 1 else ()
-        nodes = ("--nodes", str(self.nodes)) if self.nodes > 1 and arm.ranks is None else ()
-        return ("ranks", "--nproc", str(arm.ranks or self.ranks), *part, *nodes, "--", *training)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
