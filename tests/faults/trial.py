@@ -21,7 +21,7 @@ from envkit.engines.inspect_image import inspect
 from envkit.profiles import profile
 from envkit.profiles.environment import clean
 from envkit.profiles.resolve import resolve
-from envkit.worker.image.libraries import FILE_NAMES
+from envkit.worker.libraries import LIBRARIES
 
 TRAINING = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "2")
 # Most runs end at the profile's first process. With this seed its sample comes before the baseline's too.
@@ -178,7 +178,7 @@ def _plain_launch(fault: Fault, path: str, options: tuple[str, ...], planted: Pl
         environment = resolve(loaded, inspect(engine, clean(os.environ, ())[0], loaded.prefix[:1]))
         variables, prefix = environment.variables, environment.prefix
     except InputError:  # the very fault: what a user would write who does not know
-        preload = ":".join(FILE_NAMES[library][0] for library in loaded.preload)
+        preload = ":".join(LIBRARIES[library].files[0] for library in loaded.preload)
         variables, prefix = {**loaded.env, **({"LD_PRELOAD": preload} if preload else {})}, loaded.prefix
     if fault.engine != "local":
         argv = engine.command(Task(TRAINING, variables, prefix=prefix))

@@ -6,20 +6,20 @@ import pytest
 from envkit.common.errors import InputError
 from envkit.common.messages import InFile
 from envkit.profiles import catalogue, profile
-from envkit.profiles.catalogue import LIBRARIES, check, load, readers, require, versions
+from envkit.profiles.catalogue import check, load, readers, require, versions
 from envkit.profiles.catalogue_messages import (
-    GET,
     BadPattern,
-    BadReader,
     BadType,
     BothKeys,
     LimitNotAWholeNumber,
     MissingText,
+    NoReaders,
     NotAUrl,
     OneOfTwoKeys,
     TypeNeedsKey,
     UnknownEntryKey,
     UnquotedWords,
+    way_to_get,
 )
 from envkit.profiles.environment import Environment
 from envkit.profiles.messages import CantBeUsed, SetsInVain
@@ -57,7 +57,7 @@ from envkit.profiles.value_messages import (
 from envkit.profiles.values import TYPES
 from envkit.rendering import text
 from envkit.worker.evidence import PROBES
-from envkit.worker.image.libraries import FILE_NAMES
+from envkit.worker.libraries import LIBRARIES, preloadable
 from envkit.worker.performance_variables import is_performance_variable
 
 from tests.refusals import refusal
@@ -67,7 +67,7 @@ INSPECTION = {
     "fingerprint": {"libc": "glibc 2.36", "architecture": "x86_64"},
     "packages": {"torch": "2.13.0+cpu", "intel-openmp": "2026.2.0"},
     "python": {"version": "3.11.7"},
-    "libraries": {name: {"path": f"/lib/{name}.so", "sha256": "0"} for name in FILE_NAMES},
+    "libraries": {name: {"path": f"/lib/{name}.so", "sha256": "0"} for name in preloadable()},
     "library_folders": ["/lib"],
     "commands": {"numactl": "/usr/bin/numactl"},
 }
@@ -133,31 +133,35 @@ def test_a_shipped_profile_for_gpus_needs_some(name):
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("read_by: {glib: any}", BadReader("SOME", "glib", "any")),
-        ("read_by: {glibc: 2.35}", BadReader("SOME", "glibc", "2.35")),
-        ("type: inteeger", BadType("SOME", tuple(TYPES))),
-        ("type: word", TypeNeedsKey("SOME", "word", "words")),
-        ("type: word\n  words: [true]", UnquotedWords("SOME")),
-        ("min: '1'", LimitNotAWholeNumber("SOME", "min")),
-        ("pattern: '('\n  shape: x", BadPattern("SOME", "missing ), unterminated subpattern at position 0")),
-        ("pattern: x", BothKeys("SOME", "pattern", "shape")),
-        ("source: the manual", NotAUrl("SOME")),
-        ("does: ''", MissingText("SOME", "does")),
-        ("not_observable: it hides", OneOfTwoKeys("SOME", "verified_by", "not_observable")),
-        ("sorce: x", UnknownEntryKey("SOME", "sorce", "source")),
+        ("type: inteeger", BadType("TCMALLOC_SOME", tuple(TYPES))),
+        ("type: word", TypeNeedsKey("TCMALLOC_SOME", "word", "words")),
+        ("type: word\n  words: [true]", UnquotedWords("TCMALLOC_SOME")),
+        ("min: '1'", LimitNotAWholeNumber("TCMALLOC_SOME", "min")),
+        ("pattern: '('\n  shape: x", BadPattern("TCMALLOC_SOME", "missing ), unterminated subpattern at position 0")),
+        ("pattern: x", BothKeys("TCMALLOC_SOME", "pattern", "shape")),
+        ("source: the manual", NotAUrl("TCMALLOC_SOME")),
+        ("does: ''", MissingText("TCMALLOC_SOME", "does")),
+        ("not_observable: it hides", OneOfTwoKeys("TCMALLOC_SOME", "verified_by", "not_observable")),
+        ("sorce: x", UnknownEntryKey("TCMALLOC_SOME", "sorce", "source")),
         ("type: settings\n  keys: {a: {type: integer, defalt: '1'}}", UnknownEntryKey("a", "defalt", "default")),
     ],
 )
 def test_wrong_catalogue_data_is_an_error_that_names_file_and_line(tmp_path, text, wrong):
-    entry = {"read_by": "{glibc: any}", "type": "integer", "default": "'1'", "does": "Something.",
+    entry = {"type": "integer", "default": "'1'", "does": "Something.",
              "source": "https://example.org", "verified_by": "openmp.places"}  # fmt: skip
     kept = [f"  {key}: {value}\n" for key, value in entry.items() if f"{key}:" not in f"\n{text}".split()]
     path = tmp_path / "some.yaml"
-    path.write_text(f"SOME:\n{''.join(kept)}  {text}\n")
+    path.write_text(f"TCMALLOC_SOME:\n{''.join(kept)}  {text}\n")
     found = refusal(catalogue.read, path)
     assert isinstance(found, InFile)
     assert found.file == str(path)
     assert found.problem == wrong
+
+
+def test_a_variable_that_no_library_of_the_registry_reads_has_no_place_in_the_catalogue(tmp_path):
+    path = tmp_path / "some.yaml"
+    path.write_text("SOME:\n  type: text\n  default: x\n  does: y\n  source: https://z\n  not_observable: hides\n")
+    assert refusal(catalogue.read, path).problem == NoReaders("SOME")
 
 
 # What the check finds
@@ -193,7 +197,9 @@ def test_a_variable_that_nothing_in_the_image_reads():
     present = readers(INSPECTION)
     assert problem("NCCL_DEBUG", "INFO", present).wrong == NobodyReads(("nccl",))
     without = readers({**INSPECTION, "libraries": {}})
-    assert problem("MALLOC_CONF", "thp:always", without).fix == RemoveOrGet((GetReader("jemalloc", GET["jemalloc"]),))
+    assert problem("MALLOC_CONF", "thp:always", without).fix == RemoveOrGet(
+        (GetReader("jemalloc", way_to_get("jemalloc")),)
+    )
     # installed is enough here: whether it is preloaded and runs is seen in the worker
     assert problem("KMP_BLOCKTIME", "0", present) is None
 

@@ -104,15 +104,6 @@ class Ignored(Message):
     running: str
 
 
-class IgnoredByAll(Message):
-    """Nothing reads a variable, because other libraries run."""
-
-    code = "checks.ignored-by-all"
-    template = "ignored: {running:and} run"
-
-    running: tuple[str, ...]
-
-
 class IgnoredByUnknown(Message):
     """Nothing reads a variable, as far as is known."""
 

@@ -112,8 +112,7 @@ def _of_value(rule: str, key: str, wanted: Any, found: str, value: Any, fix: str
             types = tuple(TYPES[one] for one in ([wanted] if isinstance(wanted, str) else wanted) if one in TYPES)
             message: Message = WrongType(key, types, found, fix)
         case "enum":
-            choices = tuple(map(str, wanted))
-            message = NotAChoice(key, found, choices, nearest(value, choices) if isinstance(value, str) else None)
+            message = _not_a_choice(key, found, value, tuple(map(str, wanted)))
         case "minimum":
             message = BelowMinimum(key, wanted, found, fix)
         case "exclusiveMinimum":
@@ -125,6 +124,15 @@ def _of_value(rule: str, key: str, wanted: Any, found: str, value: Any, fix: str
         case _:
             message = BadValue(key, found, rule, fix)
     return message
+
+
+def not_a_choice(file: YamlFile, at: Path_, value: Any, choices: tuple[str, ...]) -> NotAChoice:
+    """Return what is wrong with a value that must be one of ``choices``, which no schema lists."""
+    return _not_a_choice(_quoted(at), _found(file.texts.get(at), value), value, choices)
+
+
+def _not_a_choice(key: str, found: str, value: Any, choices: tuple[str, ...]) -> NotAChoice:
+    return NotAChoice(key, found, choices, nearest(value, choices) if isinstance(value, str) else None)
 
 
 def _unknown(at: Path_, wanted: Any, value: Any, schema: Any) -> tuple[Path_, Message]:

@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 from envkit.messages import Message
+from envkit.worker.libraries import LIBRARIES
 
-# How to get a library that is missing, by logical name.
-GET = {
-    "intel-openmp": "pip install intel-openmp",
-    "llvm-openmp": "apt-get install libomp5",
-    "jemalloc": "apt-get install libjemalloc2, or conda install -c conda-forge jemalloc",
-    "tcmalloc": "apt-get install libtcmalloc-minimal4, or conda install -c conda-forge gperftools",
-    "mimalloc": "apt-get install libmimalloc2.0 (Debian 13: libmimalloc3, which lacks options that some profiles set)",
-    "mkl-dispatch": "envkit includes it, for x86-64 only",
-    "flush-to-zero": "envkit includes it, for x86-64 only",
-}
-# How the other libraries that read variables come into an image.
-COMES = {
-    "gnu-openmp": "PyTorch's wheels include it",
+# How to get a library, by the source of its package.
+FROM = {"pypi": "pip install {}", "debian": "apt-get install {}", "conda": "conda install -c conda-forge {}"}
+# How a library comes into an image that is a part of something else.
+PARTS = {
+    "kit": "envkit includes it, for x86-64 only",
+    "torch": "PyTorch has it built in",
+    "torch-x86_64": "PyTorch for x86-64 has it built in",
+    "torch-cuda": "install a CUDA build of PyTorch",
     "glibc": "most distributions have it as their C library",
-    "onednn": "PyTorch has it built in",
-    "mkl": "PyTorch for x86-64 has it built in",
-    "pytorch": "pip install torch",
-    "cuda": "install a CUDA build of PyTorch",
-    "nccl": "install a CUDA build of PyTorch",
-    "loader": "every system has one",
-    "python": "every image has it",
+    "system": "every image has it",
 }
+# What is said of a variable that the registry of libraries names and the catalogue does not describe.
+DEFAULT_UNKNOWN = "the library's own"
+DESCRIBED_THERE = "A setting of its library, whose documentation describes it."
+NOTHING_ASKS = "nothing asks the library for its settings"
 # What a kind of file is, in a sentence.
 PART = "a part of the catalogue"
 # Why a profile exists that has a part of the settings of another.
 PART_OF_PROFILE = "A part of another profile, to see how much each of its settings gains."
 # The key of a profile's needs: what its number counts.
 COUNTED = {"gpus": "those that training on --device cuda could use"}
+
+
+def way_to_get(name: str) -> str:
+    """Return how to get the library of the registry called ``name``."""
+    library = LIBRARIES[name]
+    if library.comes_with:
+        return PARTS[library.comes_with]
+    ways = [FROM[source].format(package) for source, package in library.packages.items() if source in FROM]
+    others = [f"{source.title()}: {package}" for source, package in library.packages.items() if source not in FROM]
+    return ", or ".join(ways) + (f" ({', '.join(others)})" if others else "")
 
 
 class InTwoFiles(Message):
@@ -106,23 +110,12 @@ class BothKeys(Message):
 
 
 class NoReaders(Message):
-    """An entry does not say who reads the variable."""
+    """No library reads the variable of an entry."""
 
     code = "profiles.no-readers"
-    template = "{name}: 'read_by' is a mapping of libraries to versions"
+    template = "{name}: no library in runner/envkit/worker/libraries.py reads it; add it to 'reads' of one that does"
 
     name: str
-
-
-class BadReader(Message):
-    """An entry names a library that the kit does not know, or versions in another form."""
-
-    code = "profiles.bad-reader"
-    template = "{name}: 'read_by' has {library}: {versions}; write for example glibc: any"
-
-    name: str
-    library: str
-    versions: str
 
 
 class BadType(Message):

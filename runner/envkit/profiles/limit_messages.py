@@ -108,3 +108,13 @@ class LacksValue(Message):
 
     launcher: str
     option: str | None = None
+
+
+class SecondOfAKind(Message):
+    """A profile preloads two libraries of which a process uses one."""
+
+    code = "profiles.second-of-a-kind"
+    template = "'preload' has {second} and {first}, of which only {first} would be in effect: remove one"
+
+    second: str
+    first: str

@@ -24,6 +24,7 @@ from envkit.stats.contribution import NO_DIFFERENCE, Contribution
 from envkit.stats.interval import ERROR_RATE, Speedup
 from envkit.stats.power import blocks_needed
 from envkit.stats.verdict import Verdict
+from envkit.worker.libraries import LIBRARIES
 
 USED = (
     messages.Use,
@@ -36,11 +37,6 @@ USED = (
 MENDS = messages.MendWorker | messages.FindMemory | messages.FreeMemory
 # What evidence calls the number of threads that OpenMP starts.
 THREADS = "openmp.max_threads"
-# A shipped profile for each library that can be preloaded.
-PRELOADED_BY = {
-    "intel-openmp": "intel-omp", "llvm-openmp": "llvm-omp", "jemalloc": "jemalloc", "tcmalloc": "tcmalloc",
-    "mimalloc": "mimalloc",
-}  # fmt: skip
 
 
 def rows(summary: Summary, folder: str = "DIR") -> list[Row]:
@@ -323,14 +319,14 @@ def _preload(summary: Summary) -> Message | None:
         variable = catalogue.load().get(name) if kind == "variable" else None
         if variable is None:
             return None
-        library = next((reader for reader in variable.read_by if reader in PRELOADED_BY), None)
+        library = next((reader for reader in variable.read_by if LIBRARIES[reader].profile), None)
         if library is None or summary.environments[summary.not_in_effect[0].arm].variables.get(name) == check.seen:
             return None
         readers.setdefault(library, []).append(name)
     if len(readers) != 1:
         return None
     (library, names), *_ = readers.items()
-    return messages.Preload(library, PRELOADED_BY[library], tuple(names))
+    return messages.Preload(library, LIBRARIES[library].profile, tuple(names))
 
 
 def _own_threads(summary: Summary) -> Message | None:

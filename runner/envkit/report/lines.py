@@ -20,13 +20,14 @@ from envkit.report.messages import lines as messages
 from envkit.report.messages.headings import ONE_OF_EACH, QUANTITIES
 from envkit.report.parts import Row
 from envkit.stats.verdict import Verdict
+from envkit.worker.libraries import prefixes, showing
 
 # A share of system time, and a ratio of page faults, that explains a difference.
 NOTABLE_SHARE, NOTABLE_FAULTS, FEWEST_FAULTS = 0.03, 2.0, 100
 # Settings of allocators by which freed memory stays with the process, and those of huge pages.
-ALLOCATORS = ("MALLOC_CONF", "GLIBC_TUNABLES", "MALLOC_", "MIMALLOC_", "TCMALLOC_")
+ALLOCATORS = prefixes(["allocator"])
 HUGE_PAGES = "THP_MEM_ALLOC_ENABLE"
-MKL = "mkl-dispatch"
+MKL = showing("mkl.dispatch", "native")
 # A counter that covers so much of the CPU time saved leaves nothing to find.
 MOST = 0.8
 

@@ -167,6 +167,7 @@ def _fragment(file: YamlFile, at: Path_, sets: Any) -> Fragment:
     if not isinstance(sets, dict):  # nothing, or `unset`
         return Fragment()
     texts = {where: _expanded(file, where, text) for where, text in file.texts.items() if where[: len(at)] == at}
+    profile.require_libraries(file, at, sets)
     profile.require_no_code(file, at, sets, texts)
     env = {name: file.text(*at, "env", name) for name in sets.get("env", {})}
     for name, text in env.items():

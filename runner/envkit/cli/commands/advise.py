@@ -50,6 +50,7 @@ from envkit.report import advised, terminal
 from envkit.report.advised import Advice
 from envkit.tuning.narrow import require, why
 from envkit.worker.evidence.cpu_use import chosen_by, is_few
+from envkit.worker.libraries import LIBRARIES, is_alone
 from envkit.worker.user_command import second_openmp
 
 # How long a sample of a proof times steps, at least, in seconds and in steps.
@@ -185,10 +186,10 @@ def _clashing(names: Iterable[str], evidence: Mapping[str, Any], inspection: Map
 
     ``names`` are the profiles to look at.
     """
-    mapped = [path for path in (evidence.get("openmp") or {}).get("mapped", ()) if second_openmp.is_kmp(path)]
+    mapped = [path for path in (evidence.get("openmp") or {}).get("mapped", ()) if is_alone(path)]
     found: dict[str, Message] = {}
     for name in names:
-        for library in second_openmp.PRELOADED & {*profile.load(name).preload}:
+        for library in (one for one in profile.load(name).preload if LIBRARIES[one].aborts_beside):
             preloaded = inspection["libraries"][library]["path"]
             others = [path for path in mapped if not second_openmp.is_same(path, preloaded)]
             if others:

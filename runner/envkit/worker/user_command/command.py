@@ -49,7 +49,7 @@ from envkit.worker.messages.user_command import (
     NotInPath,
     NotStarted,
 )
-from envkit.worker.performance_variables import PRELOAD
+from envkit.worker.performance_variables import PRELOAD, noted
 from envkit.worker.user_command import by_rank, files, other_process, second_openmp, working_copy
 from envkit.worker.user_command.by_rank import Source, Sources
 from envkit.worker.user_command.lookout import Lookout
@@ -253,6 +253,7 @@ def _run(
         "ENVKIT_WHOLE_LINES": "1",
         "PYTHONPATH": f"{HOOK}:{earlier}" if earlier else str(HOOK),
         "ENVKIT_EVIDENCE": evidence_folder,
+        **noted(os.environ),
         **({"ENVKIT_STEPS": asked.variable} if asked is not None else {}),
     }
     watched = _Watched(sources, time.perf_counter())
