@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import pytest
 from envkit.bench.arms import Arm, Role
-from envkit.bench.plan import Arm, Plan, WorkloadSpec
+from envkit.bench.plan import Plan, WorkloadSpec
 from envkit.bench.requests import of_first, of_sample
 from envkit.bench.user_command import UserCommand
 from envkit.worker.command_line import parser

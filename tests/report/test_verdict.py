@@ -38,8 +38,8 @@ def first(events):
         (events_of(mine={"seconds": times(1)}), said.Equivalent, "plain"),
         (events_of(mine=NOISY), said.NoDifferenceFound, "plain"),
         (events_of(60, mine={"seconds": times(0.995)}), said.Faster, "good"),
-        (events_of(mine=OTHER_LOSSES), said.FasterOtherLosses, "bad"),
-        (events_of(mine=OTHER_LOSSES, numerics="may-differ"), said.FasterOtherLosses, "bad"),
+        (events_of(mine=OTHER_LOSSES), said.FasterLossesDiffer, "bad"),
+        (events_of(mine=OTHER_LOSSES, numerics="may-differ"), said.FasterLossesDiffer, "bad"),
         (events_of(mine=NOT_VERIFIED), said.Faster, "good"),
         (disturbed(events_of(), *range(7)), said.FasterUnderLoad, "plain"),
         (busy(events_of(mine={"seconds": times(1.25)})), said.SlowerUnderLoad, "plain"),
@@ -79,7 +79,7 @@ def test_a_load_is_named_in_the_first_line():
 
 def test_losses_that_differ_come_before_a_load_which_is_said_too():
     found = first(busy(events_of(mine=OTHER_LOSSES)))
-    assert (type(found), found.load) == (said.FasterOtherLosses, load.BesideOtherPrograms(2.75, 4.0))
+    assert (type(found), found.load) == (said.FasterLossesDiffer, load.BesideOtherPrograms(2.75, 4.0))
     assert text(found).startswith("FASTER, BUT LOSSES DIFFER  mine: 2.00x baseline speed")
     assert text(found).endswith("measured beside other programs that used 2.8 of 4 CPUs")
 
@@ -196,7 +196,7 @@ def test_one_whose_losses_differ_is_neither_counted_nor_the_best(numerics):
 def test_if_the_losses_of_all_that_are_faster_differ_that_comes_first(numerics):
     summary = summarise(events_of(12, mine=OTHER_LOSSES, others={"same": {}}, numerics=numerics))
     found = verdict.headline(summary)
-    assert (type(found.text), found.weight) == (said.SomeFasterOtherLosses, "bad")
+    assert (type(found.text), found.weight) == (said.SomeFasterLossesDiffer, "bad")
     assert (found.text.number, found.text.of, found.text.best) == (1, 2, "mine")
     assert text(found.text).startswith("FASTER, BUT LOSSES DIFFER  1 of 2 profiles, best mine: 2.00x baseline speed")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from envkit.bench.plan import LEARNT_BLOCK, LEARNT_STEPS, Arm, Plan, WorkloadSpec
+from envkit.bench.arms import Arm
+from envkit.bench.plan import LEARNT_BLOCK, LEARNT_STEPS, Plan, WorkloadSpec
 from envkit.bench.user_command import PACE_S, PACE_STEPS
 
 

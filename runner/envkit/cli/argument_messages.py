@@ -21,7 +21,6 @@ SEARCH_ON_N = "search on N nodes of a Slurm cluster together, and confirm on all
 class NoUnit(Message):
     """A time has no unit."""
 
-    code = "cli.no-unit"
     template = "'{number}' has no unit; write {number}s or {number}m"
 
     number: str
@@ -30,7 +29,6 @@ class NoUnit(Message):
 class NotATime(Message):
     """A value is no time above 0."""
 
-    code = "cli.not-a-time"
     template = "'{given}' is not a time above 0; write for example 60s, 4m or 1h"
 
     given: str
@@ -39,7 +37,6 @@ class NotATime(Message):
 class NotAShare(Message):
     """A value is no share between 0 and 1."""
 
-    code = "cli.not-a-share"
     template = "'{given}' is not a share between 0 and 1; write for example 4% or 0.04"
 
     given: str
@@ -48,7 +45,6 @@ class NotAShare(Message):
 class NotACount(Message):
     """A value is no whole number above 0."""
 
-    code = "cli.not-a-count"
     template = "'{given}' is not a whole number above 0"
 
     given: str
@@ -57,7 +53,6 @@ class NotACount(Message):
 class NoNodeNames(Message):
     """A list of nodes is empty."""
 
-    code = "cli.no-node-names"
     template = "'{given}' names no node; write for example node1,node2"
 
     given: str
@@ -66,7 +61,6 @@ class NoNodeNames(Message):
 class NotADate(Message):
     """A value is no date, and no time span before now."""
 
-    code = "cli.not-a-date"
     template = "'{given}' is not a date; write for example 2026-11-01, 12h, 7d or 4w"
 
     given: str
@@ -75,7 +69,6 @@ class NotADate(Message):
 class NotCounts(Message):
     """A value is no list of whole numbers that are ``least`` or more."""
 
-    code = "cli.not-counts"
     template = "'{given}' is not a list of whole numbers, {least} or more; write them as 1,2,4"
 
     given: str

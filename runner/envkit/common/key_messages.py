@@ -8,14 +8,12 @@ from envkit.messages import Message
 class NoHome(Message):
     """The user has no home folder for a key."""
 
-    code = "common.no-home"
     template = "this user has no home folder; set XDG_CONFIG_HOME"
 
 
 class KeyNotMade(Message):
     """A key could not be made."""
 
-    code = "common.key-not-made"
     template = "{file}: can't be made: {reason}"
 
     file: str
@@ -25,7 +23,6 @@ class KeyNotMade(Message):
 class KeyRemoved(Message):
     """Another process removed a key while this one made it."""
 
-    code = "common.key-removed"
     template = "{file}: another process removed it at once"
 
     file: str
@@ -34,7 +31,6 @@ class KeyRemoved(Message):
 class ForeignFolder(Message):
     """The folder for a key belongs to another user, as with sudo."""
 
-    code = "common.foreign-folder"
     template = "{folder} belongs to another user; set XDG_CONFIG_HOME to a folder of your own"
 
     folder: str
@@ -43,7 +39,6 @@ class ForeignFolder(Message):
 class WritableByOthers(Message):
     """Other users could replace the key."""
 
-    code = "common.writable-by-others"
     template = "{folder}: other users can write to this folder, which holds your key; run {fix:command}"
 
     folder: str
@@ -53,7 +48,6 @@ class WritableByOthers(Message):
 class BadKey(Message):
     """A key can't be trusted. A new one is the only mend, because a key that others know proves nothing."""
 
-    code = "common.bad-key"
     template = "{file}: {fault}, so it can't be your key; run {fix:command}, and envkit makes a new one"
 
     file: str
@@ -64,21 +58,18 @@ class BadKey(Message):
 class KeyIsLink(Message):
     """The fault of a key: a symbolic link."""
 
-    code = "common.key-is-link"
     template = "is a link"
 
 
 class KeyIsNoFile(Message):
     """The fault of a key: a folder, a pipe or a device."""
 
-    code = "common.key-is-no-file"
     template = "is not a regular file"
 
 
 class KeyUnreadable(Message):
     """The fault of a key: the system does not let this user read it."""
 
-    code = "common.key-unreadable"
     template = "can't be read ({reason})"
 
     reason: str
@@ -87,14 +78,12 @@ class KeyUnreadable(Message):
 class KeyOfOther(Message):
     """The fault of a key: another user owns it."""
 
-    code = "common.key-of-other"
     template = "belongs to another user"
 
 
 class KeyOpen(Message):
     """The fault of a key: other users may have read it."""
 
-    code = "common.key-open"
     template = "is open to other users (its mode is {mode}), who may have read it"
 
     mode: str  # octal
@@ -103,7 +92,6 @@ class KeyOpen(Message):
 class KeyLength(Message):
     """The fault of a key: a wrong length."""
 
-    code = "common.key-length"
     template = "does not hold the {length} bytes of a key"
 
     length: int

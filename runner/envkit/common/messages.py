@@ -8,7 +8,6 @@ from envkit.messages import Message
 class OtherSchema(Message):
     """A file of the kit's own has the format of another version."""
 
-    code = "common.other-schema"
     template = (
         "{file}: this {kind} has schema {found}, and this version of envkit reads schema {readable}; measure "
         "again[, or write it again: {anew:command}]"
@@ -24,7 +23,6 @@ class OtherSchema(Message):
 class InFile(Message):
     """A problem at one line of a file."""
 
-    code = "common.in-file"
     template = "{file}:{line:d}: {problem}"
 
     file: str
@@ -35,7 +33,6 @@ class InFile(Message):
 class About(Message):
     """A problem of one subject: a file, an image, an option."""
 
-    code = "common.about"
     template = "{subject}: {problem}"
 
     subject: str
@@ -45,7 +42,6 @@ class About(Message):
 class Unreadable(Message):
     """The system does not let the kit read a file."""
 
-    code = "common.unreadable"
     template = "{file}: can't be read: {reason}[; {fix}]"
 
     file: str
@@ -56,7 +52,6 @@ class Unreadable(Message):
 class Unwritable(Message):
     """The system does not let the kit write a file. ``kept`` is the file if it still has its former content."""
 
-    code = "common.unwritable"
     template = "{file}: can't be written: {reason}[; {kept} is unchanged]"
 
     file: str
@@ -67,7 +62,6 @@ class Unwritable(Message):
 class NotUtf8(Message):
     """A text file has bytes of another encoding."""
 
-    code = "common.not-utf8"
     template = "{file}: not UTF-8 (byte {position:d} is {byte}); save the file as UTF-8"
 
     file: str
@@ -78,7 +72,6 @@ class NotUtf8(Message):
 class TooLarge(Message):
     """A YAML file is larger than any that the kit needs."""
 
-    code = "common.too-large"
     template = "{file}: larger than {most_bytes:size}, the most for a YAML file; shorten it, or name another file"
 
     file: str
@@ -88,7 +81,6 @@ class TooLarge(Message):
 class NotAMapping(Message):
     """The top level of a YAML file is no mapping."""
 
-    code = "common.not-a-mapping"
     template = "{kind} is a mapping of keys to values, for example 'name: {example}'"
 
     kind: str  # as "a profile"
@@ -98,7 +90,6 @@ class NotAMapping(Message):
 class InvalidYaml(Message):
     """The YAML parser refused a file, with ``reason``."""
 
-    code = "common.invalid-yaml"
     template = "not valid YAML[: {reason}]"
 
     reason: str | None
@@ -107,7 +98,6 @@ class InvalidYaml(Message):
 class NumberTooLong(Message):
     """A number in a YAML file has more digits than any that is meant."""
 
-    code = "common.number-too-long"
     template = "'{key}' is a number of {length:count character}, and the most is {most}; shorten it"
 
     key: str
@@ -118,7 +108,6 @@ class NumberTooLong(Message):
 class InvalidScalar(Message):
     """A value only looks like a date or a number."""
 
-    code = "common.invalid-scalar"
     template = "not valid YAML: '{value}': {reason}; quote it"
 
     value: str
@@ -128,7 +117,6 @@ class InvalidScalar(Message):
 class NulCharacter(Message):
     """A value has the character that ends a text for the system."""
 
-    code = "common.nul-character"
     template = "'{key}' has a NUL character, which no process can receive; remove it"
 
     key: str
@@ -137,7 +125,6 @@ class NulCharacter(Message):
 class HalfCharacter(Message):
     """A value has a surrogate, which no encoding has. ``number`` is its code point."""
 
-    code = "common.half-character"
     template = "'{key}' has half of a character (\\u{number:x}), which no process can receive; remove it"
 
     key: str
@@ -147,14 +134,12 @@ class HalfCharacter(Message):
 class ComplexKey(Message):
     """A key is a list or a mapping."""
 
-    code = "common.complex-key"
     template = "a key must be a plain word"
 
 
 class DuplicateKey(Message):
     """A key stands twice in one mapping."""
 
-    code = "common.duplicate-key"
     template = "the key '{key}' appears twice (first on line {first:d}); remove one"
 
     key: str
@@ -164,7 +149,6 @@ class DuplicateKey(Message):
 class RecursiveAnchor(Message):
     """An anchor contains an alias of itself."""
 
-    code = "common.recursive-anchor"
     template = "not valid YAML: the anchor '{anchor}' contains itself; write the value out"
 
     anchor: str
@@ -173,7 +157,6 @@ class RecursiveAnchor(Message):
 class TooManyValues(Message):
     """A file, with its aliases resolved, has too many values or characters."""
 
-    code = "common.too-many-values"
     template = (
         "not valid YAML: with its aliases resolved it has more than {most_values} values, "
         "or {most_characters} characters; remove some"
@@ -186,7 +169,6 @@ class TooManyValues(Message):
 class TooDeep(Message):
     """Brackets or indentation of a file are nested too deep."""
 
-    code = "common.too-deep"
     template = "not valid YAML: more than {levels} levels; remove some brackets or indentation"
 
     levels: int
@@ -195,7 +177,6 @@ class TooDeep(Message):
 class UnknownKey(Message):
     """A mapping has a key that its schema does not know."""
 
-    code = "common.unknown-key"
     template = "unknown key '{key}'[ (did you mean '{suggestion}'?)]; the keys are: {known:list}"
 
     key: str
@@ -206,7 +187,6 @@ class UnknownKey(Message):
 class MissingKey(Message):
     """A mapping lacks a key that its schema requires."""
 
-    code = "common.missing-key"
     template = "'{key}' is missing; {fix}"
 
     key: str
@@ -216,7 +196,6 @@ class MissingKey(Message):
 class DependentKey(Message):
     """A key has no effect without another one."""
 
-    code = "common.dependent-key"
     template = "'{key}' has no effect without '{other}'; add '{other}', or remove '{key}'"
 
     key: str
@@ -237,7 +216,6 @@ TYPES = {
 class WrongType(Message):
     """A value has another type than its schema allows."""
 
-    code = "common.wrong-type"
     template = "{key} must be {wanted:or}, not {found}[; {fix}]"
 
     key: str  # quoted, or "the file"
@@ -249,7 +227,6 @@ class WrongType(Message):
 class NotAChoice(Message):
     """A value is none of those that its schema lists."""
 
-    code = "common.not-a-choice"
     template = "{key} can't be {found}[ (did you mean '{suggestion}'?)]; the choices are: {choices:list}"
 
     key: str
@@ -261,7 +238,6 @@ class NotAChoice(Message):
 class BelowMinimum(Message):
     """A number is less than its schema allows."""
 
-    code = "common.below-minimum"
     template = "{key} must be {least} or more, not {found}[; {fix}]"
 
     key: str
@@ -273,7 +249,6 @@ class BelowMinimum(Message):
 class NotAbove(Message):
     """A number is not more than the limit of its schema."""
 
-    code = "common.not-above"
     template = "{key} must be more than {limit}, not {found}[; {fix}]"
 
     key: str
@@ -285,7 +260,6 @@ class NotAbove(Message):
 class Empty(Message):
     """A list or a mapping has no items."""
 
-    code = "common.empty"
     template = "{key} is empty[; {fix}]"
 
     key: str
@@ -295,7 +269,6 @@ class Empty(Message):
 class BadName(Message):
     """A key's own text is not of the form that its schema requires."""
 
-    code = "common.bad-name"
     template = "{key} is not a valid name[; {fix}]"
 
     key: str
@@ -305,7 +278,6 @@ class BadName(Message):
 class BadCombination(Message):
     """A mapping has keys that exclude each other, or lacks one of several that it needs."""
 
-    code = "common.bad-combination"
     template = "{key} does not have the keys that it needs[; {fix}]"
 
     key: str
@@ -315,7 +287,6 @@ class BadCombination(Message):
 class BadValue(Message):
     """A value breaks another rule of its schema, which ``rule`` names by its JSON Schema keyword."""
 
-    code = "common.bad-value"
     template = "{key} can't be {found}[; {fix}]"
 
     key: str
@@ -327,7 +298,6 @@ class BadValue(Message):
 class NoValidator(Message):
     """The package that checks files against schemas is missing."""
 
-    code = "common.no-validator"
     template = "{file}: can't be checked without the package jsonschema; install it: pip install jsonschema"
 
     file: str
@@ -336,7 +306,6 @@ class NoValidator(Message):
 class MissingExtra(Message):
     """A command needs a package that comes with one of the kit's extras."""
 
-    code = "common.missing-extra"
     template = "{needed_by} needs the package '{package}': pip install 'envkit[[{extra}]]'"
 
     needed_by: str
@@ -347,7 +316,6 @@ class MissingExtra(Message):
 class MissingPackage(Message):
     """A package that the kit always needs is missing: the installation is damaged."""
 
-    code = "common.missing-package"
     template = "the package '{package}', which envkit needs, is missing: install envkit again"
 
     package: str
@@ -356,7 +324,6 @@ class MissingPackage(Message):
 class NotInThisPython(Message):
     """A Python in which ``envkit.check`` runs lacks a package."""
 
-    code = "common.not-in-this-python"
     template = "{python} has no package '{package}'; install it there, or use a kernel that has it"
 
     python: str
@@ -366,7 +333,6 @@ class NotInThisPython(Message):
 class UnknownWord(Message):
     """A list has an unknown word. ``what`` is the noun for one of them."""
 
-    code = "common.unknown-word"
     template = "no {what} '{word}'[ (did you mean '{suggestion}'?)]; choose one of: {known:list}"
 
     what: str

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Message, Note
 
 
-class WorkerDone(Message):
+class WorkerDone(Note):
     """A worker ended. ``ms`` is the mean time of a ``step``."""
 
-    code = "common.worker-done"
-    severity = Severity.NOTE
     template = "{stage}, {arm}: {ms:.2f} ms per {step}"
 
     stage: str
@@ -18,11 +16,9 @@ class WorkerDone(Message):
     step: str
 
 
-class StageDone(Message):
+class StageDone(Note):
     """A block is complete. ``left`` is the time until the end, as ``1:05``."""
 
-    code = "common.stage-done"
-    severity = Severity.NOTE
     template = "{stage}[: {standing}][; about {left} left]"
 
     stage: str
@@ -33,7 +29,6 @@ class StageDone(Message):
 class LockUnopenable(Message):
     """The lock of this machine can't be opened."""
 
-    code = "common.lock-unopenable"
     template = "{file}: can't be opened: {reason}; remove it, or set TMPDIR"
 
     file: str
@@ -43,7 +38,6 @@ class LockUnopenable(Message):
 class NotALock(Message):
     """The path of this machine's lock holds another kind of file."""
 
-    code = "common.not-a-lock"
     template = "{file}: not a lock file; remove it, or set TMPDIR"
 
     file: str
@@ -52,7 +46,6 @@ class NotALock(Message):
 class Locked(Message):
     """Another measurement holds this machine."""
 
-    code = "common.locked"
     template = (
         "another measurement[ of user {user}] runs on this machine[ (process {process})]; "
         "wait for it, or it spoils both[; if that process of {user} measures nothing, set TMPDIR to another folder]"
@@ -65,7 +58,6 @@ class Locked(Message):
 class NoLocks(Message):
     """A file system does not know locks."""
 
-    code = "common.no-locks"
     template = "{file}: can't be locked: {reason}; set TMPDIR to a folder on this machine's own disk"
 
     file: str
@@ -75,7 +67,6 @@ class NoLocks(Message):
 class FolderNotMade(Message):
     """A folder can't be made. ``option`` names another place."""
 
-    code = "common.folder-not-made"
     template = "{folder}: can't be made: {reason}; give another {option}"
 
     folder: str

@@ -41,7 +41,6 @@ def way_to_get(name: str) -> str:
 class InTwoFiles(Message):
     """Two files of the catalogue have one variable."""
 
-    code = "profiles.in-two-files"
     template = "{file}: {name} is in another file too; remove one"
 
     file: str
@@ -51,7 +50,6 @@ class InTwoFiles(Message):
 class EntryNotAMapping(Message):
     """An entry has no keys."""
 
-    code = "profiles.entry-not-a-mapping"
     template = "{name} is a mapping"
 
     name: str
@@ -60,7 +58,6 @@ class EntryNotAMapping(Message):
 class UnknownEntryKey(Message):
     """An entry has a key that the catalogue does not know."""
 
-    code = "profiles.unknown-entry-key"
     template = "{name}: unknown key '{key}'[ (did you mean '{suggestion}'?)]"
 
     name: str
@@ -71,7 +68,6 @@ class UnknownEntryKey(Message):
 class MissingText(Message):
     """An entry lacks a text."""
 
-    code = "profiles.missing-text"
     template = "{name}: '{key}' is missing or not a text"
 
     name: str
@@ -81,7 +77,6 @@ class MissingText(Message):
 class NotAUrl(Message):
     """The source of an entry is no address of documentation."""
 
-    code = "profiles.not-a-url"
     template = "{name}: 'source' is not a URL"
 
     name: str
@@ -90,7 +85,6 @@ class NotAUrl(Message):
 class OneOfTwoKeys(Message):
     """An entry has both of two keys, or none of them."""
 
-    code = "profiles.one-of-two-keys"
     template = "{name}: give one of '{one}' and '{other}'"
 
     name: str
@@ -101,7 +95,6 @@ class OneOfTwoKeys(Message):
 class BothKeys(Message):
     """An entry has one of two keys that belong together."""
 
-    code = "profiles.both-keys"
     template = "{name}: '{one}' and '{other}' go together"
 
     name: str
@@ -112,8 +105,9 @@ class BothKeys(Message):
 class NoReaders(Message):
     """No library reads the variable of an entry."""
 
-    code = "profiles.no-readers"
     template = "{name}: no library in runner/envkit/worker/libraries.py reads it; add it to 'reads' of one that does"
+
+    name: str
 
     name: str
 
@@ -121,7 +115,6 @@ class NoReaders(Message):
 class BadType(Message):
     """An entry has no type, or one that does not exist."""
 
-    code = "profiles.bad-type"
     template = "{name}: 'type' is one of {types:list}"
 
     name: str
@@ -131,7 +124,6 @@ class BadType(Message):
 class WrongTypeOfKey(Message):
     """A key of an entry holds another kind of value than it must."""
 
-    code = "profiles.wrong-type-of-key"
     template = "{name}: '{key}' has the wrong type"
 
     name: str
@@ -141,7 +133,6 @@ class WrongTypeOfKey(Message):
 class UnquotedWords(Message):
     """YAML takes a word for a number or a boolean."""
 
-    code = "profiles.unquoted-words"
     template = "{name}: quote each of 'words' that YAML takes for something else"
 
     name: str
@@ -150,7 +141,6 @@ class UnquotedWords(Message):
 class LimitNotAWholeNumber(Message):
     """A limit is no whole number."""
 
-    code = "profiles.limit-not-a-whole-number"
     template = "{name}: '{key}' is not a whole number"
 
     name: str
@@ -160,7 +150,6 @@ class LimitNotAWholeNumber(Message):
 class BadLimits(Message):
     """Limits of earlier versions have another form than they must."""
 
-    code = "profiles.bad-limits"
     template = "{name}: 'max_before' is a mapping of versions, quoted, to whole numbers"
 
     name: str
@@ -169,7 +158,6 @@ class BadLimits(Message):
 class TypeNeedsKey(Message):
     """A type lacks the key that belongs to it."""
 
-    code = "profiles.type-needs-key"
     template = "{name}: type {type} needs '{key}'"
 
     name: str
@@ -180,7 +168,6 @@ class TypeNeedsKey(Message):
 class BadPattern(Message):
     """A pattern is no regular expression."""
 
-    code = "profiles.bad-pattern"
     template = "{name}: 'pattern' can't be compiled: {reason}"
 
     name: str
@@ -190,7 +177,6 @@ class BadPattern(Message):
 class NotTexts(Message):
     """Keys of an entry that hold texts hold something else."""
 
-    code = "profiles.not-texts"
     template = "{name}: {keys:list} are texts; quote them"
 
     name: str

@@ -12,7 +12,7 @@ from envkit.bench import record
 from envkit.bench.blocks import first_event
 from envkit.bench.record import FILE_NAME, Event
 from envkit.report.messages import context as messages
-from envkit.report.messages.lines import DetailsCommand
+from envkit.report.messages.lines import Details
 from envkit.report.parts import Row
 
 # Where a redacted record's first event has the digest of the record itself.
@@ -58,6 +58,6 @@ def rows(folder: Path, events: Sequence[Event], summary: Summary) -> list[Row]:
     ]
 
 
-def details(folder: str) -> DetailsCommand:
+def details(folder: str) -> Details:
     """Return the command that prints all of a report."""
-    return DetailsCommand(("envkit", "report", folder, "--details"))
+    return Details(("envkit", "report", folder, "--details"))

@@ -25,7 +25,7 @@ from envkit.stats.verdict import Verdict
 
 GOOD = (messages.Faster, messages.SomeFaster)
 BAD = (
-    messages.FasterOtherLosses, messages.SomeFasterOtherLosses, messages.Slower, messages.NotInEffect,
+    messages.FasterLossesDiffer, messages.SomeFasterLossesDiffer, messages.Slower, messages.NotInEffect,
     messages.WorkerFailed, messages.Unfinished, messages.TooFewBlocks, messages.TargetNotReached,
     messages.NothingMeasured, messages.NoResults,
 )  # fmt: skip
@@ -98,7 +98,7 @@ def of(summary: Summary, one: Comparison) -> Message:
 def _kind_of(verdict: Verdict, load: Message | None, losses_differ: bool = False) -> type[messages.Found]:
     """Return the message for a verdict. Losses that differ weigh more than a load, which the message names as well."""
     if verdict == Verdict.FASTER and losses_differ:
-        return messages.FasterOtherLosses
+        return messages.FasterLossesDiffer
     kinds = FOUND if load is None else LOADED
     return kinds[Verdict.NOT_FOUND if verdict == Verdict.EQUIVALENT else verdict]
 
@@ -157,7 +157,7 @@ def _of_many(summary: Summary) -> Message:
     named = (number, of_all, things, names(summary, best)[0], reference, *speedup)
     load = beside(best.load or best.beside)
     if not faster:
-        return messages.SomeFasterOtherLosses(*named, load=load, counts=counts)
+        return messages.SomeFasterLossesDiffer(*named, load=load, counts=counts)
     differ = len(others) or None
     if load is not None:
         return messages.SomeFasterUnderLoad(*named, load=load, counts=counts, losses_differ=differ)

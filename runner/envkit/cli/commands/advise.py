@@ -193,7 +193,7 @@ def _clashing(names: Iterable[str], evidence: Mapping[str, Any], inspection: Map
             preloaded = inspection["libraries"][library]["path"]
             others = [path for path in mapped if not second_openmp.is_same(path, preloaded)]
             if others:
-                found[name] = messages.HasOpenMP(others[0], preloaded)
+                found[name] = messages.HasOpenmp(others[0], preloaded)
     return found
 
 

@@ -46,13 +46,13 @@ from envkit.cli.doctor_messages import (
     EXIT_STATUSES,
     CantStart,
     CommandWithoutDashes,
+    DoctorFoundNothing,
+    DoctorTrialFailed,
     NoCommandToWatch,
     NotForIssue,
     NotForWatched,
-    NothingFound,
     NothingToWatch,
     StoppedWatching,
-    TrialFailed,
     WatchedFailed,
     WatchedShortly,
 )
@@ -143,7 +143,7 @@ def _for_issue(arguments: argparse.Namespace) -> int:
     with machine_lock():
         outcome = engine.run(Task(TRIAL, environment.variables, inherited, environment.prefix))
     if outcome.failure is not None:
-        return end_with(TrialFailed(outcome.failure, _last_line(outcome, inherited)), FAILED, arguments.json)
+        return end_with(DoctorTrialFailed(outcome.failure, _last_line(outcome, inherited)), FAILED, arguments.json)
     given = environment.variables if arguments.profile else os.environ
     known = catalogue.load()  # what another variable holds nobody knows: a token, perhaps
     variables = {
@@ -273,4 +273,4 @@ def _show(findings: Sequence[Finding]) -> None:
         terminal.item(out, "  why", finding.why)
         terminal.item(out, "  fix", finding.fix)
     if not findings:
-        out.print(Text(text(NothingFound())))
+        out.print(Text(text(DoctorFoundNothing())))

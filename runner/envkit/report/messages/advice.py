@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Advice
 
 # The command that measures a profile.
 BENCH = "envkit bench PROFILE"
 
 
-class Advice(Message):
-    code = "report.advice"
-    severity = Severity.ADVICE
-    template = "see --details"
-
-
 class Use(Advice):
     """``command`` runs a training under the profile that is faster."""
 
-    code = "report.use"
     template = "{command}"
 
     profile: str
@@ -27,14 +20,12 @@ class Use(Advice):
 class UseAfterCheck(Use):
     """The same of a profile that may change results, or overrides a vendor's check."""
 
-    code = "report.use-after-check"
     template = "if your results stay right with it: {command}"
 
 
 class UseFaster(Advice):
     """A profile that is faster still, with a caution on results or a vendor's support."""
 
-    code = "report.use-faster"
     template = "or, with its cautions ({speedup:ratio}x): {command}"
 
     speedup: float
@@ -44,7 +35,6 @@ class UseFaster(Advice):
 class UseCopy(Advice):
     """The same of a profile that was measured on ranks it does not ask for."""
 
-    code = "report.use-copy"
     template = "copy {profile} to {copy}.yaml with 'name: {copy}' and 'ranks: {ranks}', then: {command}"
 
     profile: str
@@ -54,7 +44,6 @@ class UseCopy(Advice):
 
 
 class UseInstances(Advice):
-    code = "report.use-instances"
     template = "{instances} at once, each on its own CPUs: {command}"
 
     instances: int
@@ -64,7 +53,6 @@ class UseInstances(Advice):
 class UseFound(Advice):
     """After a search: ``shipped`` is what it wrote, unless ``tuned`` was faster than that."""
 
-    code = "report.use-found"
     template = "{shipped}, unless {tuned} is faster still: {command}"
 
     shipped: str
@@ -73,7 +61,6 @@ class UseFound(Advice):
 
 
 class UseEverywhere(Advice):
-    code = "report.use-everywhere"
     template = "{profile} is faster on every workload: {command}"
 
     profile: str
@@ -81,21 +68,18 @@ class UseEverywhere(Advice):
 
 
 class MeasureOwn(Advice):
-    code = "report.measure-own"
     template = "the best profile depends on the training; measure yours: {command}"
 
     command: str
 
 
 class MeasureProfile(Advice):
-    code = "report.measure-profile"
     template = "measure a profile: {command}"
 
     command: str = BENCH
 
 
 class OneAfterTheOther(Advice):
-    code = "report.one-after-the-other"
     template = "train one after another under {profile}: {instances} at once have lower throughput"
 
     profile: str
@@ -103,14 +87,12 @@ class OneAfterTheOther(Advice):
 
 
 class KeepReference(Advice):
-    code = "report.keep-reference"
     template = "keep {reference}: it is faster here"
 
     reference: str
 
 
 class ChooseFreely(Advice):
-    code = "report.choose-freely"
     template = "keep {reference}: {arm} is neither faster nor slower here"
 
     reference: str
@@ -120,7 +102,6 @@ class ChooseFreely(Advice):
 class MeasureLonger(Advice):
     """To find a difference of so many ``percent`` with a chance of 80%."""
 
-    code = "report.measure-longer"
     template = (
         "[{arm}: ]to detect a {percent:g}% difference, repeat the command with {option} (about {minutes:count minute})"
     )
@@ -133,14 +114,12 @@ class MeasureLonger(Advice):
 
 
 class TryAdvise(Advice):
-    code = "report.try-advise"
     template = "or try what fits your training: {command}"
 
     command: str
 
 
 class FindOutWhy(Advice):
-    code = "report.find-out-why"
     template = "find out why: {command}"
 
     command: str
@@ -149,7 +128,6 @@ class FindOutWhy(Advice):
 class Preload(Advice):
     """``variables`` are read by ``library`` alone."""
 
-    code = "report.preload"
     template = "add 'preload: [[{library}]]' to the profile; envkit show {profile} has an example"
 
     library: str
@@ -160,12 +138,10 @@ class Preload(Advice):
 class KeepThreads(Advice):
     """A user's training changed the number of its threads, which the profile had set."""
 
-    code = "report.keep-threads"
     template = "remove torch.set_num_threads (or the like) from your training"
 
 
 class ExplainLosses(Advice):
-    code = "report.explain-losses"
     template = "do not use {arm} yet; find what changes its losses[: {command}]"
 
     arm: str
@@ -175,7 +151,6 @@ class ExplainLosses(Advice):
 class QuieterMachine(Advice):
     """So many blocks were disturbed, by ``programs`` where these are known."""
 
-    code = "report.quieter-machine"
     template = "measure again without this load[; stop {programs}]"
 
     blocks: int
@@ -184,21 +159,18 @@ class QuieterMachine(Advice):
 
 
 class CalibrateAgain(Advice):
-    code = "report.calibrate-again"
     template = "measure again: {rate:.0%} of runs find a difference by chance; if it stays, something favours a side"
 
     rate: float
 
 
 class TrainLonger(Advice):
-    code = "report.train-longer"
     template = "raise --epochs above {epochs}, or choose a nearer target with --until"
 
     epochs: int
 
 
 class WithoutSettings(Advice):
-    code = "report.without-settings"
     template = "measure a copy of {profile} without the settings that cost time: {settings}"
 
     profile: str
@@ -208,7 +180,6 @@ class WithoutSettings(Advice):
 class GoOn(Advice):
     """A run that has too few blocks for a verdict."""
 
-    code = "report.go-on"
     template = "about {seconds:duration} more: {command}"
 
     fewest: int
@@ -218,14 +189,12 @@ class GoOn(Advice):
 
 
 class Resume(Advice):
-    code = "report.resume"
     template = "{command}"
 
     command: str
 
 
 class ResumeWithout(Advice):
-    code = "report.resume-without"
     template = "measure without {arm}, or fix the problem that its worker printed, then: {command}"
 
     arm: str
@@ -233,7 +202,6 @@ class ResumeWithout(Advice):
 
 
 class MeasureWithout(Advice):
-    code = "report.measure-without"
     template = "measure without {arm}, or find out why: {command}"
 
     arm: str
@@ -241,7 +209,6 @@ class MeasureWithout(Advice):
 
 
 class MendWorker(Advice):
-    code = "report.mend-worker"
     template = "fix the problem that the worker printed, then: {command}"
 
     command: str
@@ -250,7 +217,6 @@ class MendWorker(Advice):
 class FindMemory(Advice):
     """SIGKILL ended a worker, which most often means too little memory."""
 
-    code = "report.find-memory"
     template = "check whether memory ran out (dmesg), then: {command}"
 
     command: str
@@ -259,7 +225,6 @@ class FindMemory(Advice):
 class FreeMemory(Advice):
     """The kernel ended a worker because memory ran out. ``group`` reached its limit; ``retaining`` is the profile."""
 
-    code = "report.free-memory"
     template = (
         "use fewer loader workers or smaller batches[, or raise the limit of {group} (--memory, --mem, MemoryMax)]"
         "[; or measure without {retaining}, which keeps freed memory]; then: {command}"
@@ -271,14 +236,12 @@ class FreeMemory(Advice):
 
 
 class RaiseLimit(Advice):
-    code = "report.raise-limit"
     template = "repeat the command with {option}"
 
     option: str
 
 
 class AddBlocks(Advice):
-    code = "report.add-blocks"
     template = "for a confidence interval repeat the command with {option}"
 
     option: str

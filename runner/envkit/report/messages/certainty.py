@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
-
-NOTE, WARNING, ERROR = Severity.NOTE, Severity.WARNING, Severity.ERROR
+from envkit.messages import Caution, Message, Note
 
 
-class Compared(Message):
+class Compared(Note):
     """The result of one comparison; ``verdict`` in capitals."""
 
-    code = "report.compared"
-    severity = NOTE
     template = "{ratio:ratio}x (95% CI {low:ratio} to {high:ratio}): {verdict}[, {load}]"
 
     ratio: float
@@ -21,17 +17,13 @@ class Compared(Message):
     load: Message | None = None
 
 
-class RatioAlone(Message):
-    code = "report.ratio-alone"
-    severity = NOTE
+class RatioAlone(Note):
     template = "{ratio:ratio}x from one run each, no confidence interval"
 
     ratio: float
 
 
-class NoSpeedup(Message):
-    code = "report.no-speedup"
-    severity = WARNING
+class NoSpeedup(Caution):
     template = "no speedup: {verdict}"
 
     verdict: str
@@ -40,37 +32,29 @@ class NoSpeedup(Message):
 # --- blocks, errors and noise ---
 
 
-class BlocksMeasured(Message):
-    code = "report.blocks-measured"
-    severity = NOTE
+class BlocksMeasured(Note):
     template = "{blocks} ({ended})"
 
     blocks: int
     ended: str
 
 
-class StoppedEarly(Message):
-    code = "report.stopped-early"
-    severity = NOTE
+class StoppedEarly(Note):
     template = "{blocks} (stopped early: precise enough)"
 
     blocks: int
 
 
-class ErrorRate(Message):
-    code = "report.error-rate"
-    severity = NOTE
+class ErrorRate(Note):
     template = "false-positive rate at most {rate:exact_percent}[, for all {comparisons} comparisons together]"
 
     rate: float
     comparisons: int | None = None  # if there are several
 
 
-class NoiseFloor(Message):
+class NoiseFloor(Note):
     """``calibrated`` is the date of the calibration."""
 
-    code = "report.noise-floor"
-    severity = NOTE
     template = (
         "baseline against itself stays within {low:ratio}x to {high:ratio}x in 95% of such runs"
         "[ (measured {calibrated})]"
@@ -84,24 +68,19 @@ class NoiseFloor(Message):
 class OwnNoiseFloor(NoiseFloor):
     """The noise floor that a calibration measures itself."""
 
-    code = "report.own-noise-floor"
     template = (
         "baseline against itself stays within {low:ratio}x to {high:ratio}x in 95% of such runs; "
         "later runs use it while this record stays in results/"
     )
 
 
-class NoNoiseFloor(Message):
-    code = "report.no-noise-floor"
-    severity = NOTE
+class NoNoiseFloor(Note):
     template = "unknown; measure it with: envkit plan"
 
 
-class KernelTimes(Message):
+class KernelTimes(Caution):
     """The fastest and the slowest run of the reference kernel, in milliseconds."""
 
-    code = "report.kernel-times"
-    severity = WARNING
     template = (
         "the reference kernel took {least_ms:.0f} to {most_ms:.0f} ms, cause unknown; "
         "neighbours on a shared host may use its cores, caches or memory"
@@ -111,35 +90,27 @@ class KernelTimes(Message):
     most_ms: float
 
 
-class ReferenceDrifted(Message):
-    code = "report.reference-drifted"
-    severity = NOTE
+class ReferenceDrifted(Note):
     template = "{reference} ended at {ratio:ratio}x its initial speed; pairing in blocks cancels this"
 
     reference: str
     ratio: float
 
 
-class OverBudget(Message):
-    code = "report.over-budget"
-    severity = NOTE
+class OverBudget(Note):
     template = "a verdict took {takes_s:duration}; the budget was {budget_s:duration}"
 
     takes_s: float
     budget_s: float
 
 
-class FirstRuns(Message):
-    code = "report.first-runs"
-    severity = NOTE
+class FirstRuns(Note):
     template = "{times:list}, in one process each: no comparison"
 
     times: tuple[Message, ...]
 
 
-class FirstTime(Message):
-    code = "report.first-time"
-    severity = NOTE
+class FirstTime(Note):
     template = "{arm} {ms:,.2f} ms per {step}"
 
     arm: str
@@ -147,25 +118,19 @@ class FirstTime(Message):
     step: str
 
 
-class SetByCommand(Message):
-    code = "report.set-by-command"
-    severity = NOTE
+class SetByCommand(Note):
     template = "set by the command itself: {variables:list}"
 
     variables: tuple[str, ...]
 
 
-class NotPassedOn(Message):
-    code = "report.not-passed-on"
-    severity = NOTE
+class NotPassedOn(Note):
     template = "not passed on from your environment: {variables:list}"
 
     variables: tuple[str, ...]
 
 
-class KeptVariables(Message):
-    code = "report.kept-variables"
-    severity = NOTE
+class KeptVariables(Note):
     template = "kept from your environment: {variables:list}"
 
     variables: tuple[str, ...]
@@ -174,28 +139,22 @@ class KeptVariables(Message):
 # --- warm-up and design ---
 
 
-class SteadyAfter(Message):
-    code = "report.steady-after"
-    severity = NOTE
+class SteadyAfter(Note):
     template = "steady after {steps:count step}; the first {left_out} of each sample are left out"
 
     steps: int
     left_out: int
 
 
-class SteadyAtOnce(Message):
-    code = "report.steady-at-once"
-    severity = NOTE
+class SteadyAtOnce(Note):
     template = "steady from the first step on; the first {left_out} of each sample are left out"
 
     left_out: int
 
 
-class StepsLeftOut(Message):
+class StepsLeftOut(Note):
     """Steps left out of each of several workloads, or their range."""
 
-    code = "report.steps-left-out"
-    severity = NOTE
     template = "steps left out at the start of each sample: [{each:list}][{least}][ to {most}]"
 
     each: tuple[Message, ...] = ()
@@ -203,20 +162,16 @@ class StepsLeftOut(Message):
     most: int | None = None
 
 
-class Numbered(Message):
+class Numbered(Note):
     """A name with its number."""
 
-    code = "report.numbered"
-    severity = NOTE
     template = "{name} {number}"
 
     name: str
     number: int
 
 
-class SampleTooShort(Message):
-    code = "report.sample-too-short"
-    severity = NOTE
+class SampleTooShort(Note):
     template = "not measured: a sample has fewer than 100 {unit}[; the first {left_out} are left out][; add {option}]"
 
     unit: str  # steps or readings
@@ -224,23 +179,17 @@ class SampleTooShort(Message):
     option: str | None = None
 
 
-class CommandIsOneStep(Message):
-    code = "report.command-is-one-step"
-    severity = NOTE
+class CommandIsOneStep(Note):
     template = "not measured: the whole command is one step; leave out --whole-command to time its optimizer's steps"
 
 
-class NoInterimAnalyses(Message):
-    code = "report.no-interim-analyses"
-    severity = NOTE
+class NoInterimAnalyses(Note):
     template = "no interim analyses"
 
 
-class InterimAnalyses(Message):
+class InterimAnalyses(Note):
     """``comparisons`` share the error rate, if there are several."""
 
-    code = "report.interim-analyses"
-    severity = NOTE
     template = (
         "{planned:count block} planned, analyses after {looks:list}: group-sequential at {rate:exact_percent} "
         "(O'Brien-Fleming spending)[, shared by {comparisons} comparisons]"
@@ -256,7 +205,6 @@ class InterimAnalyses(Message):
 
 
 class ArmNotInEffect(Message):
-    code = "report.arm-not-in-effect"
     template = "{arm} is NOT IN EFFECT[: {missed:lines}]"
 
     arm: str
@@ -266,16 +214,13 @@ class ArmNotInEffect(Message):
 class MissedUnseen(Message):
     """A setting that the worker could not observe."""
 
-    code = "report.missed-unseen"
     template = "{key}: expected {expected}, not seen"
 
     key: str
     expected: str
 
 
-class ArmVerified(Message):
-    code = "report.arm-verified"
-    severity = NOTE
+class ArmVerified(Note):
     template = "{arm}: {number} of {of} verified in every process"
 
     arm: str
@@ -283,18 +228,14 @@ class ArmVerified(Message):
     of: int
 
 
-class ArmVerifiedFirst(Message):
-    code = "report.arm-verified-first"
-    severity = NOTE
+class ArmVerifiedFirst(Note):
     template = "{arm}: {number} verified in its first process"
 
     arm: str
     number: int
 
 
-class KeyNotVerified(Message):
-    code = "report.key-not-verified"
-    severity = WARNING
+class KeyNotVerified(Caution):
     template = "{arm}: {key} not verified: {reason}"
 
     arm: str
@@ -302,70 +243,53 @@ class KeyNotVerified(Message):
     reason: Message
 
 
-class SettingsOfArm(Message):
+class SettingsOfArm(Note):
     """Whether the settings of an arm are in effect, in a word."""
 
-    code = "report.settings-of-arm"
-    severity = NOTE
     template = "{arm}: {state}"
 
     arm: str
     state: str
 
 
-class ExpectsNothing(Message):
-    code = "report.expects-nothing"
-    severity = NOTE
+class ExpectsNothing(Note):
     template = "{arm}: expects nothing"
 
     arm: str
 
 
-class SetsNothing(Message):
-    code = "report.sets-nothing"
-    severity = NOTE
+class SetsNothing(Note):
     template = "{arm}: sets nothing and expects nothing"
 
     arm: str
 
 
-class HowToReadEvidence(Message):
-    code = "report.how-to-read-evidence"
-    severity = NOTE
+class HowToReadEvidence(Note):
     template = (
         "expected: what the profile promises; seen: what the worker observed in its own process, "
         "in the sample with the fewest settings in effect"
     )
 
 
-class NothingObserved(Message):
-    code = "report.nothing-observed"
-    severity = NOTE
+class NothingObserved(Note):
     template = "no sample was measured, so nothing was observed"
 
 
-class TooFewForStatistics(Message):
-    code = "report.too-few-for-statistics"
-    severity = NOTE
+class TooFewForStatistics(Note):
     template = "too few blocks were measured for statistics"
 
 
-class OneEnvironment(Message):
-    code = "report.one-environment"
-    severity = NOTE
+class OneEnvironment(Note):
     template = "there is only one environment, so nothing was compared"
 
 
-class NoFinding(Message):
-    code = "report.no-finding"
-    severity = NOTE
+class NoFinding(Note):
     template = "no finding"
 
 
 class WorkerFailure(Message):
     """``node`` is where, if there are several."""
 
-    code = "report.worker-failure"
     template = "[{node}: ]block {block}, {arm}: the worker {problem}"
 
     block: int

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
-
-NOTE = Severity.NOTE
+from envkit.messages import Message, Note
 
 
-class LossesOfOtherBatch(Message):
-    code = "report.losses-of-other-batch"
-    severity = NOTE
+class LossesOfOtherBatch(Note):
     template = "not compared: {ranks} ranks train on {ranks} times the batch"
 
     ranks: int
 
 
-class TargetReached(Message):
+class TargetReached(Note):
     """Seconds of training and of testing; the speedup over the reference, if it is of another arm."""
 
-    code = "report.target-reached"
-    severity = NOTE
     template = "{arm}: {target} after {seconds:.1f} s and {epochs:count epoch}, plus {testing_s:.1f} s of tests"
 
     arm: str
@@ -29,9 +23,7 @@ class TargetReached(Message):
     testing_s: float
 
 
-class RanksSpeedup(Message):
-    code = "report.ranks-speedup"
-    severity = NOTE
+class RanksSpeedup(Note):
     template = (
         "{arm} on {ranks} ranks: {ratio:ratio}x the speed of {reference} (95% CI {low:ratio} to {high:ratio})"
         "[; efficiency {efficiency}]"
@@ -46,11 +38,9 @@ class RanksSpeedup(Message):
     efficiency: Message | None = None
 
 
-class RanksRate(Message):
+class RanksRate(Note):
     """Weak scaling: rates, as the batch grows with the ranks."""
 
-    code = "report.ranks-rate"
-    severity = NOTE
     template = (
         "{arm} on {ranks} ranks, {ranks} times the batch: {ratio:ratio}x the {unit}/s of {reference} "
         "(95% CI {low:ratio} to {high:ratio})[; efficiency {efficiency}]"
@@ -66,9 +56,7 @@ class RanksRate(Message):
     efficiency: Message | None = None
 
 
-class Interval(Message):
-    code = "report.interval"
-    severity = NOTE
+class Interval(Note):
     template = "{ratio:ratio} ({low:ratio} to {high:ratio})"
 
     ratio: float
@@ -76,11 +64,9 @@ class Interval(Message):
     high: float
 
 
-class RanksWait(Message):
+class RanksWait(Note):
     """By the profiler, under which steps take longer. ``low`` and ``high`` are of the ranks."""
 
-    code = "report.ranks-wait"
-    severity = NOTE
     template = "{arm}'s ranks communicate or wait for {share:percent} of a step, by the profiler[ ({by_rank} by rank)]"
 
     arm: str
@@ -88,9 +74,7 @@ class RanksWait(Message):
     by_rank: str | None = None
 
 
-class AllReduce(Message):
-    code = "report.all-reduce"
-    severity = NOTE
+class AllReduce(Note):
     template = "bus bandwidth (size over time, times {factor:g} for {ranks} ranks): {sizes}"
 
     ranks: int
@@ -98,11 +82,9 @@ class AllReduce(Message):
     sizes: tuple[str, ...]
 
 
-class RanksLosses(Message):
+class RanksLosses(Note):
     """Beside those of one process."""
 
-    code = "report.ranks-losses"
-    severity = NOTE
     template = "of {arm}: within {largest:.1e} of 1 process's over {steps:count step} (tolerance {tolerance:g})"
 
     arm: str
@@ -112,7 +94,6 @@ class RanksLosses(Message):
 
 
 class RanksLossesDiffer(Message):
-    code = "report.ranks-losses-differ"
     template = "of {arm} DIFFER from 1 process's by {largest:.1e} over {steps:count step} (tolerance {tolerance:g})"
 
     arm: str
@@ -121,9 +102,7 @@ class RanksLossesDiffer(Message):
     tolerance: float
 
 
-class InstancesOverOwn(Message):
-    code = "report.instances-over-own"
-    severity = NOTE
+class InstancesOverOwn(Note):
     template = (
         "{instances} at once: {ratio:ratio}x the throughput of one {profile} process "
         "(95% CI {low:ratio} to {high:ratio})"
@@ -139,28 +118,22 @@ class InstancesOverOwn(Message):
 # --- what a step is ---
 
 
-class StepsAtOnce(Message):
-    code = "report.steps-at-once"
-    severity = NOTE
+class StepsAtOnce(Note):
     template = "several trainings at once: a step is one step of each, and speedups are per item"
 
 
-class StepsOfRanks(Message):
+class StepsOfRanks(Note):
     """Weak scaling; ``rate`` is the column to compare, if the table has one."""
 
-    code = "report.steps-of-ranks"
-    severity = NOTE
     template = "weak scaling: {ranks} ranks, {ranks} times the batch[ of 1 process; compare {rate}]"
 
     ranks: int
     rate: str | None = None
 
 
-class OneProcess(Message):
+class OneProcess(Note):
     """``parts`` is the number of ranks that share the CPUs, if the process has the CPUs of one."""
 
-    code = "report.one-process"
-    severity = NOTE
     template = "1 {profile} process[ on 1/{parts} of the CPUs]"
 
     profile: str
@@ -170,18 +143,14 @@ class OneProcess(Message):
 # --- full trainings, epoch by epoch ---
 
 
-class EpochByEpoch(Message):
-    code = "report.epoch-by-epoch"
-    severity = NOTE
+class EpochByEpoch(Note):
     template = "{arm}, epoch by epoch[, medians of {samples} trainings]"
 
     arm: str
     samples: int | None = None
 
 
-class SomeEpochs(Message):
-    code = "report.some-epochs"
-    severity = NOTE
+class SomeEpochs(Note):
     template = "every {every} epochs; --details has all"
 
     every: int
@@ -190,7 +159,6 @@ class SomeEpochs(Message):
 class NeverReached(Message):
     """``best`` is the nearest that the training came."""
 
-    code = "report.never-reached"
     template = "{arm} never reached {target} in {epochs:count epoch}[ (best: {best:.4g})]"
 
     arm: str
@@ -202,7 +170,6 @@ class NeverReached(Message):
 class NotAlwaysReached(Message):
     """Several trainings of an arm, of which not each reached the target."""
 
-    code = "report.not-always-reached"
     template = (
         "{arm} did not reach {target} in {epochs:count epoch} in each of {samples} trainings[ (best: {best:.4g})]"
     )
@@ -214,11 +181,9 @@ class NotAlwaysReached(Message):
     best: float | None = None
 
 
-class Accuracy(Message):
+class Accuracy(Note):
     """The loss and the figures of the reference after a sample's steps."""
 
-    code = "report.accuracy"
-    severity = NOTE
     template = "{arm} after {steps:count step}: loss {loss:.3f}, {figures}"
 
     arm: str
