@@ -224,7 +224,7 @@ def _page(results: Results, trainings: Sequence[Training], example: str) -> list
         page.heading("Advice before anything is measured", QUESTION, results.lines, results.lines[0]["machine"]),
         "## Use",
         USE,
-        f"A training that is not in the gallery, with nothing left out:\n\n    envkit {shlex.join(EXAMPLE)}",
+        f"A training that is not in the gallery, with nothing left out:\n\n```sh\nenvkit {shlex.join(EXAMPLE)}\n```",
         f"```text\n{example.rstrip()}\n```",
         "## Is it right?",
         RIGHT,
@@ -306,10 +306,12 @@ def _slowed(name: str, results: Results) -> list[str]:
 
 QUESTION = """`envkit advise -- python train.py` watches a training for some seconds and says which profile to try
 first, how much that is expected to gain, and why."""
-USE = """    envkit advise -- python train.py                 # as you would start it; nothing of it is changed
-    envkit advise --prove 4m -- python train.py      # then measure what is advised first, beside nothing set
-    envkit advise --pid 4711                         # a training that runs already, from outside
-    envkit advise --engine docker -- python train.py # in the image
+USE = """```sh
+envkit advise -- python train.py                 # as you would start it; nothing of it is changed
+envkit advise --prove 4m -- python train.py      # then measure what is advised first, beside nothing set
+envkit advise --pid 4711                         # a training that runs already, from outside
+envkit advise --engine docker -- python train.py # in the image
+```
 
 The command is started as it is, in a fresh copy of the current folder: your files stay as they are
 ([own-script.md](own-script.md#files-that-it-writes)). `--in-place` starts it in the folder itself. Three steps of its
