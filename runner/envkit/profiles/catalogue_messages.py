@@ -109,8 +109,6 @@ class NoReaders(Message):
 
     name: str
 
-    name: str
-
 
 class BadType(Message):
     """An entry has no type, or one that does not exist."""
