@@ -11,6 +11,7 @@ from envkit.analysis.summary import summarise
 from envkit.bench.arms import Arm
 from envkit.bench.dataset_messages import FOLDER, FromPlace
 from envkit.bench.record import SCHEMA, Event
+from envkit.bench.requests import of_sample
 from envkit.profiles.environment import Environment
 from envkit.report import terminal
 from rich.console import Console
@@ -88,7 +89,7 @@ def events_of(
             add("design", planned_blocks=looks[-1], looks=list(looks))
         add("reference-kernel", REFERENCE_KERNEL_S, block=block, seconds=0.1, digest="f" * 64)
         for arm in fixed.order(block):
-            document = sample(list(fixed.worker_arguments(arm, block)), behaviours[arm.name], block, {})
+            document = sample(list(of_sample(fixed, arm, block)), behaviours[arm.name], block, {})
             where = {"block": block, "arm": arm.name, "padding_bytes": fixed.padding(block, arm)}
             add("sample", WORKER_S, **where, **document, stderr="")
     judge(events)
