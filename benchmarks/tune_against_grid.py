@@ -19,8 +19,7 @@ from typing import Any
 from envkit.analysis.noise import interference_by_block
 from envkit.bench import dataset, record
 from envkit.bench.blocks import block_ratios, recorded_design
-from envkit.bench.plan import MARGIN, Plan
-from envkit.bench.specification import TIMEOUT_S
+from envkit.bench.plan import MARGIN, TIMEOUT_S, Plan
 from envkit.cli.arguments import count
 from envkit.profiles import profile
 from envkit.stats.sequential import at_end, design

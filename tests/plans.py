@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from typing import Any
 
 from envkit.bench.arms import Ablated, Arm, Contrast, effects, of_instances, of_ranks, of_settings
-from envkit.bench.plan import MARGIN, Plan, StoppingRule, WorkloadSpec
+from envkit.bench.plan import Plan, StoppingRule, WorkloadSpec
+from envkit.engines.base import EngineOptions
 
-STOPPING = {"budget_s": 240.0, "blocks": 0, "precision": 0.04, "margin": MARGIN, "timeout_s": 60.0}
-TRAINING = {"warmup_steps": 1, "steps": 3, "data": "/data"}
+STOPPING = {"budget_s": 240.0, "timeout_s": 60.0}
+TRAINING = {"warmup_steps": 1, "steps": 3}
 
 
 def plan_of(arms: Sequence[Arm], workload: str = "cnn", seed: int = 1, **given: Any) -> Plan:
     """The plan of ``arms``; ``given`` are fields of it, of its stopping rule, or of how each workload is trained."""
-    stopping = {**STOPPING, **_taken(given, StoppingRule)}
-    training = {**TRAINING, **_taken(given, WorkloadSpec)}
+    stopping = StoppingRule(**{**STOPPING, **_taken(given, StoppingRule)})
+    training = WorkloadSpec(**{**TRAINING, **_taken(given, WorkloadSpec)})
+    options = EngineOptions(**given.pop("engine_options", {}))
     names = dict.fromkeys(arm.workload or workload for arm in arms)
-    usual = {name: WorkloadSpec(**training) for name in names}
-    weak = given.pop("weak", False)
-    if weak:
-        arms = [replace(arm, batches=arm.ranks or given.get("ranks", 1) * given.get("nodes", 1)) for arm in arms]
-    compared = given.pop("contrasts", None)
-    if compared is None:
-        compared = contrasts_of(arms, given.pop("references", ()), weak, **_of_contrasts(given))
-    workloads = given.pop("workloads", usual)
-    return Plan(tuple(arms), workload, workloads, tuple(compared), StoppingRule(**stopping), seed, **given)
+    usual = {"title": "mine", "data": "/data", "workloads": dict.fromkeys(names, training)}
+    references = given.pop("references", ())
+    if "contrasts" not in given:
+        usual["contrasts"] = tuple(contrasts_of(arms, references, **_of_contrasts(given)))
+    named = {**usual, **given}
+    return Plan(arms=tuple(arms), workload=workload, stopping=stopping, seed=seed, engine_options=options, **named)
 
 
 def contrasts_of(
@@ -43,7 +42,7 @@ def contrasts_of(
 
 
 def _of_contrasts(given: dict[str, Any]) -> dict[str, Any]:
-    return {name: given[name] for name in ("ranks", "nodes", "ablated") if name in given}
+    return {name: given[name] for name in ("ranks", "nodes", "weak", "ablated") if name in given}
 
 
 def _taken(given: dict[str, Any], of: type) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def run_event(arms: list[dict[str, str]], time: float = BEGUN, **plan: Any) -> d
     }
     document = {
         "event": "run", "time": time, "schema": SCHEMA, "kit_version": __version__, "command": ["envkit", "bench"],
-        "cwd": str(Path.cwd()), "specification": None,
+        "cwd": str(Path.cwd()),
         "plan": plan_of([Arm(**one) for one in arms], **plan).to_json(),
         "engines": engines,
         "data_source": FromPlace(FOLDER, "/data").to_json(),

@@ -37,6 +37,7 @@ def events_of(
     plan: dict[str, Any] | None = None,
     workloads: dict[str, str] | None = None,
     profiles: dict[str, str] | None = None,
+    files: dict[str, str] | None = None,
     **run: Any,
 ) -> list[Event]:
     """A run of ``blocks`` blocks, in which the workers of ``mine``, which take half the time, behave as given.
@@ -48,7 +49,10 @@ def events_of(
     behaviours = {"baseline": {"seconds": STEADY, **(baseline or {})}, "mine": {"seconds": times(0.5), **(mine or {})}}
     behaviours |= {name: {"seconds": times(1), **behaviour} for name, behaviour in (others or {}).items()}
     profiles = {name: profile if name == "mine" else (profiles or {}).get(name, name) for name in behaviours}
-    arms = tuple(Arm(name, profiles[name], "local", (workloads or {}).get(name)) for name in behaviours)
+    arms = tuple(
+        Arm(name, profiles[name], "local", (workloads or {}).get(name), file=(files or {}).get(name))
+        for name in behaviours
+    )
     fixed = plan_of(arms, **(plan or {}))
     environments = {
         arm.name: Environment(arm.profile, "A test", {}, {}, (), {"openmp.runtime": "gnu"}, numerics) for arm in arms
@@ -66,7 +70,6 @@ def events_of(
         "kit_version": __version__,
         "command": ["envkit", "bench"],
         "cwd": str(Path.cwd()),
-        "specification": None,
         "plan": fixed.to_json(),
         "engines": {"local": {"engine": engine, "inspection": inspection([], {})}},
         "data_source": FromPlace(FOLDER, "/data").to_json(),

@@ -63,12 +63,6 @@ def test_the_worker_of_a_full_training_is_told_what_to_reach(plan):
     assert Plan.from_json(fixed.to_json()) == fixed
 
 
-def test_a_plan_of_an_earlier_record_has_no_target(plan):
-    document = plan(epochs=10).to_json()
-    del document["until"]
-    assert Plan.from_json(document) == plan(epochs=10)
-
-
 @pytest.mark.parametrize(("steps", "epochs", "tested"), [(3, 0, [("baseline", 2)]), (2, 0, []), (3, 10, [])])
 def test_what_was_learnt_is_tested_once_and_after_more_than_two_steps(plan, steps, epochs, tested):
     fixed = plan(steps=steps, epochs=epochs)
@@ -128,7 +122,7 @@ def test_lengths_that_follow_from_the_pace_are_each_workloads_own(plan, across):
     sized = plan(steps=0, warmup_steps=0).sized({"cnn": 12}, {"cnn": 5})
     assert (sized.training.steps, sized.training.warmup_steps) == (12, 5)
     each = across.sized({"cnn": 12, "loader": 3}, {"cnn": 5, "loader": 6}).workloads
-    assert [(one.warmup_steps, one.steps, one.data) for one in each.values()] == [(5, 12, "/data"), (6, 3, "generated")]
+    assert [(one.warmup_steps, one.steps) for one in each.values()] == [(5, 12), (6, 3)]
 
 
 def test_padding_is_spread_over_a_page_and_repeats_with_the_seed(plan):
@@ -158,8 +152,8 @@ ALL = (Arm("a on cnn", "baseline", "local", "cnn"), Arm("b on cnn", "b", "local"
 
 @pytest.fixture
 def across(plan):
-    each = {"cnn": WorkloadSpec(20, 200, "/data"), "loader": WorkloadSpec(10, 90, "generated")}
-    return plan(arms=ALL, workload="all", workloads=each, references=("a on loader",))
+    each = {"cnn": WorkloadSpec(20, 200), "loader": WorkloadSpec(10, 90)}
+    return plan(arms=ALL, workload="all", workloads=each, data="/data", references=("a on loader",))
 
 
 def test_modes_are_given_to_every_worker(plan):

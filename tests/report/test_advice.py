@@ -19,6 +19,7 @@ from envkit.stats.verdict import Verdict
 from envkit.worker.messages import MemoryRanOut
 from envkit.worker.messages.user_command import CommandEnded, NoOutput
 
+from tests.plans import with_arms
 from tests.report.kinds import KINDS
 from tests.report.planted import NOT_IN_EFFECT, OTHER_LOSSES, disturbed, failed
 from tests.reports import events_of, printed
@@ -46,14 +47,15 @@ def advised(events):
 def test_advice_names_where_it_was_measured(engine, options, named):
     arms = [{"name": name, "profile": name, "engine": engine} for name in ("baseline", "mine")]
     events = events_of(plan={"engine_options": options})
-    events[0]["plan"]["arms"] = arms
+    events[0]["plan"] = with_arms(events[0]["plan"], arms)
     events[0]["engines"] = {engine: events[0]["engines"]["local"]}
     assert advised(events) == [messages.Use("mine", f"envkit exec {named} -- python train.py")]
 
 
 SPECIFIED = {
     "command": ["envkit", "submit", "--resume=/x"],
-    "specification": {"arms": [{"profile": "baseline"}, {"profile": "/a/mine.yaml"}], "allow_unknown": True},
+    "files": {"mine": "/a/mine.yaml"},
+    "plan": {"allow_unknown": True},
 }
 
 

@@ -32,7 +32,7 @@ def events(cells=CELLS, blocks=3, **options):
         profile="baseline", profiles={one.workload: "baseline" for one, _ in rest},
         workloads={name: one.workload for name, one in names.items()},
         plan={
-            "workloads": {one.workload: WorkloadSpec(1, 2, "generated") for one in cells}, "blocks": 3,
+            "workloads": {one.workload: WorkloadSpec(1, 2) for one in cells}, "blocks": 3,
         },
         **options,
     )  # fmt: skip

@@ -25,7 +25,7 @@ WORKLOADS = {"baseline": "cnn", "mine": "cnn", "slow": "cnn",
              **dict.fromkeys((TRANSLATION, "mine on translation", "slow on translation"), "translation")}  # fmt: skip
 PROFILES = {TRANSLATION: "baseline", "mine on translation": "mine", "slow on translation": "slow"}
 LEARNS_OTHERWISE = {"mine on translation": {"losses": [3.0, 3.0, 3.0, 3.0]}}
-EACH = {"cnn": WorkloadSpec(1, 3, "/data"), "translation": WorkloadSpec(2, 4, "generated")}
+EACH = {"cnn": WorkloadSpec(1, 3), "translation": WorkloadSpec(2, 4)}
 
 
 def events(blocks=12, mine=0.5, mine_there=1.0, slow=1.5, slow_there=1.25, there=10.0, plan=None, baseline=None,

@@ -211,9 +211,7 @@ def test_names_are_shown_as_they_are():
 def test_steps_of_larger_batches_are_told_of():
     """Of ranks in weak scaling, beside those of one process."""
     events = events_of()
-    events[0]["plan"] |= {"ranks": 2}
-    for arm in events[0]["plan"]["arms"]:
-        arm["batches"] = 2
+    events[0]["plan"] |= {"ranks": 2, "weak": True}
     for event in events:
         if event["event"] == "sample":
             probes = {name: found for name, found in event["evidence"].items() if name != "seconds"}

@@ -256,9 +256,10 @@ def _planned(plan: Plan) -> dict[str, Any]:
     """Return what was measured, as the file has it."""
     return {
         "arms": [{"name": arm.name, "profile": arm.profile, "engine": arm.engine} for arm in plan.arms],
-        "engine_options": plan.engine_options,
+        "engine_options": plan.engine_options.to_json(),
         "workload": plan.workload,
         **asdict(plan.training),
+        "data": plan.data_of(plan.reference),
         "timeout_s": plan.stopping.timeout_s,
         "options": asdict(plan.options),
         "user_command": plan.user_command and asdict(plan.user_command),

@@ -130,7 +130,6 @@ class Summary:
     environments: dict[str, Environment]
     command: list[str]  # as it was typed
     cwd: str  # where that was
-    specification: dict[str, Any] | None  # what was asked for; None of the confirmation of a search
     commands: dict[str, str]
     measured: list[Measured]
     comparisons: list[Comparison]
@@ -162,7 +161,7 @@ class Summary:
 
     @property
     def synthetic(self) -> bool:
-        return self.plan.training.data == SYNTHETIC
+        return self.plan.data_of(self.plan.reference) == SYNTHETIC
 
     @property
     def not_in_effect(self) -> list[Measured]:
@@ -244,7 +243,6 @@ def summarise(events: Sequence[Event]) -> Summary:
         environments=environments,
         command=run["command"],
         cwd=run["cwd"],
-        specification=run["specification"],
         commands=fixed["commands"] if fixed else run["commands"],
         measured=list(measured.values()),
         comparisons=[_comparison(events, plan, arm, measured, ended) for arm in plan.compared],

@@ -24,8 +24,8 @@ class Arm:
     ranks: int | None = None  # processes that train together, on one node
     image: str | None = None  # the name of an OCI image, or the file of one
     cpu_shares: int | None = None  # one process that ranks are held against: on the first of so many shares of the CPUs
+    file: str | None = None  # the profile's, as it was named
     instances: int | None = None  # above 1: so many at once, each a training of its own on its share of the CPUs
-    batches: int = 1  # how many of the workload's batches it trains on at once: in weak scaling one for each rank
 
     @property
     def target(self) -> str:

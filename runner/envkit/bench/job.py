@@ -44,7 +44,7 @@ class Job:
 
     def task(self, arm: Arm, arguments: tuple[str, ...], padding: int = 0) -> Task:
         """The start of one worker of ``arm``, its environment made larger by ``padding`` bytes."""
-        environment, data = self.environments[arm.name], self.plan.workload_spec(arm).data
+        environment, data = self.environments[arm.name], self.plan.data_of(arm)
         told = asked_for(environment.variables) if self.plan.user_command else {}  # the command may replace them
         given = self.given
         variables = joined({**self._trackers_off, **environment.variables}, given)

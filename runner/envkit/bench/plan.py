@@ -3,18 +3,41 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
-from envkit.bench.arms import Ablated, Arm, Contrast, Role
+from envkit.bench.arms import Ablated, Arm, Contrast, Role, effects
+from envkit.bench.plan_messages import (
+    BelowLeast,
+    NoArms,
+    StepsBesideMetric,
+    TargetWithoutEpochs,
+    UnknownArm,
+    UnknownPlanKey,
+    UnusableText,
+)
 from envkit.bench.user_command import UserCommand
 from envkit.common import typed
 from envkit.common.file_messages import ManyEntries
+from envkit.common.messages import UnknownWord
+from envkit.engines.base import EngineOptions
+from envkit.messages import Message, MessageError
 from envkit.stats.sequential import fewest_blocks
+from envkit.worker.measure.quality_target import TargetError
+from envkit.worker.measure.quality_target import parse as parse_target
 from envkit.worker.modes import USUAL, Options
+from envkit.worker.user_command.losses import parse_losses
+from envkit.worker.user_command.metric import MetricError, parse
+from envkit.worker.workloads import DEFAULT, GENERATED, WORKLOADS, find
 
 REFERENCE_PROFILE = "baseline"
+# In the place of a workload's name: each of those that `envkit bench` measures together.
+EVERY = "all"
+PRECISION = 0.04
+TIMEOUT_S = 300.0
+FULL_TIMEOUT_S = 7200.0
 # The smallest difference that matters, unless the user says otherwise.
 MARGIN = 0.02
 # From so many timed steps on what was learnt is tested, which takes seconds.
@@ -33,11 +56,14 @@ STRONG, WEAK = "strong scaling", "weak scaling"
 
 @dataclass(frozen=True)
 class WorkloadSpec:
-    """How a workload is trained. Steps of 0 follow from the machine's pace (``Plan.sized``)."""
+    """How long a sample of a workload is. Steps of 0 follow from the machine's pace (``Plan.sized``)."""
 
     warmup_steps: int
     steps: int
-    data: str  # a folder, or what stands for one
+
+
+# A sample is as long as the machine's pace allows.
+FROM_PACE = WorkloadSpec(0, 0)
 
 
 @dataclass(frozen=True)
@@ -45,10 +71,10 @@ class StoppingRule:
     """When a run ends. Times are in seconds."""
 
     budget_s: float
-    blocks: int  # above 0: so many, however long they take
-    precision: float  # precise enough: half of the interval's width, as a share of the ratio
-    margin: float  # the smallest difference that matters, as a share
-    timeout_s: float  # of one worker
+    blocks: int = 0  # above 0: so many, however long they take
+    precision: float = PRECISION  # precise enough: half of the interval's width, as a share of the ratio
+    margin: float = MARGIN  # the smallest difference that matters, as a share
+    timeout_s: float = TIMEOUT_S  # of one worker
     open_ended: bool = False  # nobody gave the budget: take longer where an interval does
 
 
@@ -56,21 +82,26 @@ class StoppingRule:
 class Plan:
     """The plan of a run. The first arm is the reference of the run."""
 
-    arms: tuple[Arm, ...]
-    workload: str  # of the arms that have none of their own; the name of a user's command
-    workloads: dict[str, WorkloadSpec]  # by name, all that are trained
-    contrasts: tuple[Contrast, ...]  # what is compared, and shares the error rate
+    title: str  # a part of the name of the record's folder
     stopping: StoppingRule
-    seed: int
-    engine_options: dict[str, str] = field(default_factory=dict)  # those of EngineOptions that were given
+    arms: tuple[Arm, ...] = ()  # ``with_arms`` adds them, and what follows from them
+    contrasts: tuple[Contrast, ...] = ()  # what is compared, and shares the error rate
+    workload: str = DEFAULT  # of the arms that have none of their own; EVERY, or the name of a user's command
+    workloads: dict[str, WorkloadSpec] = field(default_factory=dict)  # by name, all that are trained
+    data: str | None = None  # a folder, or what stands for one; None: what is found
+    seed: int | None = None  # None: one is drawn when the run begins
+    engine_options: EngineOptions = field(default_factory=EngineOptions)
     user_command: UserCommand | None = None
     options: Options = USUAL  # the modes in which everything is trained
     epochs: int = 0  # above 0: the full training, in one block unless the stopping rule has more
     until: str | None = None  # with epochs: what a training ends after, as accuracy=0.85
     ranks: int = 1  # processes that train together on each node
     nodes: int = 1
-    # Where a profile is taken apart: its settings. The second arm is the whole profile.
-    ablated: tuple[Ablated, ...] = ()
+    weak: bool = False  # the batch grows with the ranks (WEAK)
+    ablated: tuple[Ablated, ...] = ()  # where a profile is taken apart: its settings; the second arm is all of it
+    keep_env: tuple[str, ...] = ()
+    force: bool = False
+    allow_unknown: bool = False
 
     @property
     def reference(self) -> Arm:
@@ -135,11 +166,6 @@ class Plan:
     def scaling(self) -> str:
         """STRONG or WEAK; empty where nothing is trained on several ranks."""
         return "" if not self.distributed else WEAK if self.weak else STRONG
-
-    @property
-    def weak(self) -> bool:
-        """Whether the batch grows with the ranks."""
-        return any(arm.batches > 1 for arm in self.arms)
 
     @property
     def at_once(self) -> tuple[Arm, ...]:
@@ -216,7 +242,7 @@ class Plan:
 
     def options_of(self, arm: Arm) -> Options:
         """How ``arm`` is trained: in weak scaling with a batch so many times as large as it has ranks."""
-        return replace(self.options, scale=self.options.scale * arm.batches)
+        return replace(self.options, scale=self.options.scale * self.ranks_of(arm)) if self.weak else self.options
 
     def parts_of(self, arm: Arm) -> int:
         """How many processes a node's CPUs are divided among."""
@@ -245,8 +271,50 @@ class Plan:
         }
         return replace(self, workloads=sized)
 
+    @property
+    def own_workloads(self) -> list[str]:
+        """The kit's own workloads that are trained; none where a user's command is measured."""
+        return [] if self.user_command else list(dict.fromkeys(map(self.workload_of, self.arms)))
+
+    @property
+    def instances(self) -> int:
+        """The most that an arm has at once, each a training of its own."""
+        return max(arm.instances or 1 for arm in self.arms)
+
+    def data_of(self, arm: Arm) -> str:
+        """Return the folder of the data that ``arm`` trains on, or what stands for one."""
+        found = None if self.user_command else find(self.workload_of(arm))  # a record's may be unknown here
+        return GENERATED if found is not None and found.generated else self.data or ""
+
+    def with_arms(self, arms: Iterable[Arm]) -> Plan:
+        """The plan with other arms, and the effect of each: with EVERY beside the baseline on its workload."""
+        arms = tuple(arms)
+        every = self.workload == EVERY and self.user_command is None
+        references = [arm.name for arm in arms if arm.profile == REFERENCE_PROFILE] if every else []
+        made = replace(self, arms=arms, contrasts=tuple(effects(arms, references)))
+        return made.with_lengths(next(iter(self.workloads.values()), FROM_PACE))
+
+    def with_lengths(self, length: WorkloadSpec) -> Plan:
+        """The plan with samples of one length of all workloads; a user's command has its own."""
+        if self.user_command is not None:
+            length = WorkloadSpec(self.user_command.warmup_lines, 0 if self.user_command.is_paced else 1)
+        return replace(self, workloads=dict.fromkeys(map(self.workload_of, self.arms), length))
+
+    def with_stopping(self, **changed: Any) -> Plan:
+        """The plan with another stopping rule, by the rule's fields."""
+        return replace(self, stopping=replace(self.stopping, **changed))
+
+    def anywhere(self) -> Plan:
+        """The same with files named in full, to be measured from another folder."""
+        arms = tuple(
+            replace(arm, profile=str(Path(arm.profile).absolute())) if arm.profile.endswith((".yaml", ".yml")) else arm
+            for arm in self.arms
+        )
+        data = str(Path(self.data).absolute()) if self.data and Path(self.data).is_dir() else self.data
+        return replace(self, arms=arms, data=data)
+
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(self), "engine_options": self.engine_options.to_json()}
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Plan:
@@ -254,20 +322,88 @@ class Plan:
         for name in ("arms", "workloads", "contrasts", "ablated"):
             if len(document[name]) > MOST_ENTRIES:
                 raise typed.Misfit(ManyEntries(f"plan.{name}", MOST_ENTRIES))
+        names = {one.name for one in fields(Plan)}
+        if unknown := document.keys() - names:
+            raise typed.Misfit(UnknownPlanKey(min(unknown)))
+        if missing := names - document.keys():
+            raise KeyError(min(missing))
         found = {
             "arms": tuple(Arm(**arm) for arm in document["arms"]),
-            "workloads": {name: WorkloadSpec(**one) for name, one in document["workloads"].items()},
+            "contrasts": tuple(Contrast(**{**one, "role": Role(one["role"])}) for one in document["contrasts"]),
             "stopping": StoppingRule(**document["stopping"]),
+            "workloads": {name: WorkloadSpec(**one) for name, one in document["workloads"].items()},
+            "engine_options": EngineOptions(**document["engine_options"]),
             "user_command": UserCommand.from_json(document["user_command"]),
             "options": Options(**document["options"]),
-            "contrasts": tuple(Contrast(**{**one, "role": Role(one["role"])}) for one in document["contrasts"]),
             "ablated": tuple(Ablated(**one) for one in document["ablated"]),
+            "keep_env": tuple(document["keep_env"]),
         }
-        return _checked(typed.checked(Plan(**{**document, **found})))
+        made = typed.checked(Plan(**{**document, **found}))
+        _require_numbers(made)
+        _require_arms(made)
+        _require_texts(made)
+        return made
 
 
-def _checked(made: Plan) -> Plan:
-    """Return a plan whose contrasts are of its arms. Raise KeyError for another name."""
-    for one in made.contrasts:
-        made.arm(one.arm), made.arm(one.reference)
-    return made
+def _require_numbers(made: Plan) -> None:
+    """Raise Misfit for a number that is too small."""
+    stopping = made.stopping
+    least = {
+        "stopping.budget_s": (stopping.budget_s, 0), "stopping.blocks": (stopping.blocks, 0),
+        "stopping.precision": (stopping.precision, 0), "stopping.margin": (stopping.margin, 0),
+        "stopping.timeout_s": (stopping.timeout_s, 0), "ranks": (made.ranks, 1), "nodes": (made.nodes, 1),
+        "epochs": (made.epochs, 0), "options.scale": (made.options.scale, 1),
+    }  # fmt: skip
+    if made.user_command is not None and made.user_command.optimizer_steps is not None:
+        least["user_command.optimizer_steps"] = (made.user_command.optimizer_steps, 0)
+    for key, (value, lowest) in least.items():
+        if value < lowest:
+            raise typed.Misfit(BelowLeast(key, value, lowest))
+
+
+def _require_arms(made: Plan) -> None:
+    """Raise Misfit if a contrast or a setting names an arm that is not there, or an arm a workload that is not."""
+    if not made.arms:
+        raise typed.Misfit(NoArms())
+    there = {None, *(arm.name for arm in made.arms)}
+    for contrast in made.contrasts:
+        for name in (contrast.arm, contrast.reference):
+            if name not in there:
+                raise typed.Misfit(UnknownArm("contrasts", name))
+    for one in made.ablated:
+        for wanted in (one.alone, one.beside, one.without):
+            if wanted not in there:
+                raise typed.Misfit(UnknownArm(f"ablated: {one.setting}", str(wanted)))
+
+
+def require_workloads(made: Plan) -> None:
+    """Raise Misfit for a workload that this kit does not have."""
+    for workload in made.own_workloads:
+        if workload != EVERY and find(workload) is None:
+            raise typed.Misfit(UnknownWord("workload", workload, tuple(WORKLOADS)))
+
+
+def _require_texts(made: Plan) -> None:
+    """Raise Misfit for an invalid metric or target, with which each worker would fail."""
+    if made.until is not None:
+        try:
+            parse_target(made.until)
+        except TargetError as error:
+            raise typed.Misfit(UnusableText("until", made.until, _problem(error))) from None
+        if not made.epochs:
+            raise typed.Misfit(TargetWithoutEpochs())
+    own = made.user_command
+    if own is None:
+        return
+    for name, text, read in (("metric", own.metric, parse), ("loss_metric", own.loss_metric, parse_losses)):
+        if text is not None:
+            try:
+                read(text)
+            except MetricError as error:
+                raise typed.Misfit(UnusableText(f"user_command.{name}", text, _problem(error))) from None
+    if own.metric is not None and own.optimizer_steps is not None:
+        raise typed.Misfit(StepsBesideMetric())
+
+
+def _problem(error: MetricError | TargetError) -> Message:
+    return error.message if isinstance(error, MessageError) else str(error)

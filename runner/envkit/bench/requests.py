@@ -53,7 +53,7 @@ def _whole_training(plan: Plan) -> tuple[str, ...]:
 
 
 def _training(plan: Plan, arm: Arm) -> tuple[str, ...]:
-    data = plan.workload_spec(arm).data
+    data = plan.data_of(arm)
     return ("train", "--workload", plan.workload_of(arm), "--data", data, *plan.options_of(arm).arguments())
 
 

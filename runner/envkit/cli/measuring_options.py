@@ -8,8 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from envkit.bench.arms import Arm
-from envkit.bench.plan import MARGIN, REFERENCE_PROFILE
-from envkit.bench.specification import FULL_TIMEOUT_S, PRECISION, TIMEOUT_S, Specification
+from envkit.bench.plan import (
+    FULL_TIMEOUT_S,
+    MARGIN,
+    PRECISION,
+    REFERENCE_PROFILE,
+    TIMEOUT_S,
+    Plan,
+    StoppingRule,
+    WorkloadSpec,
+)
 from envkit.cli import engine_options, output_options, training_options, user_command
 from envkit.cli.argument_messages import N_BLOCKS, START_WORKERS
 from envkit.cli.arguments import count, duration, refuse, share
@@ -120,7 +128,7 @@ def add_dry_run(parser: Parser) -> None:
 
 def specification(
     arguments: argparse.Namespace, title: str, arms: Sequence[Arm], budget_s: float | None = None
-) -> Specification:
+) -> Plan:
     """Return what the options ask for; ``arms`` are measured, the first is the reference.
 
     ``budget_s`` is what the command takes where no budget is given, None for the usual one. Raises InputError for
@@ -128,33 +136,34 @@ def specification(
     """
     workload, command = user_command.from_args(arguments) or (arguments.workload or DEFAULT, None)
     require(arguments)
-    asked = Specification(
-        title=title,
-        arms=tuple(arms),
-        workload=workload,
-        user_command=command,
-        options=training_options.options(arguments),
-        engine_options=engine_options.given(arguments),
-        nproc=arguments.nproc or 1,
-        nodes=arguments.nodes or 1,
-        data=arguments.data,
-        warmup_steps=arguments.warmup_steps or 0,
-        steps=arguments.steps or 0,
+    stopping = StoppingRule(
         budget_s=arguments.budget or budget_s or BUDGET_S,
-        open_ended=arguments.budget is None,
         blocks=arguments.blocks or 0,
         precision=arguments.half_width or PRECISION,
         margin=arguments.margin or MARGIN,
         timeout_s=arguments.timeout or (FULL_TIMEOUT_S if arguments.full else TIMEOUT_S),
+        open_ended=arguments.budget is None,
+    )
+    asked = Plan(
+        title=title,
+        stopping=stopping,
+        workload=workload,
+        workloads={workload: WorkloadSpec(arguments.warmup_steps or 0, arguments.steps or 0)},
+        data=arguments.data,
         seed=arguments.seed,
+        engine_options=engine_options.given(arguments),
+        user_command=command,
+        options=training_options.options(arguments),
+        ranks=arguments.nproc or 1,
+        nodes=arguments.nodes or 1,
+        weak=arguments.weak,
         keep_env=tuple(arguments.keep_env or ()),
         force=arguments.force,
         allow_unknown=arguments.allow_unknown,
-        weak=arguments.weak,
-    )
+    ).with_arms(arms)
     if not arguments.full:
         return asked
-    first = asked.workloads[0] if asked.workloads else DEFAULT
+    first = next(iter(asked.own_workloads), DEFAULT)
     return replace(asked, epochs=arguments.epochs or get(first).epochs, until=arguments.until)
 
 

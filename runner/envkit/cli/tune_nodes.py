@@ -60,9 +60,9 @@ def settings(arguments: argparse.Namespace) -> Settings:
     trained = submitted.anywhere(arguments, replace(asked.specification, nodes=1))
     requirements.require(trained)
     workload = None if trained.user_command else trained.workload
-    rank_options.require_searched(space_file.read(Path(asked.space)), workload, trained.options, trained.nproc)
+    rank_options.require_searched(space_file.read(Path(asked.space)), workload, trained.options, trained.ranks)
     budget_s = arguments.budget or BUDGET_S
-    trained = replace(trained, arms=(replace(trained.arms[0], engine=engine),), budget_s=budget_s)
+    trained = trained.with_arms([replace(trained.arms[0], engine=engine)]).with_stopping(budget_s=budget_s)
     nodelist = submitted.named_nodes(arguments)
     job = submitted.job(arguments, trained, submitted.of_job(arguments.nodes, nodelist), nodelist)
     sha256 = require_space(Path(asked.space), None)
@@ -131,7 +131,7 @@ def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _
         return None
     entries = {entry["number"]: entry for entry in chosen["candidates"]}
     shipped = None if chosen["shipped"] is None else str(entries[chosen["shipped"]]["shipped"])
-    verdict = type_verdict.find(places, settings.specification.margin, (confirm.TUNED, shipped or ""))
+    verdict = type_verdict.find(places, settings.specification.stopping.margin, (confirm.TUNED, shipped or ""))
     if verdict is None:
         return None
     tuned_one, shipped_one = (_comparison(verdict, arm) for arm in (confirm.TUNED, shipped or ""))

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from envkit.bench.specification import EVERY
+from envkit.bench.plan import EVERY
 from envkit.bench.user_command import UserCommand
 from envkit.cli.arguments import count, option, refuse
 from envkit.cli.messages import BadOptionValue, OptionAlone

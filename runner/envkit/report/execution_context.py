@@ -93,7 +93,7 @@ def _machine(summary: Summary) -> list[Row]:
 
 def _engines(summary: Summary) -> list[Row]:
     found = [Row("engine", _engine(**seen)) for seen in summary.engines.values()]
-    options = [f"--{name.replace('_', '-')} {value}" for name, value in summary.plan.engine_options.items()]
+    options = [f"--{name.replace('_', '-')} {value}" for name, value in summary.plan.engine_options.to_json().items()]
     return [*found, *([Row("options", ", ".join(options))] if options else [])]
 
 

@@ -46,7 +46,7 @@ def rows(folder: Path, events: Sequence[Event], summary: Summary) -> list[Row]:
         Row("measured", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(run["time"]))),
         ended(summary),
         Row("command", started_with(events)),
-        Row("seed", messages.Seed(summary.plan.seed)),
+        *([Row("seed", messages.Seed(seed))] if (seed := summary.plan.seed) is not None else []),
         Row("kit version", messages.KitVersion(run["kit_version"], run["schema"])),
     ]
     if (first := first_event(events, "sample")) is not None:

@@ -246,7 +246,7 @@ def usage(plan: Plan, profile: str, ranks: int = 1, kept: Iterable[str] = ()) ->
     """
     engine = plan.reference.engine
     options = ["--engine", engine] if engine != "local" else []
-    for name, value in plan.engine_options.items():
+    for name, value in plan.engine_options.to_json().items():
         options += [f"--{name.replace('_', '-')}", value]
     options += keep_options([*kept], engine)
     train = ["torchrun", "--nproc-per-node", str(ranks)] if ranks > 1 else ["python"]

@@ -25,7 +25,7 @@ def test_every_cell_is_measured_in_one_interleaved_run(loader_grid, simulation, 
     assert result.returncode == 0, result.stderr
     assert measured(simulation) == ["loader-w0-b16", "loader-w0-b32", "loader-w2-b16-p2", "loader-w2-b32-p2"]
     plan = Plan.from_json(record.first(run_folder)["plan"])
-    assert (plan.workload, plan.training.data) == ("loader", "generated")
+    assert (plan.workload, plan.data_of(plan.reference)) == ("loader", "generated")
     assert {arm.profile for arm in plan.arms} == {"baseline"}
     # as many images in each sample
     steps = {start["arguments"][2]: start["arguments"] for start in simulation.starts()}

@@ -110,7 +110,7 @@ def test_what_is_recorded_and_reported(own, cli, losses, run_folder, tmp_path, e
     assert comparison["losses"]["own_difference"] == 0
     assert json.loads(result.stdout)["measured"][0]["final_loss"] == 1.87
     assert record.first(run_folder)["plan"]["user_command"]["loss_metric"] == LOSS[1]
-    assert record.first(run_folder)["specification"]["user_command"]["loss_metric"] == LOSS[1]
+    assert record.first(run_folder)["plan"]["user_command"]["loss_metric"] == LOSS[1]
     assert events("sample")[0]["losses"]
     assert r"losses loss (\S+)" in words(cli("report", run_folder, "--details").stdout)
     page, markdown = tmp_path / "page.html", tmp_path / "report.md"

@@ -55,7 +55,7 @@ def test_efficiency_is_items_per_second_of_each_rank_over_those_of_one_process(b
     result = bench("mine", *WEAK, "--blocks", 8, "--json")
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
-    assert [arm["batches"] for arm in found["plan"]["arms"]] == [2, 2, 1]
+    assert found["plan"]["weak"] is True
     scaling = {one["arm"]: one for one in found["scaling"]}
     for arm, factor in (("baseline", BASELINE), ("mine", MINE)):
         one = scaling[arm]

@@ -153,7 +153,7 @@ def test_several_profiles(tmp_path):
 
 
 def test_several_workloads(tmp_path):
-    both = {name: WorkloadSpec(1, 3, "generated") for name in ("loader", "segmentation")}
+    both = {name: WorkloadSpec(1, 3) for name in ("loader", "segmentation")}
     assert reason(node(tmp_path, "n1", workloads=both)) == messages.SeveralWorkloads()
 
 

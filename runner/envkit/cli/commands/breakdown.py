@@ -18,9 +18,8 @@ from envkit.analysis.phase_times import PhaseTimes
 from envkit.bench import early_checks, parse_sample, private_values
 from envkit.bench.arms import Arm
 from envkit.bench.job import Job
-from envkit.bench.plan import REFERENCE_PROFILE, Plan
+from envkit.bench.plan import REFERENCE_PROFILE, TIMEOUT_S, Plan, StoppingRule, WorkloadSpec
 from envkit.bench.prepare import prepare
-from envkit.bench.specification import TIMEOUT_S, Specification
 from envkit.checks.effect import Check, check
 from envkit.cli import engine_options, output_options, training_options
 from envkit.cli.arguments import count, duration, refuse
@@ -121,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps({**_facts(job.plan, source, versions), **found, "not_in_effect": _missing(unmet)}))
     else:
         out = terminal.console()
-        if job.plan.training.data == SYNTHETIC:
+        if job.plan.data_of(job.plan.reference) == SYNTHETIC:
             out.print(Text(rendered(messages.NotFashionMnist()), "bold red"))
         (_show_phases if arguments.phases else _show_operators)(documents, unmet, arguments, out)
         _show_measured(job.plan, versions, profiler=not arguments.phases, out=out)
@@ -132,7 +131,8 @@ def _facts(plan: Plan, source: Message, versions: str) -> dict[str, Any]:
     return {
         "workload": plan.workload, "modes": plan.options.text(), "steps": plan.training.steps,
         "warmup_steps": plan.training.warmup_steps, "processes": plan.stopping.blocks,
-        "engine": plan.reference.engine, "versions": versions, "synthetic_data": plan.training.data == SYNTHETIC,
+        "engine": plan.reference.engine, "versions": versions,
+        "synthetic_data": plan.data_of(plan.reference) == SYNTHETIC,
         "data_source": {**source.to_json(), "text": rendered(source)},
     }  # fmt: skip
 
@@ -146,31 +146,28 @@ def _arms(first: str, second: str | None, engine: str) -> tuple[Arm, ...]:
     return tuple(Arm(name, given, engine) for name, given in {called: path for path, called in names.items()}.items())
 
 
-def _asked(arguments: argparse.Namespace) -> Specification:
+def _asked(arguments: argparse.Namespace) -> Plan:
     """Return what the command line asks for. Raise InputError for profiles that can't be profiled."""
     arms = _arms(arguments.profile, arguments.second, arguments.engine or "local")
     for arm in arms:
         if (ranks := profile.load(arm.profile).ranks) > 1:
             raise InputError(SeveralRanks(arm.name, ranks, "breakdown"))
-    return Specification(
+    length = WorkloadSpec(arguments.warmup_steps or get(arguments.workload).warmup_steps, arguments.steps)
+    return Plan(
         title="breakdown",
-        arms=arms,
+        stopping=StoppingRule(budget_s=0.0, blocks=arguments.processes, timeout_s=arguments.timeout),
         workload=arguments.workload,
+        workloads={arguments.workload: length},
         options=training_options.options(arguments),
         engine_options=engine_options.given(arguments),
         data=arguments.data,
-        warmup_steps=arguments.warmup_steps or get(arguments.workload).warmup_steps,
-        steps=arguments.steps,
-        budget_s=0.0,
-        blocks=arguments.processes,
-        timeout_s=arguments.timeout,
         seed=0,
         force=arguments.force,
         allow_unknown=arguments.allow_unknown,
-    )
+    ).with_arms(arms)
 
 
-def _prepare(asked: Specification) -> tuple[Job, Message, str]:
+def _prepare(asked: Plan) -> tuple[Job, Message, str]:
     """Return what to start, where its data is from, and the engine's version and its PyTorch's."""
     prepared = prepare(asked)
     about = prepared.context.seen[asked.arms[0].target]
@@ -188,7 +185,7 @@ def _measure(job: Job, asked: argparse.Namespace, progress: Progress) -> tuple[D
     length = ("--warmup-steps", str(training.warmup_steps), "--steps", str(training.steps))
     command = "phases" if asked.phases else "operators"
     forward = ("--forward",) if asked.forward else ()
-    how = ("--workload", plan.workload, "--data", training.data, *length, *plan.options.arguments())
+    how = ("--workload", plan.workload, "--data", plan.data_of(plan.reference), *length, *plan.options.arguments())
     arguments, keys = (command, *forward, *how), PHASE_KEYS if asked.phases else OPERATOR_KEYS
     documents: Documents = {arm.name: [] for arm in plan.arms}
     unmet: dict[str, list[Check]] = {}

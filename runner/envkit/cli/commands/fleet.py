@@ -70,7 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any]) -> int:
         try:
-            return _show(folder, arguments, settings.nodelist, settings.specification.margin, {"submission": document})
+            margin = settings.specification.stopping.margin
+            return _show(folder, arguments, settings.nodelist, margin, {"submission": document})
         except InputError as error:
             failed = messages.NoFleetReport(error.message)
             return end_with(failed, FAILED, arguments.json, {"submission": document})
@@ -131,7 +132,7 @@ def _submitted(place: Path) -> tuple[Sequence[str], float | None]:
     first = record.first(place, "submit")
     with record.reading(place):
         settings = Settings.from_json(first["settings"])
-        return settings.nodelist, settings.specification.margin
+        return settings.nodelist, settings.specification.stopping.margin
 
 
 def _show(

@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.blocks is None and arguments.budget is None:
         if arguments.half_width is not None:
             raise InputError(messages.HalfWidthOfBlocks(BLOCKS))
-        asked = replace(asked, blocks=BLOCKS)
+        asked = asked.with_stopping(blocks=BLOCKS)
     return measuring.run(asked, how, tell)
 
 

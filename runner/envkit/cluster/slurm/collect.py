@@ -217,7 +217,7 @@ def verdict(folder: Path, settings: Settings, results: Sequence[NodeResult]) -> 
     places = {one.name: settings.run_in(folder / one.name) for one in results if one.summary}
     if not places or settings.joint or (settings.runs == 1 and not settings.profiles):
         return None
-    return type_verdict.find(places, settings.specification.margin)
+    return type_verdict.find(places, settings.specification.stopping.margin)
 
 
 def document(

@@ -1,23 +1,22 @@
-"""Messages about a document that is no specification. Its keys are as in schemas/specification.schema.json."""
+"""Messages about a document that is no plan of a run."""
 
 from __future__ import annotations
 
 from envkit.messages import Message
 
 
-class UnknownSpecificationKey(Message):
+class UnknownPlanKey(Message):
     template = "unknown key '{key}'"
 
     key: str
 
 
-class InvalidValue(Message):
-    """A value breaks the schema. ``problem`` is what the validator says."""
-
-    template = "[{key}: ]{problem}"
+class BelowLeast(Message):
+    template = "{key}: {value} is less than {least}"
 
     key: str
-    problem: str
+    value: float
+    least: float
 
 
 class UnusableText(Message):
@@ -39,9 +38,13 @@ class TargetWithoutEpochs(Message):
 
 
 class UnknownArm(Message):
-    """A setting of an ablation names an arm that the specification does not have."""
+    """A plan names an arm that it does not have. ``key`` says where."""
 
-    template = "ablated: {setting}: there is no arm '{arm}'"
+    template = "{key}: there is no arm '{arm}'"
 
-    setting: str
+    key: str
     arm: str
+
+
+class NoArms(Message):
+    template = "arms: there is no arm"
