@@ -123,7 +123,7 @@ BAD = [
     ("parameters:\n  a:\n", 4, "'parameters.a'", "'choices', or 'variable' with 'values'"),
     (only(""), 4, "'parameters.a'", "'choices', or 'variable' with 'values'"),
     (only("choices: {x: }, variable: OMP_DYNAMIC, values: [true]"), 4, "'parameters.a'",
-     "either 'choices', or 'variable' with 'values'"),
+     "'libraries' or 'choices', or 'variable' with 'values'"),
     (only("chioces: {}"), 4, "'parameters.a.chioces'", "(did you mean 'choices'?)"),
     (only("choices: {}"), 4, "'parameters.a.choices' is empty", "give it levels and what each sets"),
     (only("choices: [x]"), 4, "'parameters.a.choices'", "give it levels and what each sets"),

@@ -37,11 +37,15 @@ from envkit.tuning.space_messages import (
     UnknownSetting,
     UnknownSpace,
 )  # fmt: skip
+from envkit.worker.libraries import LIBRARIES, of_kind, preloadable
 
 FOLDER = Path(__file__).resolve().parent / "spaces"
 SCHEMA = FOLDER.parent / "schemas/space.schema.json"
 # Any machine's facts do to check a value; so many leave room for "one less" and "half of them".
 _SAMPLE_FACTS = dict.fromkeys(FACTS, 8)
+
+# What every worker has: the level without a preloaded library expects the one that is a part of it.
+ALWAYS = ("torch", "glibc")
 # So many choices are looked at for one that holds, before a space is called empty.
 MOST_CHOICES = 20_000
 
@@ -89,10 +93,21 @@ def _parameter(file: YamlFile, name: str, earlier: list[Parameter]) -> Parameter
     if "variable" in entry:
         levels = _values(file, at, entry)
     else:
-        levels = {level: _fragment(file, (*at, "choices", level), sets) for level, sets in entry["choices"].items()}
+        levels = _of_kind(entry["libraries"]) if "libraries" in entry else {}
+        for level, sets in entry.get("choices", {}).items():
+            levels[level] = _fragment(file, (*at, "choices", level), sets)
     others = file.data["parameters"].keys() - {name}
     when = _named(file, (*at, "when"), entry.get("when", {}), earlier, ParameterCounts(name), others)
     return Parameter(name, levels, when)
+
+
+def _of_kind(kind: str) -> dict[str, Fragment]:
+    """Return a level without a preloaded library of this kind, and one for each that can be preloaded."""
+    there = next((one.shows for one in of_kind(kind).values() if one.comes_with in ALWAYS), None)
+    levels = {there[1]: Fragment(expect=dict([there]))} if there else {UNSET: Fragment()}
+    for name, library in preloadable(kind).items():
+        levels[library.shows[1]] = Fragment(preload=(name,), expect=dict([library.shows]))
+    return levels
 
 
 def _values(file: YamlFile, at: Path_, entry: dict[str, Any]) -> dict[str, Fragment]:
@@ -183,10 +198,11 @@ def _fragment(file: YamlFile, at: Path_, sets: Any) -> Fragment:
         for key, text in settings[name].items():
             inner = _inner_kind(file, (*where, key), name, key, kind)
             _check_value(file, (*where, key), f"{name}'s {key}", inner, text)
+    shown = dict(LIBRARIES[name].shows for name in sets.get("preload", ()) if LIBRARIES[name].shows[0])
     return Fragment(
         tuple(sets.get("preload", ())), env, settings,
         tuple(file.text(*at, "prefix", index) for index in range(len(sets.get("prefix", ())))),
-        sets.get("expect", {}), sets.get("numerics", "same"), sets.get("needs", {}), sets.get("ranks", 0),
+        {**shown, **sets.get("expect", {})}, sets.get("numerics", "same"), sets.get("needs", {}), sets.get("ranks", 0),
     )  # fmt: skip
 
 
