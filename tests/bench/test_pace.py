@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from envkit.bench import pace
 from envkit.bench.plan import Arm, WorkloadSpec
-from envkit.bench.user_command import UserCommand
 from envkit.worker.modes import Options
+from envkit.worker.request import UserCommand
 
 from tests.plans import plan_of
 

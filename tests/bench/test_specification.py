@@ -17,10 +17,10 @@ from envkit.bench.specification_messages import (
     UnknownSpecificationKey,
     UnusableText,
 )
-from envkit.bench.user_command import UserCommand
 from envkit.common.messages import UnknownWord
 from envkit.engines.base import EngineOptions
 from envkit.worker.modes import Options
+from envkit.worker.request import UserCommand
 from envkit.worker.workloads import WORKLOADS
 
 ALL = Specification(

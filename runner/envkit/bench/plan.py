@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from envkit.bench.user_command import UserCommand
 from envkit.common import typed
 from envkit.common.file_messages import ManyEntries
 from envkit.stats.sequential import fewest_blocks
 from envkit.worker.modes import USUAL, Options
+from envkit.worker.request import UserCommand
 
 REFERENCE_PROFILE = "baseline"
 # The smallest difference that matters, unless the user says otherwise.

@@ -21,13 +21,13 @@ from envkit.bench.specification_messages import (
     UnknownSpecificationKey,
     UnusableText,
 )
-from envkit.bench.user_command import UserCommand
 from envkit.common.messages import UnknownWord
 from envkit.engines.base import EngineOptions
 from envkit.messages import Message, MessageError
 from envkit.worker.measure.quality_target import TargetError
 from envkit.worker.measure.quality_target import parse as parse_target
 from envkit.worker.modes import USUAL, Options
+from envkit.worker.request import UserCommand
 from envkit.worker.user_command.losses import parse_losses
 from envkit.worker.user_command.metric import MetricError, parse
 from envkit.worker.workloads import DEFAULT, WORKLOADS, find

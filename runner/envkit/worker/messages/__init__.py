@@ -54,11 +54,25 @@ class MemoryRanOut(Message):
     retaining: str | None = None
 
 
+class InvalidRequest(Message):
+    """The document that says what the worker is to do is invalid, or can't be read."""
+
+    code = "worker.invalid-request"
+    template = "can't read its request in {file}[: {reason}][: {key} must be {wanted}]"
+
+    file: str  # or - for standard input
+    key: str | None = None
+    wanted: str | None = None
+    reason: str | None = None
+
+
 class NoRendezvous(Message):
     """A worker on several nodes was started without the address of their meeting."""
 
     code = "worker.no-rendezvous"
-    template = "was not told where nodes meet (--rendezvous HOST:PORT)"
+    template = "was not told where nodes meet: its environment lacks {variable}"
+
+    variable: str
 
 
 class TorchrunFailed(Message):
