@@ -32,7 +32,6 @@ from envkit.worker.request import (
 if TYPE_CHECKING:
     from envkit.worker.request import Work
 
-USAGE = "usage: python -m envkit.worker FILE (a request, as envkit.worker.request has it; - for standard input)"
 # The exit status for a request that is not valid.
 REFUSED = 2
 
@@ -48,19 +47,17 @@ def own_stdout() -> int:
 
 
 def main() -> int:
-    if len(sys.argv) != 2:
-        print(USAGE, file=sys.stderr)
-        return REFUSED
+    source = sys.argv[1] if len(sys.argv) > 1 else request.STDIN
     if "ENVKIT_RANK" in os.environ:  # the launcher's, and gone once this process has become the rank
         from envkit.worker.ranks import become
 
         become()
     try:
-        asked = request.read(sys.argv[1])
+        asked = request.read(source)
     except WorkerError as error:
         print(json.dumps({"problem": error.message.to_json()}))
         return REFUSED
-    if sys.argv[1] == request.STDIN and not asked.waits:
+    if source == request.STDIN and not asked.waits:
         from envkit.worker.measure.turn import own_stdin
 
         os.close(own_stdin())

@@ -19,6 +19,8 @@ from envkit.worker.messages import InvalidRequest
 from envkit.worker.modes import DEVICES, PRECISIONS, USUAL, Options
 
 STDIN = "-"
+# What a message calls all of it.
+DOCUMENT = "document"
 # A request is no larger: the arguments of a user's command, which the kernel limits to 2 MiB, are the most of it.
 MOST_BYTES = 2**23
 READ_BYTES = 2**16
@@ -212,9 +214,9 @@ class WorkerRequest:
 
 
 class Invalid(ValueError):
-    """Raised for a document that is no request: ``key`` is not of the type ``wanted`` (JSON's names)."""
+    """Raised for a document that is no request: ``key`` is none of ``wanted``, JSON's names of types or values."""
 
-    def __init__(self, key: str, wanted: str) -> None:
+    def __init__(self, key: str, *wanted: str) -> None:
         super().__init__(key, wanted)
         self.key, self.wanted = key, wanted
 
@@ -250,7 +252,7 @@ def read(source: str) -> WorkerRequest:
     except Invalid as error:
         raise WorkerError(InvalidRequest(source, error.key, error.wanted)) from None
     except (ValueError, RecursionError):
-        raise WorkerError(InvalidRequest(source, "the document", "JSON")) from None
+        raise WorkerError(InvalidRequest(source, DOCUMENT, ("JSON",))) from None
 
 
 def _next_line() -> bytes:
@@ -273,7 +275,7 @@ def _plain(value: Any) -> Any:
 def _made(kind: type[Any], document: Any, where: str) -> Any:
     """Return an instance of a dataclass of this module, each of whose fields has the type of its annotation."""
     if not isinstance(document, dict):
-        raise Invalid(where or "the document", "an object")
+        raise Invalid(where or DOCUMENT, "object")
     prefix = f"{where}." if where else ""
     known = {one.name: one for one in fields(kind)}
     unknown = next((name for name in document if name not in known), None)
@@ -286,12 +288,12 @@ def _made(kind: type[Any], document: Any, where: str) -> Any:
     return kind(**values)
 
 
-def _of(wanted: str, *kinds: type) -> Callable[[Any, str], Any]:
-    """Return what reads a value of exactly one of these types: true is no number."""
+def _of(**kinds: type) -> Callable[[Any, str], Any]:
+    """Return what reads a value of exactly one of these types, by JSON's names: true is no number."""
 
     def reads(value: Any, where: str) -> Any:
-        if type(value) not in kinds:
-            raise Invalid(where, wanted)
+        if type(value) not in kinds.values():
+            raise Invalid(where, *kinds)
         return value
 
     return reads
@@ -299,7 +301,7 @@ def _of(wanted: str, *kinds: type) -> Callable[[Any, str], Any]:
 
 def _texts(value: Any, where: str) -> tuple[str, ...]:
     if type(value) is not list or any(type(one) is not str for one in value):
-        raise Invalid(where, "an array of strings")
+        raise Invalid(where, "strings")
     return tuple(value)
 
 
@@ -311,14 +313,14 @@ def _options(value: Any, where: str) -> Options:
     options: Options = _made(Options, value, where)
     for name, choices in (("precision", PRECISIONS), ("device", DEVICES), ("backend", ("", *BACKENDS))):
         if getattr(options, name) not in choices:
-            raise Invalid(f"{where}.{name}", f"one of {', '.join(filter(None, choices))}")
+            raise Invalid(f"{where}.{name}", *filter(None, choices))
     return options
 
 
 def _work(value: Any, where: str) -> Work:
     kind = value.get("kind") if isinstance(value, dict) else None
     if not isinstance(kind, str) or kind not in KINDS:
-        raise Invalid(f"{where}.kind", f"one of {', '.join(KINDS)}")
+        raise Invalid(f"{where}.kind", *KINDS)
     work: Work = _made(KINDS[kind], {name: one for name, one in value.items() if name != "kind"}, where)
     return work
 
@@ -332,12 +334,12 @@ def _training(value: Any, where: str) -> Train:
 
 # What reads a value, by the annotation of its field.
 READERS: dict[str, Callable[[Any, str], Any]] = {
-    "str": _of("a string", str),
-    "str | None": _of("a string or null", str, type(None)),
-    "int": _of("an integer", int),
-    "int | None": _of("an integer or null", int, type(None)),
-    "float": _of("a number", int, float),
-    "bool": _of("true or false", bool),
+    "str": _of(string=str),
+    "str | None": _of(string=str, null=type(None)),
+    "int": _of(integer=int),
+    "int | None": _of(integer=int, null=type(None)),
+    "float": _of(number=float, integer=int),
+    "bool": _of(boolean=bool),
     "tuple[str, ...]": _texts,
     "HostFolder | str": _data,
     "Options": _options,

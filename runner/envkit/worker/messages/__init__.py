@@ -58,11 +58,11 @@ class InvalidRequest(Message):
     """The document that says what the worker is to do is invalid, or can't be read."""
 
     code = "worker.invalid-request"
-    template = "can't read its request in {file}[: {reason}][: {key} must be {wanted}]"
+    template = "can't read its request in {file}[: {reason}][: {key}: expected {wanted:or}]"
 
     file: str  # or - for standard input
     key: str | None = None
-    wanted: str | None = None
+    wanted: tuple[str, ...] = ()  # JSON's names of types, or the values that there are
     reason: str | None = None
 
 
