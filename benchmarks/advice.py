@@ -25,6 +25,7 @@ from envkit.report import advised
 from envkit.stats.interval import Speedup, log_ratios, speedup
 from envkit.stats.verdict import Verdict
 from envkit.worker.host import cpu_facts, fingerprint
+from envkit.worker.request import RunCommand, UserCommand, WorkerRequest
 
 from benchmarks import fitting, gallery_runs, page, script
 from benchmarks.errors import ScriptError
@@ -151,19 +152,16 @@ def _example() -> str:
 
 def _pair(name: str, number: int) -> Line:
     """Seconds per step of a process that is left alone and of one that is watched, in turns."""
-    watching = ["--watch", str(WATCHED_S), "--watch-limit", "120", "--warmup-lines", str(WARMUP), "--"]
+    command = UserCommand(tuple(_command(name, ENDLESS)), str(PROJECT), in_place=True)
+    watching = RunCommand(command, WARMUP, watch_s=WATCHED_S, watch_limit_s=120.0)
     commands = {
-        "alone_s": _command(name, WARMUP + STEPS),
-        "watched_s": [
-            sys.executable, str(WORKER), "command", "--folder", str(PROJECT), "--in-place", *watching,
-            *_command(name, ENDLESS),
-        ],
-    }  # fmt: skip
+        "alone_s": (_command(name, WARMUP + STEPS), ""),
+        "watched_s": ([sys.executable, str(WORKER), "-"], WorkerRequest(watching).line()),
+    }
     found = {}
     for which in sorted(commands, reverse=bool(number % 2)):
-        printed = subprocess.run(
-            commands[which], cwd=PROJECT, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL
-        )
+        argv, stdin = commands[which]
+        printed = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=True, input=stdin)
         times = [float(time) for time in STEP.findall(printed.stdout + printed.stderr)][WARMUP : WARMUP + STEPS]
         if len(times) < STEPS:
             raise ScriptError(f"{name}: only {len(times)} steps were seen in {WATCHED_S} s; this machine is too slow")

@@ -20,6 +20,7 @@ from tests.plans import plan_of
 from tests.records import judge
 from tests.simulated_worker import inspection, sample
 from tests.simulation import STEADY, times
+from tests.worker_runs import document_of
 
 BEGUN = 1_793_000_000.0  # seconds since 1970
 WORKER_S, REFERENCE_KERNEL_S = 2.0, 0.5
@@ -92,7 +93,7 @@ def events_of(
             add("design", planned_blocks=looks[-1], looks=list(looks))
         add("reference-kernel", REFERENCE_KERNEL_S, block=block, seconds=0.1, digest="f" * 64)
         for arm in fixed.order(block):
-            document = sample(list(of_sample(fixed, arm, block)), behaviours[arm.name], block, {})
+            document = sample(document_of(of_sample(fixed, arm, block)), behaviours[arm.name], block, {})
             where = {"block": block, "arm": arm.name, "padding_bytes": fixed.padding(block, arm)}
             add("sample", WORKER_S, **where, **document, stderr="")
     judge(events)

@@ -134,6 +134,7 @@ OPENS = {
         "common.schema.validate", "profiles.formats.shells", "worker.measure.reference_kernel.digest",
         "worker.workloads.digests.of_code",
     ),
+    "what the worker's own command line names": ("worker.request.read",),
     "the kernel's files": (
         "bench.neighbours.processes", "common.machine_lock._holder", "bench.pace.free_bytes",
         "checks.doctor.running_process._threads",

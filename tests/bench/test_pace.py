@@ -6,8 +6,8 @@ import pytest
 from envkit.bench import pace
 from envkit.bench.arms import Arm
 from envkit.bench.plan import WorkloadSpec
-from envkit.bench.user_command import UserCommand
 from envkit.worker.modes import Options
+from envkit.worker.request import UserCommand
 
 from tests.plans import plan_of
 

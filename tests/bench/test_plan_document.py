@@ -18,13 +18,13 @@ from envkit.bench.plan_messages import (
     UnknownPlanKey,
     UnusableText,
 )
-from envkit.bench.user_command import UserCommand
 from envkit.common import typed
 from envkit.common.errors import MISFITS
 from envkit.common.file_messages import OtherType
 from envkit.common.messages import UnknownWord
 from envkit.engines.base import EngineOptions
 from envkit.worker.modes import Options
+from envkit.worker.request import UserCommand
 from envkit.worker.workloads import WORKLOADS
 
 ALL = Plan(

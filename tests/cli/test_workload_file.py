@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from envkit.bench.user_command import UserCommand
 from envkit.cli import workload_file
 from envkit.cli.workload_file import CommandError, load, words
 from envkit.cli.workload_messages import ForAShell, ReplacedByAShell
 from envkit.common.errors import InputError
 from envkit.common.ownership_messages import WritableFile
 from envkit.rendering import text_of
+from envkit.worker.request import UserCommand
 from envkit.worker.user_command.units import CHOICES
 
 from tests.refusals import assert_refused

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from envkit.worker.modes import Options
+from envkit.worker.request import Train, WorkerRequest
 
 from tests.engines.conftest import BuiltImage, Requires, run
 
@@ -17,8 +19,8 @@ TAG = f"envkit-cpu:test-compile-{os.getpid()}"
 # As nothing is kept, nothing is compressed.
 UNCOMPRESSED = "-noI -noD -noF -noX"
 # One worker, as one's own command: a measurement would start two, of which each compiles.
-WORKER = ("python", "/kit/envkit/worker/__main__.py", "train", "--compile")
-SHORT = ("--workload", "loader-w0-b4", "--data", "generated", "--steps", "2", "--warmup-steps", "2")
+WORKER = ("python", "/kit/envkit/worker/__main__.py", "request.json")
+SHORT = Train("loader-w0-b4", "generated", warmup_steps=2, steps=2, options=Options(compile=True))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -57,7 +59,8 @@ def test_a_worker_compiles(
     surroundings: dict[str, str],
     engine: str,
 ) -> None:
-    started = ("exec", "baseline", *options(engine), "--no-check", "--", *WORKER, *SHORT)
+    (open_folder / "runs/request.json").write_text(WorkerRequest(SHORT).line())
+    started = ("exec", "baseline", *options(engine), "--no-check", "--", *WORKER)
     result = cli(*started, cwd=open_folder / "runs", **surroundings)
     assert result.returncode == 0, result
     document = json.loads(result.stdout)

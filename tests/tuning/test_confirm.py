@@ -22,10 +22,12 @@ from envkit.tuning import conclusion_messages as told
 from envkit.tuning.confirm import BASELINE, SHIPPED, TUNED, decide
 from envkit.tuning.destination import Written
 from envkit.tuning.trial_store import BASELINE as BASELINE_NUMBER
+from envkit.worker.request import Train
 
 from tests import records
 from tests.simulated_worker import sample
 from tests.simulation import STEADY, times
+from tests.worker_runs import document_of
 
 BLOCKS = 7  # no fewer would do for three comparisons
 OTHER_LOSSES = [2.3, 2.2, 1.1]
@@ -45,7 +47,7 @@ def confirmed(tmp_path, shipped=0.8, tuned=0.7, losses=None):
             behaviour = {"seconds": STEADY if name == "baseline" else times(factor)}
             if name == "tuned" and losses:
                 behaviour["losses"] = losses
-            document = sample(["train", "--steps", "3"], behaviour, block + number, {})
+            document = sample(document_of(Train("cnn", "synthetic", steps=3)), behaviour, block + number, {})
             where = {"event": "sample", "time": 1.0, "block": block, "arm": name, "worker_seconds": 2.0}
             events.append({**where, **document, "stderr": ""})
     records.judge(events)

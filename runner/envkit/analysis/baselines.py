@@ -55,7 +55,6 @@ from envkit.bench.blocks import first_event, skipped_steps
 from envkit.bench.plan import Plan
 from envkit.bench.problems import problem_of
 from envkit.bench.record import FILE_NAME, Event
-from envkit.bench.user_command import UserCommand
 from envkit.common import atomic, documents, files, schema
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema
@@ -63,6 +62,7 @@ from envkit.common.running_messages import FolderNotMade
 from envkit.common.suggestion import nearest
 from envkit.messages import Message
 from envkit.stats.interval import MIN_BLOCKS
+from envkit.worker.request import UserCommand
 
 FOLDER = Path("baselines")
 SCHEMA = 1

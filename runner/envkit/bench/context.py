@@ -24,7 +24,6 @@ from envkit.bench.record_messages import (
     VariableGone,
 )
 from envkit.bench.requirements import choosing, on_gpus
-from envkit.bench.user_command import UserCommand
 from envkit.common.errors import InputError
 from envkit.engines import ENGINES, get_all
 from envkit.engines.base import Engine, EngineOptions
@@ -35,6 +34,7 @@ from envkit.profiles.environment import clean, of_caller
 from envkit.worker.gpus import VISIBLE
 from envkit.worker.messages.gpus import NoneLeft
 from envkit.worker.performance_variables import LISTS, is_needed, says_where
+from envkit.worker.request import UserCommand
 
 # What an inspection has of the first word of a user's command.
 PROGRAM = "program"

@@ -22,7 +22,6 @@ from envkit.bench.messages import (
 )
 from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.prepare import located
-from envkit.bench.user_command import UserCommand
 from envkit.common.errors import InputError
 from envkit.common.folders import quoted
 from envkit.profiles import needs, profile
@@ -30,6 +29,7 @@ from envkit.profiles.expressions import ExpressionError
 from envkit.profiles.profile import Profile
 from envkit.worker import gpus
 from envkit.worker.host import cpu_facts
+from envkit.worker.request import UserCommand
 from envkit.worker.workloads import get
 
 # A Python by its name, its options that take the next word, and those after which no file follows.

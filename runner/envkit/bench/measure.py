@@ -44,6 +44,7 @@ from envkit.engines import turns
 from envkit.engines.base import Outcome, Task
 from envkit.messages import Message
 from envkit.stats.sequential import Design, at_look, design, may_stop
+from envkit.worker.request import ReferenceKernel
 
 # Why a run ended; the reasons that mean it was completed.
 PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", BUDGET_USED_UP, BLOCKS_MEASURED, "complete"
@@ -105,6 +106,10 @@ class _Run:
         hidden = private_values.hidden(fields, self.job.kept, self.job.inherited)
         self.events.append(self._record.append(event, **hidden))
 
+    def commands(self) -> dict[str, str]:
+        """Return the shell commands that start workers, by the arm's name."""
+        return {arm.name: self.job.typed(arm, self._record.path.parent) for arm in self.plan.arms}
+
     def has(self, event: str, **fields: Any) -> bool:
         return any(
             one["event"] == event and all(one[name] == value for name, value in fields.items()) for one in self.events
@@ -144,7 +149,7 @@ class _Run:
     def reference_kernel(self, block: int) -> None:
         """Time the fixed piece of work that other days' runs are compared with, outside of any profile."""
         arm = self.plan.reference
-        task = Task(("reference-kernel",), inherited=self.job.inherited, timeout_s=KERNEL_TIMEOUT_S)
+        task = Task(ReferenceKernel(), inherited=self.job.inherited, timeout_s=KERNEL_TIMEOUT_S)
         self._progress.start(f"block {block + 1}", "reference kernel", self.goes_on_s(block))
         outcome = self.job.engines[arm.target].run(task)
         document, problem = parse_document(outcome, KERNEL_KEYS)
@@ -287,7 +292,7 @@ def _prepare(run: _Run) -> str | None:
         first = {event["arm"]: pace.seen(event) for event in warm_ups}
         found = pace.lengths(run.plan, first, run.usable_cpus, pace.free_bytes())
         run.job = replace(run.job, plan=pace.sized(run.plan, found))
-        run.append("lengths", **found, commands={arm.name: run.job.typed(arm) for arm in run.plan.arms})
+        run.append("lengths", **found, commands=run.commands())
         if not _has_room(run, room.UNSURE):
             return TOO_SHORT
         first_s = pace.block_s(run.plan, first)

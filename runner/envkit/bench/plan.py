@@ -18,7 +18,6 @@ from envkit.bench.plan_messages import (
     UnknownPlanKey,
     UnusableText,
 )
-from envkit.bench.user_command import UserCommand
 from envkit.common import typed
 from envkit.common.file_messages import ManyEntries
 from envkit.common.messages import UnknownWord
@@ -28,6 +27,7 @@ from envkit.stats.sequential import fewest_blocks
 from envkit.worker.measure.quality_target import TargetError
 from envkit.worker.measure.quality_target import parse as parse_target
 from envkit.worker.modes import USUAL, Options
+from envkit.worker.request import UserCommand
 from envkit.worker.user_command.losses import parse_losses
 from envkit.worker.user_command.metric import MetricError, parse
 from envkit.worker.workloads import DEFAULT, GENERATED, WORKLOADS, find

@@ -109,7 +109,7 @@ def begin(opened: Record, prepared: Prepared, results: Path) -> Event:
         engines=recorded(context.seen),
         data_source=prepared.data_source.to_json(),
         environments={name: environment.to_json() for name, environment in job.environments.items()},
-        commands={arm.name: job.typed(arm) for arm in plan.arms},
+        commands={arm.name: job.typed(arm, opened.path.parent) for arm in plan.arms},
         findings=prepared.findings,
         calibration=calibration.find(results, plan, context.seen, kept),
         removed_variables=context.removed,

@@ -52,7 +52,6 @@ from envkit.bench.requirement_messages import (
     WeakWithoutOneProcess,
     WithFix,
 )
-from envkit.bench.user_command import UserCommand
 from envkit.common.errors import InputError
 from envkit.common.messages import About
 from envkit.engines import step
@@ -61,6 +60,7 @@ from envkit.profiles.profile import Profile
 from envkit.worker.distributed import NCCL
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.modes import CPU, CUDA, USUAL, Options
+from envkit.worker.request import UserCommand
 from envkit.worker.user_command import working_copy
 from envkit.worker.workloads import GENERATED, find, get
 

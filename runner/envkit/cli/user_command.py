@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from envkit.bench.plan import EVERY
-from envkit.bench.user_command import UserCommand
 from envkit.cli.arguments import count, option, refuse
 from envkit.cli.messages import BadOptionValue, OptionAlone
 from envkit.cli.parser import BadValue, Parser
@@ -31,6 +30,7 @@ from envkit.common.errors import InputError
 from envkit.common.messages import UnknownWord
 from envkit.common.suggestion import nearest
 from envkit.profiles import profile
+from envkit.worker.request import UserCommand
 from envkit.worker.user_command.units import CHOICES
 from envkit.worker.workloads import WORKLOADS, find
 

@@ -7,7 +7,6 @@ import re
 import shlex
 from pathlib import Path
 
-from envkit.bench.user_command import UserCommand
 from envkit.cli.workload_messages import (
     FILE,
     BadMetric,
@@ -28,6 +27,7 @@ from envkit.common import ownership, schema, yamlfile
 from envkit.common.messages import About
 from envkit.common.yamlfile import YamlFile
 from envkit.messages import Message, MessageError, message_of
+from envkit.worker.request import UserCommand
 from envkit.worker.user_command.losses import parse_losses
 from envkit.worker.user_command.metric import MetricError, parse
 from envkit.worker.user_command.units import PER_SECOND

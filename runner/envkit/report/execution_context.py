@@ -9,7 +9,7 @@ from envkit.analysis.engine_facts import cpu_name
 from envkit.analysis.summary import Summary
 from envkit.bench.arms import Arm
 from envkit.bench.plan import Plan
-from envkit.bench.user_command import TRACKERS_OFF, UserCommand
+from envkit.bench.user_command import TRACKERS_OFF
 from envkit.messages import Message
 from envkit.report import certainty, images, scaling
 from envkit.report.images import SHOWN_OF_DIGEST
@@ -17,6 +17,7 @@ from envkit.report.messages import context as messages
 from envkit.report.messages.certainty import Numbered
 from envkit.report.messages.headings import DEFAULT_MODES
 from envkit.report.parts import Row
+from envkit.worker.request import UserCommand
 from envkit.worker.user_command.metric import parse
 
 ABSENT = "-"

@@ -78,7 +78,7 @@ def test_it_is_kept_in_a_container(diagnosed, in_image, write_profile, needs):
     assert diagnosed(write_profile("mine", needs), *options, CUDA_VISIBLE_DEVICES="1") == ({}, 0)
     (trial,) = in_image.starts()
     assert trial["environment"]["CUDA_VISIBLE_DEVICES"] == "1"
-    assert ("--device" in trial["arguments"]) is bool(needs)
+    assert trial["training"]["options"]["device"] == ("cuda" if needs else "cpu")
 
 
 @pytest.mark.parametrize(

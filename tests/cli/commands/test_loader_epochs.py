@@ -46,8 +46,7 @@ def test_a_sample_has_whole_epochs_whatever_the_pace(loader_grid, simulation):
     simulation.worker("baseline warming", seconds=[1.0], begin_s=5.0)  # of 12 steps some are 60 times as slow
     assert loader_grid("--start-method", "spawn", "--batches", "40", "--blocks", 1).returncode == 0
     for start in simulation.starts():
-        arguments = start["arguments"]
-        assert [arguments[arguments.index(name) + 1] for name in ("--warmup-steps", "--steps")] == ["4", "16"]
+        assert (start["training"]["warmup_steps"], start["training"]["steps"]) == (4, 16)
 
 
 @pytest.mark.parametrize(

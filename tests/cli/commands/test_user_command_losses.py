@@ -39,7 +39,8 @@ def scaled(factor, every):
 def test_the_worker_is_told_how_to_read_them(own, losses, simulation):
     losses(SEEDED, SEEDED)
     assert own(*TIMES, *LOSS).returncode == 0
-    assert all(r"--loss-metric=loss (\S+)" in start["arguments"] for start in simulation.starts())
+    asked = [start["work"] for start in simulation.starts(all=True) if start["work"]["kind"] == "command"]
+    assert {work["command"]["loss_metric"] for work in asked} == {r"loss (\S+)"}
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from envkit.bench.arms import Arm
 from envkit.bench.plan import REFERENCE_PROFILE, Plan, StoppingRule
 from envkit.bench.prepare import located, prepare
 from envkit.bench.room import TooShort
-from envkit.bench.user_command import UserCommand
 from envkit.checks import steady_process
 from envkit.checks.doctor import diagnose_process
 from envkit.checks.doctor.cpu_use_findings import TOO_FEW_THREADS, trainer_of
@@ -50,6 +49,7 @@ from envkit.report.advised import Advice
 from envkit.tuning.narrow import require, why
 from envkit.worker.evidence.cpu_use import chosen_by, is_few
 from envkit.worker.libraries import LIBRARIES, is_alone
+from envkit.worker.request import UserCommand
 from envkit.worker.user_command import second_openmp
 
 # How long a sample of a proof times steps, at least, in seconds and in steps.

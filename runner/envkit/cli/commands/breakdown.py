@@ -15,7 +15,7 @@ from envkit import engines
 from envkit.analysis import operator_times, phase_times
 from envkit.analysis.operator_times import Profiled
 from envkit.analysis.phase_times import PhaseTimes
-from envkit.bench import early_checks, parse_sample, private_values
+from envkit.bench import early_checks, parse_sample, private_values, requests
 from envkit.bench.arms import Arm
 from envkit.bench.job import Job
 from envkit.bench.plan import REFERENCE_PROFILE, TIMEOUT_S, Plan, StoppingRule, WorkloadSpec
@@ -39,6 +39,7 @@ from envkit.rendering import text as rendered
 from envkit.report import observed, step_tables, terminal
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.measure.entry_points import INPUT
+from envkit.worker.request import Operators, Phases, Train
 from envkit.worker.workloads import DEFAULT, WORKLOADS, find, get
 
 STEPS, PROCESSES = 40, operator_times.ENOUGH
@@ -182,18 +183,16 @@ def _measure(job: Job, asked: argparse.Namespace, progress: Progress) -> tuple[D
     Arms take turns: A B, B A, A B. A drift then affects both equally.
     """
     plan, training = job.plan, job.plan.training
-    length = ("--warmup-steps", str(training.warmup_steps), "--steps", str(training.steps))
-    command = "phases" if asked.phases else "operators"
-    forward = ("--forward",) if asked.forward else ()
-    how = ("--workload", plan.workload, "--data", plan.data_of(plan.reference), *length, *plan.options.arguments())
-    arguments, keys = (command, *forward, *how), PHASE_KEYS if asked.phases else OPERATOR_KEYS
+    data = requests.data(plan.data_of(plan.reference))
+    trained = Train(plan.workload, data, training.warmup_steps, training.steps, plan.options)
+    work, keys = (Phases(trained), PHASE_KEYS) if asked.phases else (Operators(trained, asked.forward), OPERATOR_KEYS)
     documents: Documents = {arm.name: [] for arm in plan.arms}
     unmet: dict[str, list[Check]] = {}
     for turn in range(plan.stopping.blocks):
         for arm in plan.arms if turn % 2 == 0 else reversed(plan.arms):
             stage = f"process {turn + 1} of {plan.stopping.blocks}"
             progress.start(stage, arm.name, 0.0)
-            outcome = job.engines[arm.engine].run(job.task(arm, arguments, plan.padding(turn, arm)))
+            outcome = job.engines[arm.engine].run(job.task(arm, work, plan.padding(turn, arm)))
             earlier = [one for of_arm in documents.values() for one in of_arm]
             document, problem = parse_sample.parse_sample(outcome, earlier, plan.options, keys)
             if document is None:

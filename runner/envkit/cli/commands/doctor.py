@@ -24,7 +24,6 @@ from envkit.bench import early_checks, private_values
 from envkit.bench.parse_sample import parse_document
 from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.bench.problem_messages import NoDocument
-from envkit.bench.user_command import UserCommand
 from envkit.checks.doctor import diagnose
 from envkit.checks.doctor.finding import Finding, Situation, found
 from envkit.checks.doctor.machine_findings import SHM_BYTES
@@ -74,11 +73,13 @@ from envkit.report import issue, terminal
 from envkit.report.finding_document import finding_document
 from envkit.worker.cgroup import memory_counters, ran_out
 from envkit.worker.evidence.limits import shm_bytes
+from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.measure.machine_load import watch as watch_machine
 from envkit.worker.messages.user_command import NoOutput
-from envkit.worker.modes import CUDA
+from envkit.worker.modes import CUDA, Options
 from envkit.worker.performance_variables import is_performance_variable
+from envkit.worker.request import Train, UserCommand
 
 LOAD_S = 3.0
 WATCH_S = 10.0
@@ -86,7 +87,7 @@ SHORTEST_S = 2.0
 ENDING_S = 10.0
 LOOK = "look:3:0"  # has the evidence hook say after the third step of an optimizer how the process computes
 # Enough for every library to have started its threads.
-TRIAL = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "3")
+TRIAL = Train("cnn", SYNTHETIC, warmup_steps=1, steps=3)
 # What a profile expects of NCCL, which one process does not use.
 OF_RANKS = "nccl."
 COLOURS = {"stop": "bold red", "warn": "bold yellow", "note": "bold"}
@@ -188,9 +189,10 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         return wrong  # some of these hang a library or bring it down
     with machine_lock():
         load = watch_machine(LOAD_S)
-        on = ("--device", CUDA) if environment.gpus else ()  # it would not be in effect elsewhere
+        on_gpus = bool(environment.gpus)  # it would not be in effect elsewhere
+        trial = replace(TRIAL, options=Options(device=CUDA)) if on_gpus else TRIAL
         outcome = engine.run(
-            Task((*TRIAL, *on), environment.variables, inherited, environment.prefix, passed_on=kept, gpus=bool(on))
+            Task(trial, environment.variables, inherited, environment.prefix, passed_on=kept, gpus=on_gpus)
         )
     situation = Situation(
         inspection["facts"], inspection["fingerprint"], environment, None, load, inspection["libraries"],

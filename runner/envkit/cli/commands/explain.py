@@ -29,9 +29,10 @@ from envkit.report import terminal
 from envkit.report.parts import together
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.performance_variables import is_performance_variable, is_withheld
+from envkit.worker.request import Train
 
 # The shortest training there is: what a library has is only certain in a process that has computed with it.
-LOOK = ("train", "--workload", "cnn", "--data", SYNTHETIC, "--warmup-steps", "0", "--steps", "1")
+LOOK = Train("cnn", SYNTHETIC, steps=1)
 LOOK_TIMEOUT_S = 120.0
 
 

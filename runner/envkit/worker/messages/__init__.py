@@ -51,10 +51,23 @@ class MemoryRanOut(Message):
     retaining: str | None = None
 
 
+class InvalidRequest(Message):
+    """The document that says what the worker is to do is invalid, or can't be read."""
+
+    template = "can't read its request in {file}[: {reason}][: {key}: expected {wanted:or}]"
+
+    file: str  # or - for standard input
+    key: str | None = None
+    wanted: tuple[str, ...] = ()  # JSON's names of types, or the values that there are
+    reason: str | None = None
+
+
 class NoRendezvous(Message):
     """A worker on several nodes was started without the address of their meeting."""
 
-    template = "was not told where nodes meet (--rendezvous HOST:PORT)"
+    template = "was not told where nodes meet: its environment lacks {variable}"
+
+    variable: str
 
 
 class TorchrunFailed(Message):
