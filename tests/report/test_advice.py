@@ -197,7 +197,7 @@ ON = "envkit bench --resume some/folder"
         (events_of(mine=OTHER_LOSSES), [messages.ExplainLosses("mine")]),
         (events_of(5), [messages.RaiseLimit("--budget 5m")]),
         (events_of(5, plan={"blocks": 5}), [messages.RaiseLimit("--blocks 6")]),
-        (events_of(1, plan={"epochs": 10}), [messages.AddBlocks("--blocks 8")]),
+        (events_of(1, plan={"epochs": 10}), [messages.RaiseLimit("--blocks 8", messages.INTERVAL)]),
         (failed(events_of()), [messages.FindMemory(ON)]),  # by SIGKILL
         (failed(events_of(), problem=WarmingUp(WorkerEnded(Killed("SIGKILL")))), [messages.FindMemory(ON)]),
         (failed(events_of(), problem=WorkerEnded(ExitStatus(3))), [messages.MendWorker(ON)]),
@@ -207,7 +207,7 @@ ON = "envkit bench --resume some/folder"
          [messages.FreeMemory(ON, "/job")]),
         (failed(events_of(), problem=WorkerEnded(ExitStatus(1, RAN_OUT.replace(retaining="MALLOC_CONF")))),
          [messages.FreeMemory(ON, "/job", "mine")]),
-        (failed(events_of(others={"other": {}}), "other"), [messages.ResumeWithout("other", ON)]),
+        (failed(events_of(others={"other": {}}), "other"), [messages.MendWorker(ON, "other")]),
         (events_of(12, ended="interrupted"), [messages.Resume(ON)]),
         (events_of(16, mine={"seconds": times(1)}, profile="baseline"), [messages.MeasureProfile()]),
         (events_of(16, mine={"seconds": times(0.9)}, profile="baseline"), [messages.CalibrateAgain(0.05)]),

@@ -47,7 +47,7 @@ def warnings(events):
 
 
 def test_settings_that_were_verified_are_counted():
-    assert line(events_of(), "Settings") == said.OneVerified()
+    assert line(events_of(), "Settings") == said.AllVerified()
     events = with_environment(events_of(mine=MAPPED), **MKL)
     assert line(events, "Settings") == said.AllVerified(2)
 
@@ -61,10 +61,10 @@ def test_settings_that_could_not_be_verified_are_named_with_the_reason():
 
 def test_of_many_those_that_were_not_in_effect_or_not_verified_are_named():
     others = {"wrong": NOT_IN_EFFECT, "partly": NOT_VERIFIED}
-    assert line(events_of(12, others=others), "Settings") == said.SomeArmsVerified(
+    assert line(events_of(12, others=others), "Settings") == said.ArmsVerified(
         1, 3, "profiles", ("wrong",), ("partly",)
     )
-    assert line(events_of(12, others={"other": {}}), "Settings") == said.AllArmsVerified(2, "profiles")
+    assert line(events_of(12, others={"other": {}}), "Settings") == said.ArmsVerified(2, 2, "profiles")
 
 
 def test_what_is_not_in_effect_is_a_table_and_the_line_counts_processes():
@@ -301,7 +301,7 @@ def test_warm_up():
     events = events_of()
     next(event for event in events if event["event"] == "lengths")["warm_up"] = {"baseline": 3, "mine": 0}
     found = {row.label: row.text for row in certainty.rows(summarise(events))}
-    assert found["warm-up"] == sure.SteadyAfter(3, left_out=1)
+    assert found["warm-up"] == sure.SteadyFrom(4, left_out=1)
 
 
 def test_what_shares_a_reason_is_told_together():

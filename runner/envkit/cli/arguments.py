@@ -18,12 +18,11 @@ from envkit.cli.argument_messages import (
     NotCounts,
     NoUnit,
 )
-from envkit.cli.messages import OptionRefused
+from envkit.cli.messages import REASONS, HasNoEffect
 from envkit.cli.parser import BadValue
 from envkit.common.errors import InputError
 from envkit.common.messages import UnknownWord
 from envkit.common.suggestion import nearest
-from envkit.messages import Message
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _HOURS = {"h": 1, "d": 24, "w": 168}
@@ -129,13 +128,26 @@ def words(given: argparse.Namespace, names: Iterable[str]) -> list[str]:
     return found
 
 
-def refuse(given: argparse.Namespace, names: Iterable[str], why: Message) -> None:
-    """Raise InputError for an option, or a PROFILE, that was given and is among ``names``; ``why`` is a clause."""
-    for name in names:
-        if vars(given).get(name) not in (None, False, []):
-            raise InputError(OptionRefused("PROFILE" if name == "profile" else option(name), why))
+def no_effect(option: str, other: str, instead: str | None = None) -> HasNoEffect:
+    """Return the message that ``option`` has no effect with ``other``, an option or what a command does."""
+    return HasNoEffect(option, other, REASONS[other.partition("=")[0]], instead)
 
 
-def refuse_others(given: argparse.Namespace, allowed: Collection[str], why: Message) -> None:
+def refuse(given: argparse.Namespace, names: Iterable[str], other: str) -> None:
+    """Raise InputError for an option, or a PROFILE, that was given and is among ``names``: it has no effect here.
+
+    ``other`` is an option or a command, a key of ``envkit.cli.messages.REASONS``, which leaves it without effect.
+    """
+    for name in options_given(given, names):
+        raise InputError(no_effect(name, other))
+
+
+def refuse_others(given: argparse.Namespace, allowed: Collection[str], other: str) -> None:
     """``refuse`` all that are not ``allowed``."""
-    refuse(given, [name for name in vars(given) if name not in allowed], why)
+    refuse(given, [name for name in vars(given) if name not in allowed], other)
+
+
+def options_given(given: argparse.Namespace, names: Iterable[str]) -> list[str]:
+    """Return those options that were given of the ones that argparse keeps under ``names``."""
+    there = [name for name in names if vars(given).get(name) not in (None, False, [])]
+    return ["PROFILE" if name == "profile" else option(name) for name in there]

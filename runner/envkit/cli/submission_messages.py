@@ -5,14 +5,6 @@ from __future__ import annotations
 from envkit.messages import Caution, Message, Note
 
 
-class NeedsNodes(Message):
-    """An option of a job was given, and the command makes no job."""
-
-    template = "{option} has no effect without --nodes, which makes a job; give that, or leave it out"
-
-    option: str
-
-
 class UnfitFolderName(Message):
     """sbatch can't take the name of the submission's folder."""
 
@@ -45,14 +37,6 @@ class PerhapsSubmitted(Message):
 
     problem: Message
     again: str
-
-
-class NobodyToCancel(Message):
-    """--start-within was given beside --detach."""
-
-    template = (
-        "--start-within has no effect with --detach, because no process stays to cancel the job; leave one of them out"
-    )
 
 
 class ResumedByAnother(Message):

@@ -14,8 +14,8 @@ from envkit.analysis.summary import Comparison
 from envkit.bench import record, requirements
 from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.cli import node_tuning, rank_options, submission, submitted, tune_options
+from envkit.cli.arguments import no_effect
 from envkit.cli.ending import end_with
-from envkit.cli.measuring_messages import NotExhaustive
 from envkit.cli.node_messages import (
     ChoiceNotInSpace,
     ChoiceNotShipped,
@@ -50,7 +50,7 @@ BUDGET_S = 300.0
 def settings(arguments: argparse.Namespace) -> Settings:
     """Return what is submitted. Raises InputError for what no node could search."""
     if arguments.exhaustive:
-        raise InputError(NotExhaustive("--nodes" if arguments.nodes else "--nodelist"))
+        raise InputError(no_effect("--nodes" if arguments.nodes else "--nodelist", "--exhaustive"))
     engine = submitted.engine_on_nodes(arguments)
     named = submitted.partition(arguments)
     name = named or ("PARTITION" if arguments.dry_run else submitted.default_partition())

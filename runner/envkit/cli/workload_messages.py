@@ -25,36 +25,6 @@ class TwoTrainings(Message):
     workload: str
 
 
-class NotWithoutCommand(Message):
-    """An option of a user's command, and no command."""
-
-    template = "{option} has no effect without a command; add it at the end, for example: -- python train.py"
-
-    option: str
-
-
-class LinkInPlace(Message):
-    """--link was given beside --in-place."""
-
-    template = "--link has no effect with --in-place, which makes no copy; leave one out"
-
-
-class NotWithWholeCommand(Message):
-    """An option that says how to read step times was given beside --whole-command."""
-
-    template = "{option} has no effect with --whole-command, which times the command from start to end; leave one out"
-
-    option: str
-
-
-class NotWithOptimizerSteps(Message):
-    """An option of a metric was given beside --optimizer-steps."""
-
-    template = "{option} has no effect with --optimizer-steps, which needs no pattern; leave one out"
-
-    option: str
-
-
 class StartsCommand(Note):
     """A file, and not the command line, names the command that is about to be started."""
 
@@ -68,21 +38,19 @@ class StartsCommand(Note):
 class KeyOfFile(Message):
     """A clause that follows an option: the workload file says this."""
 
-    template = "is a key of {file}; write it there"
+    template = "{option} is a key of {file}; write it there"
 
+    option: str
     file: str
 
 
 class NotOfCommand(Message):
     """A clause that follows an option of the kit's own workloads."""
 
-    template = "has no effect on your own command; leave it out, and give the command options of its own"
+    template = "{option} has no effect on your own command; leave it out, and use {instead}"
 
-
-class WarmupOfCommand(Message):
-    """A clause that follows --warmup-steps."""
-
-    template = "has no effect on your own command; leave it out, and give --warmup-lines"
+    option: str
+    instead: str
 
 
 class BadLoader(Message):
@@ -238,3 +206,8 @@ class TrialNotInEffect(Message):
     key: str
     expected: str
     seen: str
+
+
+# What takes the place of an option that has no effect on a command.
+OPTIONS_OF_COMMAND = "the command's own options"
+TORCHRUN = "torchrun in that command"

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from envkit.messages import Message
 
+# What entries of the catalogue, and values in them, must be.
+MAPPING = "a mapping"
+TEXT = "a text"
+URL = "a URL"
+READERS = "a mapping of libraries to versions"
+QUOTED = "a list of texts (quote what YAML takes for something else)"
+WHOLE_NUMBER = "a whole number"
+LIMITS = "a mapping of versions, quoted, to whole numbers"
+KINDS = {"list": "a list", "dict": "a mapping", "bool": "true or false", "str": "a text"}
+
 # How to get a library that is missing, by logical name.
 GET = {
     "intel-openmp": "pip install intel-openmp",
@@ -43,12 +53,14 @@ class InTwoFiles(Message):
     name: str
 
 
-class EntryNotAMapping(Message):
-    """An entry has no keys."""
+class MustBe(Message):
+    """An entry of the catalogue, or a value in it, is of another form."""
 
-    template = "{name} is a mapping"
+    template = "{name}[: '{key}'] must be {wanted:or}"
 
     name: str
+    key: str | None
+    wanted: tuple[str, ...]
 
 
 class UnknownEntryKey(Message):
@@ -59,23 +71,6 @@ class UnknownEntryKey(Message):
     name: str
     key: str
     suggestion: str | None = None
-
-
-class MissingText(Message):
-    """An entry lacks a text."""
-
-    template = "{name}: '{key}' is missing or not a text"
-
-    name: str
-    key: str
-
-
-class NotAUrl(Message):
-    """The source of an entry is no address of documentation."""
-
-    template = "{name}: 'source' is not a URL"
-
-    name: str
 
 
 class OneOfTwoKeys(Message):
@@ -98,14 +93,6 @@ class BothKeys(Message):
     other: str
 
 
-class NoReaders(Message):
-    """An entry does not say who reads the variable."""
-
-    template = "{name}: 'read_by' is a mapping of libraries to versions"
-
-    name: str
-
-
 class BadReader(Message):
     """An entry names a library that the kit does not know, or versions in another form."""
 
@@ -114,49 +101,6 @@ class BadReader(Message):
     name: str
     library: str
     versions: str
-
-
-class BadType(Message):
-    """An entry has no type, or one that does not exist."""
-
-    template = "{name}: 'type' is one of {types:list}"
-
-    name: str
-    types: tuple[str, ...]
-
-
-class WrongTypeOfKey(Message):
-    """A key of an entry holds another kind of value than it must."""
-
-    template = "{name}: '{key}' has the wrong type"
-
-    name: str
-    key: str
-
-
-class UnquotedWords(Message):
-    """YAML takes a word for a number or a boolean."""
-
-    template = "{name}: quote each of 'words' that YAML takes for something else"
-
-    name: str
-
-
-class LimitNotAWholeNumber(Message):
-    """A limit is no whole number."""
-
-    template = "{name}: '{key}' is not a whole number"
-
-    name: str
-    key: str
-
-
-class BadLimits(Message):
-    """Limits of earlier versions have another form than they must."""
-
-    template = "{name}: 'max_before' is a mapping of versions, quoted, to whole numbers"
-
-    name: str
 
 
 class TypeNeedsKey(Message):
@@ -176,12 +120,3 @@ class BadPattern(Message):
 
     name: str
     reason: str
-
-
-class NotTexts(Message):
-    """Keys of an entry that hold texts hold something else."""
-
-    template = "{name}: {keys:list} are texts; quote them"
-
-    name: str
-    keys: tuple[str, ...]

@@ -81,7 +81,7 @@ def _to_go_on(summary: Summary, folder: str) -> list[Message]:
         if (lack := judgement.memory_that_ran_out(summary)) is not None:
             return [messages.FreeMemory(resume, lack.group, arm if lack.retaining else None)]
         mend = messages.FindMemory if judgement.was_killed(summary) else messages.MendWorker
-        return [messages.ResumeWithout(arm, resume) if others else mend(resume)]
+        return [messages.MendWorker(resume, arm) if others else mend(resume)]
     if unfinished is not None and not summary.not_in_effect:
         return [messages.GoOn(unfinished.fewest, unfinished.blocks, unfinished.more_s, resume)]
     if summary.ended in CUT_SHORT:
@@ -94,7 +94,7 @@ def _to_know_more(summary: Summary) -> list[Message]:
     if any(one.verdict == Verdict.TOO_FEW_SAMPLES for one in summary.comparisons):
         return [messages.RaiseLimit(_limit(summary, judgement.fewest(summary)))]
     if summary.plan.one_run_each and any(one.single_ratio for one in summary.comparisons):
-        return [messages.AddBlocks("--blocks 8")]
+        return [messages.RaiseLimit("--blocks 8", messages.INTERVAL)]
     return [messages.MeasureProfile()] if summary.samples and not summary.comparisons else []
 
 
@@ -308,7 +308,7 @@ def _without_speedup(summary: Summary, comparison: Comparison, arm: Arm) -> Mess
     if comparison.verdict == Verdict.NOT_IN_EFFECT:
         return _preload(summary) or _own_threads(summary) or messages.FindOutWhy(command)
     if comparison.verdict == Verdict.NOT_ENDED and summary.not_in_effect:
-        return messages.MeasureWithout(summary.not_in_effect[0].arm, command)
+        return messages.FindOutWhy(command, summary.not_in_effect[0].arm)
     if comparison.verdict == Verdict.NOT_REACHED:
         return messages.TrainLonger(summary.plan.epochs)
     return None

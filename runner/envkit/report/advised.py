@@ -21,7 +21,7 @@ from envkit.report import cautions, verdict
 from envkit.report.finding_document import finding_document
 from envkit.report.messages import advised as messages
 from envkit.report.messages import headings
-from envkit.report.messages.certainty import KeptVariables, NotPassedOn
+from envkit.report.messages.certainty import KEPT, NOT_PASSED_ON, Variables
 from envkit.report.parts import Part, Row, Rows, Table, together
 from envkit.stats.verdict import Verdict
 
@@ -109,9 +109,9 @@ def rows(advice: Advice) -> list[Row]:
         Row(one.severity, messages.FindingWithFix(one.seen, one.why, one.fix), _weight(one)) for one in advice.findings
     ]
     if advice.passed_on:
-        seen.append(Row("variables", KeptVariables(tuple(advice.passed_on))))
+        seen.append(Row("variables", Variables(KEPT, tuple(advice.passed_on))))
     if advice.removed:
-        seen.append(Row("variables", NotPassedOn(tuple(advice.removed))))
+        seen.append(Row("variables", Variables(NOT_PASSED_ON, tuple(advice.removed))))
     return seen
 
 
@@ -174,7 +174,7 @@ def proof(best: Expected, summary: Summary) -> Message:
     found = one.speedup
     measured = messages.Range(found.ratio, found.low, found.high)
     if (load := verdict.beside(one.load)) is not None:
-        return messages.UnprovedUnderLoad(best.profile, was_expected, measured, load)
+        return messages.Unproved(best.profile, was_expected, measured, load)
     if found.verdict != Verdict.FASTER:
         return messages.Unproved(best.profile, was_expected, measured)
     if best.low <= found.ratio <= best.high:
@@ -187,8 +187,8 @@ def _watched(advice: Advice) -> Message:
     symptoms = advice.symptoms
     busy = (symptoms.cpus + symptoms.helper_cpus, advice.usable_cpus)
     if symptoms.steps is None or symptoms.step_s is None:
-        return messages.WatchedFromOutside(symptoms.seconds, *busy)
-    return messages.Watched(symptoms.steps, 1000 * symptoms.step_s, symptoms.seconds, *busy)
+        return messages.Watched(symptoms.seconds, *busy, place=messages.FROM_OUTSIDE)
+    return messages.Watched(symptoms.seconds, *busy, symptoms.steps, 1000 * symptoms.step_s)
 
 
 def _idle(symptoms: Symptoms) -> Message:

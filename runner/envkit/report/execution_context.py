@@ -38,7 +38,7 @@ def rows(summary: Summary) -> list[Row]:
 
 def _of_command(summary: Summary, own: UserCommand) -> list[Row]:
     found = [
-        Row("command", messages.CommandInFolder(tuple(own.argv), _other_name(summary.plan, own), own.folder)),
+        Row("command", messages.OwnCommand(tuple(own.argv), _other_name(summary.plan, own), own.folder)),
         Row("metric", messages.FreshProcesses(_metric(summary.plan, own))),
         Row("folder", messages.InPlace() if own.in_place else messages.FreshCopy(tuple(own.links))),
     ]
@@ -62,7 +62,7 @@ def what_was_run(summary: Summary) -> Message:
     own = summary.plan.user_command
     if own is None:
         return messages.Workload(trained(summary.plan))
-    return messages.OwnCommand(tuple(own.argv), _other_name(summary.plan, own))
+    return messages.OwnCommand(tuple(own.argv), _other_name(summary.plan, own), label=messages.COMMAND)
 
 
 def _other_name(plan: Plan, own: UserCommand) -> str | None:

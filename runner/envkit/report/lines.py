@@ -86,7 +86,7 @@ def _settings_of_one(summary: Summary, one: Measured) -> Message | None:
         keys = tuple(check.key for check in one.unverified)
         number = len(one.checks) - len(keys)
         return messages.SomeVerified(number, len(one.checks), keys, effect.shown(one.unverified[0].seen))
-    return messages.AllVerified(len(one.checks)) if len(one.checks) > 1 else messages.OneVerified()
+    return messages.AllVerified(len(one.checks) if len(one.checks) > 1 else None)
 
 
 def _settings_of_many(summary: Summary, compared: Sequence[Measured]) -> Message:
@@ -94,9 +94,7 @@ def _settings_of_many(summary: Summary, compared: Sequence[Measured]) -> Message
     wrong = tuple(one.arm for one in compared if not one.in_effect)
     partly = tuple(one.arm for one in compared if one.in_effect and (one.unverified or one.not_observed))
     sound = len(compared) - len(wrong) - len(partly)
-    if sound == len(compared) == len(summary.plan.compared):
-        return messages.AllArmsVerified(sound, things)
-    return messages.SomeArmsVerified(sound, len(summary.plan.compared), things, wrong, partly)
+    return messages.ArmsVerified(sound, len(summary.plan.compared), things, wrong, partly)
 
 
 def losses(summary: Summary) -> list[Message]:

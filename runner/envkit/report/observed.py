@@ -23,7 +23,7 @@ def rows(summary: Summary) -> list[Row]:
         found += _of_arm(one)
     for first in summary.course.first_runs or ():
         if first.checks:
-            found.append(Row("settings", messages.ArmVerifiedFirst(first.arm, len(first.checks))))
+            found.append(Row("settings", messages.ArmVerified(first.arm, len(first.checks), None, messages.FIRST)))
     return found
 
 
@@ -32,7 +32,7 @@ def _of_arm(one: Measured) -> list[Row]:
     if not one.in_effect:
         found.append(Row("settings", messages.ArmNotInEffect(one.arm, missed(one.checks)), "bad"))
     elif number:
-        found.append(Row("settings", messages.ArmVerified(one.arm, number, len(one.checks))))
+        found.append(Row("settings", messages.ArmVerified(one.arm, number, len(one.checks), messages.EVERY)))
     found += [
         Row("", messages.KeyNotVerified(one.arm, check.key, effect.shown(check.seen))) for check in one.unverified
     ]

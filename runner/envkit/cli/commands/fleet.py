@@ -82,7 +82,7 @@ def _report(arguments: argparse.Namespace) -> int:
     folders = arguments.profile[1:]
     if len(folders) != 1:
         raise InputError(messages.ReportsOneFolder())
-    refuse_others(arguments, ("command", "profile", *OF_REPORT), messages.MeasuresLess(f"fleet {REPORT}", "nothing"))
+    refuse_others(arguments, ("command", "profile", *OF_REPORT), f"fleet {REPORT}")
     place = Path(folders[0])
     nodelist, margin = _submitted(place)
     return _show(place, arguments, nodelist, margin or MARGIN, {})
@@ -95,7 +95,7 @@ def _diff(arguments: argparse.Namespace) -> int:
     given = arguments.profile[1:]
     if len(given) != 2:
         raise InputError(messages.ComparesTwoFolders())
-    refuse_others(arguments, ("command", "profile", *OF_DIFF), messages.MeasuresLess(f"fleet {DIFF}", "nothing"))
+    refuse_others(arguments, ("command", "profile", *OF_DIFF), f"fleet {DIFF}")
     then, now = map(Path, given)
     submitted = [_submitted(place if place.is_dir() else place.parent) for place in (then, now)]
     before, after = (

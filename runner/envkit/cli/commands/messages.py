@@ -151,12 +151,6 @@ class HasOpenmp(Note):
     preloaded: str
 
 
-class NotWithPid(Message):
-    """A clause whose subject is an option that says how to start a training."""
-
-    template = "has no effect with --pid: that process runs already; leave it out"
-
-
 # --- compare-engines ---
 
 
@@ -170,20 +164,6 @@ class TooFewEngines(Message):
 
 
 # --- loader-grid ---
-
-
-class HalfWidthOfBlocks(Message):
-    """A number of blocks is fixed, so that no interval ends the run."""
-
-    template = "--half-width has no effect on {blocks:count block}, which never stop early; add --budget"
-
-    blocks: int
-
-
-class PrefetchWithoutWorkers(Message):
-    """--prefetch was given, and no setting has workers."""
-
-    template = "--prefetch has no effect without workers; leave it out, or give more --workers"
 
 
 class TooLargeSettings(Message):
@@ -200,14 +180,6 @@ class OneCell(Message):
     template = "loader-grid compares settings, and this is only one; give more {options:or}"
 
     options: tuple[str, ...]
-
-
-class WorkersMissing(Message):
-    """An option of DataLoader's workers was given with --workers 0."""
-
-    template = "{option} is for DataLoader's workers, and --workers 0 starts no worker; leave the 0 out"
-
-    option: str
 
 
 class FewBatchesInEpoch(Message):

@@ -16,12 +16,6 @@ class NoRatio(Message):
     )
 
 
-class NotWithAgainst(Message):
-    """A clause whose subject is an option that says how to measure."""
-
-    template = "has no effect with --against, which measures nothing; leave it out"
-
-
 class BaselineSaved(Note):
     """The content of a baseline that was saved."""
 
@@ -113,15 +107,6 @@ class ComparesTwoFolders(Message):
     """``envkit fleet diff`` was not given two folders."""
 
     template = "fleet diff takes two folders, or reports; give: envkit fleet diff THEN NOW"
-
-
-class MeasuresLess(Message):
-    """A clause whose subject is an option. ``measured`` is all that ``command`` measures."""
-
-    template = "has no effect on {command}, which measures {measured}; leave it out"
-
-    command: str
-    measured: str
 
 
 class SameMeasurements(Message):

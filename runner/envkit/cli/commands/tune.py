@@ -23,6 +23,7 @@ from envkit.bench.messages import Interrupted
 from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.record import Event, Record
 from envkit.cli import measuring, output_options, submission, tune_nodes, tune_options
+from envkit.cli.arguments import no_effect
 from envkit.cli.commands import tune_messages as messages
 from envkit.cli.ending import end_with, error
 from envkit.cli.measuring_messages import NoRoom
@@ -120,7 +121,7 @@ def _recorded(folder: Path, first: Event, named: Path | None) -> tuple[Execution
         places = [first["settings"]["profile"], *own]
         exhaustive = bool(first["settings"]["blocks"])
     if exhaustive and named:
-        raise InputError(messages.NoProfileToName())
+        raise InputError(no_effect("--profile", "--exhaustive"))
     written = (named or Path(places[-1])).absolute()
     if not exhaustive:
         destination.require(written)

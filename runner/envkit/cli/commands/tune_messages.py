@@ -5,12 +5,6 @@ from __future__ import annotations
 from envkit.messages import Advice, Message, Note
 
 
-class NoProfileToName(Message):
-    """--profile was given for a tuning that writes no profile."""
-
-    template = "--profile has no effect with --exhaustive, which writes no profile; leave it out"
-
-
 class GoOnAfter(Message):
     """A tuning stopped at a problem that the user can solve."""
 

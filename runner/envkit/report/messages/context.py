@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from envkit.messages import Message, Note
 
+COMMAND = "command"
+
 # --- what was compared ---
 
 
@@ -64,20 +66,14 @@ class Workload(Note):
 
 
 class OwnCommand(Note):
-    """The user's own command; ``name`` if it has another one than its own beginning."""
+    """A user's command, with its name if that is not its beginning. ``label`` is COMMAND in the middle of a line."""
 
-    template = "command [{name}: ]{argv:command}"
+    template = "[{label} ][{name}: ]{argv:command}[, in {folder}]"
 
     argv: tuple[str, ...]
     name: str | None = None
-
-
-class CommandInFolder(Note):
-    template = "[{name}: ]{argv:command}, in {folder}"
-
-    argv: tuple[str, ...]
-    name: str | None
-    folder: str
+    folder: str | None = None
+    label: str | None = None
 
 
 class FreshProcesses(Note):

@@ -14,13 +14,11 @@ ERROR = Severity.ERROR
 
 
 class AllVerified(Note):
-    template = "{number:all} verified in every process"
+    """Every process had all settings; ``number`` is None for one setting."""
 
-    number: int
+    template = "[{number:all} ]verified in every process"
 
-
-class OneVerified(Note):
-    template = "verified in every process"
+    number: int | None = None
 
 
 class SomeVerified(Caution):
@@ -32,14 +30,7 @@ class SomeVerified(Caution):
     reason: Message
 
 
-class AllArmsVerified(Note):
-    template = "verified in every process of {number:all} {things}"
-
-    number: int
-    things: str
-
-
-class SomeArmsVerified(Caution):
+class ArmsVerified(Caution):
     template = "verified in every process of {number} of {of} {things}[; not in effect: {wrong}][; in part: {partly}]"
 
     number: int
