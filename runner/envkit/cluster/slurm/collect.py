@@ -18,13 +18,14 @@ from envkit.cluster.slurm import node_preflight, node_status
 from envkit.cluster.slurm.follow import LATE, Followed
 from envkit.cluster.slurm.messages import (
     MEANINGS,
-    DidNotBegin,
-    DidNotConfirm,
-    DidNotEnd,
+    NOT_BEGUN,
+    NOT_CONFIRMED,
+    NOT_ENDED,
     JobEnded,
     JobEndedAs,
     JobForgotten,
     LeftNothing,
+    NotDone,
     OutOfService,
     PartFailed,
     TargetsNotReached,
@@ -145,7 +146,7 @@ def _result(
     absent = called.problem(name, settings, folder) if called else None
     if absent:
         return NodeResult(name, REFUSED, absent, summary)
-    return NodeResult(name, LOST if begun else ABSENT, DidNotBegin(_why(folder, job, down)), summary)
+    return NodeResult(name, LOST if begun else ABSENT, NotDone(NOT_BEGUN, _why(folder, job, down)), summary)
 
 
 def _measured(settings: Settings, ended: str, summary: Summary | None) -> tuple[str, Message | None]:
@@ -165,7 +166,7 @@ def _ended(
     """Return how a node's part ended that has not come to the end of its run, and why."""
     if found.status is None:
         cause = _why(folder, job, down)
-        return LOST, DidNotConfirm(cause) if found.searched else DidNotEnd(cause)
+        return LOST, NotDone(NOT_CONFIRMED if found.searched else NOT_ENDED, cause)
     if found.status == FAILED:
         return WORKER_FAILED, _failure(summary, place)
     states = {BAD_INPUT: REFUSED, INTERRUPTED: STOPPED}
