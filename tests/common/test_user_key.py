@@ -15,12 +15,12 @@ from envkit.common.key_messages import (
     KeyIsLink,
     KeyIsNoFile,
     KeyLength,
-    KeyNotMade,
     KeyOfOther,
     KeyOpen,
     NoHome,
     WritableByOthers,
 )
+from envkit.common.running_messages import NotMade
 from envkit.common.user_key import NoKey
 
 from tests.refusals import refusal
@@ -172,5 +172,5 @@ def test_where_nothing_can_be_written_there_is_none(place, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "link", full)
-    assert refusal(user_key.find_or_make, error=NoKey) == KeyNotMade(str(place), "No space left on device")
+    assert refusal(user_key.find_or_make, error=NoKey) == NotMade(str(place), "No space left on device")
     assert [*place.parent.iterdir()] == []

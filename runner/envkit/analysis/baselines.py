@@ -59,7 +59,7 @@ from envkit.bench.user_command import UserCommand
 from envkit.common import atomic, documents, files, schema
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema
-from envkit.common.running_messages import FolderNotMade
+from envkit.common.running_messages import NotMade
 from envkit.common.suggestion import nearest
 from envkit.messages import Message
 from envkit.stats.interval import MIN_BLOCKS
@@ -357,5 +357,5 @@ def write(baseline: Baseline, path: Path, replace: bool) -> None:
     try:
         atomic.make_folder(path.parent)
     except OSError as error:
-        raise InputError(FolderNotMade(str(path.parent), str(error.strerror), "--folder")) from None
+        raise InputError(NotMade(str(path.parent), str(error.strerror), "--folder")) from None
     atomic.write(path, text.encode())

@@ -201,12 +201,6 @@ class InterimBest(Note):
     best: InterimSpeedup
 
 
-class InterimSpeedups(Note):
-    template = "{arms:lines}"
-
-    arms: tuple[InterimSpeedup, ...]
-
-
 class BlocksFit(Note):
     """How many blocks of a user's command the budget has room for, after one start of each arm."""
 

@@ -9,15 +9,14 @@ from typing import Any
 
 from envkit.checks import complaints
 from envkit.checks.effect_messages import (
+    GLIBC_MALLOC,
     ChangedByProgram,
     Ignored,
-    IgnoredByAll,
     IgnoredByUnknown,
     NoComplaint,
     NoSuchSetting,
     NotAskedFor,
     ReadBy,
-    ReadByGlibcMalloc,
     RemovedByProgram,
     SeenFromOutside,
     SetBeforeTorch,
@@ -228,15 +227,15 @@ def _implied(
             readers = ReadBy(tuple(variable.read_by))
             yield Check(f"variable {name}", readers.to_json(), _ignored(sorted(runs & kind)).to_json())
         if _is_for_glibcs_malloc(variable, value) and allocator in OTHER_ALLOCATORS:
-            yield Check(f"variable {name}", ReadByGlibcMalloc().to_json(), Ignored(allocator).to_json())
+            yield Check(f"variable {name}", ReadBy((GLIBC_MALLOC,)).to_json(), Ignored((allocator,)).to_json())
         yield from (one for one in told(variable, value, evidence) if one.key not in expect)
 
 
 def _ignored(running: Sequence[str]) -> Message:
     """Return that these libraries run, and read something else."""
     if len(running) > 1:
-        return IgnoredByAll(tuple(running))
-    return Ignored(running[0]) if running else IgnoredByUnknown()
+        return Ignored(tuple(running))
+    return Ignored((running[0],)) if running else IgnoredByUnknown()
 
 
 def told(variable: Variable, value: str, evidence: Mapping[str, Any]) -> Iterator[Check]:

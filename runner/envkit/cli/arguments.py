@@ -10,12 +10,13 @@ from datetime import datetime, timedelta
 
 from envkit.cli.argument_messages import (
     COMMAND,
+    COUNT,
+    DATE,
+    SHARE,
+    TIME,
     NoNodeNames,
-    NotACount,
-    NotADate,
-    NotAShare,
-    NotATime,
     NotCounts,
+    NotOfForm,
     NoUnit,
 )
 from envkit.cli.messages import REASONS, HasNoEffect
@@ -38,7 +39,7 @@ def duration(given: str) -> float:
         raise BadValue(NoUnit(match[1]))
     seconds = number * _UNITS.get(match[2], 0) if match else 0.0
     if not 0 < seconds < math.inf:
-        raise BadValue(NotATime(given))
+        raise BadValue(NotOfForm(given, TIME))
     return seconds
 
 
@@ -47,14 +48,14 @@ def share(given: str) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", given.strip())
     value = float(match.group(1)) / (100 if match.group(2) else 1) if match else 0.0
     if not 0 < value < 1:
-        raise BadValue(NotAShare(given))
+        raise BadValue(NotOfForm(given, SHARE))
     return value
 
 
 def count(given: str) -> int:
     """Return a whole number above 0. Raise BadValue for anything else."""
     if not given.isdecimal() or int(given) == 0:
-        raise BadValue(NotACount(given))
+        raise BadValue(NotOfForm(given, COUNT))
     return int(given)
 
 
@@ -76,7 +77,7 @@ def moment(given: str) -> datetime:
             return datetime.now() - timedelta(hours=int(match.group(1)) * _HOURS[match.group(2)])
         return datetime.strptime(given.strip(), "%Y-%m-%d")
     except (ValueError, OverflowError):
-        raise BadValue(NotADate(given)) from None
+        raise BadValue(NotOfForm(given, DATE)) from None
 
 
 def counts(least: int) -> Callable[[str], tuple[int, ...]]:

@@ -148,15 +148,6 @@ class BudgetPerArm(Note):
     seconds: float
 
 
-class NotABackend(Message):
-    """--backend names none."""
-
-    template = "'{given}' is not a backend; give {known:or}"
-
-    given: str
-    known: tuple[str, ...]
-
-
 class NotAllShared(Message):
     """Ranks were asked for beside --workload all. ``option`` has its value."""
 

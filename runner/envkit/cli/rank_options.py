@@ -12,11 +12,12 @@ from envkit.bench.requirements import exchanges, require_shares
 from envkit.bench.specification import EVERY
 from envkit.cli import user_command
 from envkit.cli.arguments import count, no_effect
-from envkit.cli.measuring_messages import BudgetPerArm, NotABackend, NotAllShared, RanksAreSearched
+from envkit.cli.measuring_messages import BudgetPerArm, NotAllShared, RanksAreSearched
 from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import BadValue, Parser
 from envkit.cli.workload_messages import TORCHRUN, NotOfCommand
 from envkit.common.errors import InputError
+from envkit.common.messages import UnknownWord
 from envkit.profiles import profile
 from envkit.rendering import text
 from envkit.tuning.space import Space
@@ -54,7 +55,7 @@ def add_weak_option(parser: Parser) -> None:
 
 def _backend(given: str) -> str:
     if given not in BACKENDS:
-        raise BadValue(NotABackend(given, tuple(BACKENDS)))
+        raise BadValue(UnknownWord("backend", given, tuple(BACKENDS)))
     return given
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from envkit.bench.user_command import UserCommand
 from envkit.cli.workload_messages import (
     FILE,
+    QUOTE_IT,
+    SINGLE_QUOTES,
     BadMetric,
     EmptyCommand,
     EmptyMetric,
@@ -20,7 +22,6 @@ from envkit.cli.workload_messages import (
     OfRate,
     OfUnit,
     OpenQuote,
-    ReplacedByAShell,
     SeveralLines,
     UnitOfClock,
 )
@@ -116,10 +117,10 @@ def words(text: str) -> list[str]:
     if "\n" in bare:
         raise CommandError(SeveralLines())
     if found := ASSIGNMENT.match(text) or OPERATOR.search(bare):
-        raise CommandError(ForAShell(found[0]))
+        raise CommandError(ForAShell(found[0], QUOTE_IT))
     starts_one = any(Path(word).name in SHELLS for word in argv)  # which is given the text to read, and does so
     if found := REPLACED.search(bare if starts_one else QUOTED.sub(_read_by_a_shell, text)):
-        raise CommandError(ReplacedByAShell(found[0]))
+        raise CommandError(ForAShell(found[0], SINGLE_QUOTES))
     return argv
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from envkit.messages import Message, Note
 
+QUOTE_IT, SINGLE_QUOTES = "quote it", "single quotes"
+
 # What a workload file is called in messages about YAML.
 FILE = "a workload file"
 
@@ -165,19 +167,12 @@ class SeveralLines(Message):
 
 
 class ForAShell(Message):
-    """A command has an assignment or an operator that only a shell understands."""
+    """A command, which runs without a shell, has what only a shell replaces. ``quoting`` is how it is kept as it is."""
 
-    template = "'{part}' needs a shell, and this command runs without one; use bash -c '…', or quote it"
-
-    part: str
-
-
-class ReplacedByAShell(Message):
-    """A command has what only a shell replaces."""
-
-    template = "'{part}' needs a shell, and this command runs without one; use bash -c '…', or single quotes"
+    template = "'{part}' needs a shell, and this command runs without one; use bash -c '…', or {quoting}"
 
     part: str
+    quoting: str
 
 
 class NotWatched(Message):

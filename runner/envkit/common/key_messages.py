@@ -11,15 +11,6 @@ class NoHome(Message):
     template = "this user has no home folder; set XDG_CONFIG_HOME"
 
 
-class KeyNotMade(Message):
-    """A key could not be made."""
-
-    template = "{file}: can't be made: {reason}"
-
-    file: str
-    reason: str
-
-
 class KeyRemoved(Message):
     """Another process removed a key while this one made it."""
 

@@ -64,11 +64,11 @@ class NoLocks(Message):
     reason: str
 
 
-class FolderNotMade(Message):
-    """A folder can't be made. ``option`` names another place."""
+class NotMade(Message):
+    """A file or a folder can't be made. ``option`` names another."""
 
-    template = "{folder}: can't be made: {reason}; give another {option}"
+    template = "{path}: can't be made: {reason}[; give another {option}]"
 
-    folder: str
+    path: str
     reason: str
-    option: str
+    option: str | None = None

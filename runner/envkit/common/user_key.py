@@ -20,7 +20,6 @@ from envkit.common.key_messages import (
     KeyIsLink,
     KeyIsNoFile,
     KeyLength,
-    KeyNotMade,
     KeyOfOther,
     KeyOpen,
     KeyRemoved,
@@ -28,6 +27,7 @@ from envkit.common.key_messages import (
     NoHome,
     WritableByOthers,
 )
+from envkit.common.running_messages import NotMade
 from envkit.messages import Message, MessageError
 
 LENGTH = 32
@@ -71,7 +71,7 @@ def find_or_make() -> bytes:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _make(place)
     except OSError as error:
-        raise NoKey(KeyNotMade(str(place), str(error.strerror))) from None
+        raise NoKey(NotMade(str(place), str(error.strerror))) from None
     made = _read(place)
     if made is None:
         raise NoKey(KeyRemoved(str(place)))

@@ -15,6 +15,7 @@ from envkit.report.images import SHOWN_OF_DIGEST
 from envkit.report.messages import context as messages
 from envkit.report.messages.certainty import Numbered
 from envkit.report.messages.headings import DEFAULT_MODES
+from envkit.report.messages.lines import OfSubject
 from envkit.report.parts import Row
 from envkit.worker.user_command.metric import parse
 
@@ -25,7 +26,7 @@ def rows(summary: Summary) -> list[Row]:
     """Return profiles, machine, images, workload, data and design."""
     plan = summary.plan
     profiles = {arm.profile: summary.environments[arm.name].title for arm in plan.subjects}
-    found = [Row("profile", messages.ProfileTitle(name, title)) for name, title in profiles.items()]
+    found = [Row("profile", OfSubject(name, title)) for name, title in profiles.items()]
     found += [*_machine(summary), *_engines(summary)]
     found += _of_command(summary, plan.user_command) if plan.user_command else _of_workloads(plan)
     if plan.distributed:

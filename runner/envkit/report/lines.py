@@ -12,6 +12,7 @@ from envkit.analysis.losses import Losses
 from envkit.analysis.summary import Comparison, Measured, Summary
 from envkit.bench.calibration import is_calibration
 from envkit.checks import effect
+from envkit.common.messages import Clauses
 from envkit.messages import Message, from_json
 from envkit.rendering import text
 from envkit.report import ablation, commands, execution_context, grid, judgement, tables
@@ -185,7 +186,7 @@ def _without(summary: Summary) -> Message | None:
     if few:
         return messages.TooFewWithout(() if len(few) == len(summary.comparisons) else few)
     changed = tuple(
-        messages.VerdictWithout(one.arm, one.without_interference.words)
+        messages.OfSubject(one.arm, one.without_interference.words)
         for one in hit
         if one.without_interference and one.speedup and one.without_interference.verdict != one.speedup.verdict
     )
@@ -204,7 +205,7 @@ def why(summary: Summary) -> Message | None:
     plan = summary.plan
     if plan.ablated:
         clauses = ablation.clauses(summary)
-        return messages.SettingsThatMatter(clauses) if clauses else None
+        return Clauses(clauses) if clauses else None
     one = summary.comparisons[0] if len(summary.comparisons) == 1 else None
     if one is None or one.speedup is None or one.verdict not in ranking.WEIGHTS or one.speedup.within_margin:
         return None

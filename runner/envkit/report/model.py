@@ -39,6 +39,7 @@ from envkit.report.finding_document import finding_document
 from envkit.report.messages import certainty as messages
 from envkit.report.messages import context, headings, loaders, trainings
 from envkit.report.messages import pictures as of_pictures
+from envkit.report.messages.lines import OfSubject
 from envkit.report.parts import Drawing, Fold, Listing, Note, Part, Report, Row, Rows, Section, Table
 
 # The section that stands beside the verdict, and is the first if it is there.
@@ -290,7 +291,7 @@ def _evidence(run: Run) -> Section | None:
 def _observed(run: Run, one: Measured) -> Part:
     variables = [f"{name}={value}" for name, value in run.summary.environments[one.arm].variables.items()]
     if not one.checks and not variables:
-        return Note(messages.SetsNothing(one.arm), "plain")
+        return Note(messages.ExpectsNothing(one.arm, messages.SETS_NOTHING), "plain")
     if not one.checks:
         return Fold(messages.ExpectsNothing(one.arm), [Listing(variables)])
     rows, weights = [], []
@@ -303,9 +304,7 @@ def _observed(run: Run, one: Measured) -> Part:
     header = ("check", "expected", "seen", "met") if run.wide else ("", "expected", "seen", "")
     table = Table(header, rows, weights=weights)
     unfolded = len(run.summary.plan.compared) <= UNFOLDED or not one.in_effect
-    return Fold(
-        messages.SettingsOfArm(one.arm, state), [table, *([Listing(variables)] if variables else [])], unfolded, weight
-    )
+    return Fold(OfSubject(one.arm, state), [table, *([Listing(variables)] if variables else [])], unfolded, weight)
 
 
 def _differences(run: Run) -> Section | None:

@@ -6,6 +6,7 @@ from envkit.analysis import ranking
 from envkit.analysis.summary import Comparison, Measured, Summary
 from envkit.bench import quality
 from envkit.checks.effect import Check
+from envkit.common.messages import About, Clauses
 from envkit.messages import Message
 from envkit.rendering import ratio, text
 from envkit.report import cautions, judgement, multi_workload, observed, scaling
@@ -113,7 +114,7 @@ def says_blocks(summary: Summary) -> bool:
 def clauses(*those: Message | None) -> Message | None:
     """Return the clauses that are there in one line."""
     there = tuple(one for one in those if one)
-    return messages.Clauses(there) if there else None
+    return Clauses(there) if there else None
 
 
 def speedups(summary: Summary) -> Table:
@@ -136,7 +137,7 @@ def speedups(summary: Summary) -> Table:
 def legend(summary: Summary) -> Message | None:
     """Return what the marks in the column of cautions mean."""
     _, meanings = cautions.legend(summary)
-    return clauses(*(messages.Mark(mark, meaning) for mark, meaning in zip("abc", meanings, strict=False)))
+    return clauses(*(About(mark, meaning) for mark, meaning in zip("abc", meanings, strict=False)))
 
 
 def _ordered(summary: Summary) -> list[tuple[str, Comparison | None]]:

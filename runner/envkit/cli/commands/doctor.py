@@ -30,14 +30,7 @@ from envkit.checks.doctor.finding import Finding, Situation, found
 from envkit.checks.doctor.machine_findings import SHM_BYTES
 from envkit.checks.doctor.running_process import watch as watch_process
 from envkit.checks.effect import check, shown
-from envkit.checks.finding_messages import (
-    MeasureRanks,
-    RanksOnly,
-    Unmet,
-    Unverified,
-    WorkerFailed,
-    remedy,
-)
+from envkit.checks.finding_messages import MeasureRanks, RanksOnly, Unmet, WorkerFailed, remedy
 from envkit.checks.process_limit import cause_of
 from envkit.cli import engine_options
 from envkit.cli.argument_messages import COMMAND
@@ -208,7 +201,7 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     unmet = [
         found("not-in-effect", Unmet(one.key, shown(one.expected), shown(one.seen))) for one in checks if not one.holds
     ]
-    unknown = [found("not-verified", Unverified(one.key, shown(one.seen))) for one in checks if not one.verified]
+    unknown = [found("not-verified", About(one.key, shown(one.seen))) for one in checks if not one.verified]
     diagnosed = diagnose(replace(situation, evidence=evidence))
     return [*unmet, *diagnosed, *unknown, *_unseen(arguments.profile, environment)]
 

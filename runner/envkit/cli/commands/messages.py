@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from envkit.messages import Advice, Message, Note
 
+IS_REFERENCE, SETS_NOTHING = "is the reference", "sets nothing"
+
 # --- several commands ---
 
 
@@ -61,20 +63,13 @@ class SettingsOff(Message):
 # --- ablate ---
 
 
-class AblatesReference(Message):
-    """The baseline was named, which sets nothing."""
+class NothingToAblate(Message):
+    """A profile has no settings. ``reason`` is IS_REFERENCE or SETS_NOTHING."""
 
-    template = "{profile}: there is nothing to take apart: it is the reference; envkit profiles lists them"
-
-    profile: str
-
-
-class AblatesNothing(Message):
-    """The profile sets nothing."""
-
-    template = "{profile}: there is nothing to take apart: it sets nothing; envkit profiles lists others"
+    template = "{profile}: there is nothing to take apart: it {reason}; envkit profiles lists others"
 
     profile: str
+    reason: str
 
 
 class AblatesOneSetting(Message):

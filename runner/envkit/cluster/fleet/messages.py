@@ -7,15 +7,15 @@ from envkit.messages import Caution, Message, Note
 WRITE_AGAIN = "write it again"
 GIVE_ANOTHER = "give another report, or a fleet's folder with its records"
 UNFINISHED = "its run has not ended"
-MOST, WAS = "most", "was"
+MOST, WAS = "most:", "was"
 
 GIVE_NODES = "give a folder with a folder per node"
 GIVE_REPORT = "give a fleet's folder, or its report"
 # What a report of an earlier fleet must have, by kind of value.
 EXPECTED = {
     "list": "a list",
-    "nodes": "a list of nodes",
-    "keys": "an entry of a report: its keys are others",
+    "nodes": "a list with a node",
+    "keys": "an entry with the keys of a report",
     "text": "a text",
     "texts": "texts by name",
     "reason": "a text, or a message of this version of envkit",
@@ -209,7 +209,7 @@ class TooFewSamples(Caution):
 class FactBeside(Note):
     """A fact of a node, and that of most nodes of its kind or of an earlier report."""
 
-    template = "{fact} {value} ({relation}: {other})"
+    template = "{fact} {value} ({relation} {other})"
 
     fact: str
     value: str

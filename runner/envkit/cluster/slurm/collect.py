@@ -28,7 +28,6 @@ from envkit.cluster.slurm.messages import (
     NotDone,
     OutOfService,
     PartFailed,
-    TargetsNotReached,
     WorkerFailed,
 )
 from envkit.cluster.slurm.node_preflight import RollCall
@@ -36,6 +35,7 @@ from envkit.cluster.slurm.node_status import Outcome
 from envkit.cluster.slurm.settings import TOGETHER, Settings
 from envkit.cluster.type_verdict import TypeVerdict
 from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
+from envkit.common.messages import Clauses
 from envkit.engines.slurm.client import UNKNOWN, Job
 from envkit.messages import Message
 from envkit.report import learning
@@ -156,7 +156,7 @@ def _measured(settings: Settings, ended: str, summary: Summary | None) -> tuple[
         compared = [arm.name for arm in settings.specification.arms[1:]]
         return NOT_IN_EFFECT, NotInEffect(tuple(missed or compared))
     if summary is not None and summary.not_reached:
-        return NOT_REACHED, TargetsNotReached(tuple(learning.never(summary, one) for one in summary.not_reached))
+        return NOT_REACHED, Clauses(tuple(learning.never(summary, one) for one in summary.not_reached))
     return DONE, None
 
 

@@ -141,14 +141,6 @@ class JobEndedAs(Message):
     reason: str | None = None
 
 
-class TargetsNotReached(Caution):
-    """Trainings ended before they reached the target."""
-
-    template = "{trainings:lines}"
-
-    trainings: tuple[Message, ...]
-
-
 class WorkerFailed(Message):
     """A worker failed and ended a node's run. ``printed`` is its last line."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from envkit.messages import Caution, Message, Note
 
+SETS_NOTHING = "sets nothing"
+
 PRECISE_ENOUGH = "stopped early: precise enough"
 # How variables came to be, or not to be, in a training's environment.
 SET_BY_COMMAND = "set by the command itself"
@@ -228,25 +230,13 @@ class KeyNotVerified(Caution):
     reason: Message
 
 
-class SettingsOfArm(Note):
-    """Whether the settings of an arm are in effect, in a word."""
-
-    template = "{arm}: {state}"
-
-    arm: str
-    state: str
-
-
 class ExpectsNothing(Note):
-    template = "{arm}: expects nothing"
+    """A profile expects nothing. ``also`` is SETS_NOTHING if it sets nothing either."""
+
+    template = "{arm}: [{also} and ]expects nothing"
 
     arm: str
-
-
-class SetsNothing(Note):
-    template = "{arm}: sets nothing and expects nothing"
-
-    arm: str
+    also: str | None = None
 
 
 class HowToReadEvidence(Note):

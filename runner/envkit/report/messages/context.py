@@ -21,13 +21,6 @@ class Title(Note):
     scaling: str | None = None
 
 
-class ProfileTitle(Note):
-    template = "{profile}: {title}"
-
-    profile: str
-    title: str
-
-
 class TitleOfAblation(Note):
     template = "{profile} ablated: {settings:count setting}"
 

@@ -167,11 +167,13 @@ class VerdictsWithout(Note):
     changed: tuple[Message, ...]
 
 
-class VerdictWithout(Note):
-    template = "{arm}: {verdict}"
+class OfSubject(Note):
+    """What is to be said of an arm or a profile."""
 
-    arm: str
-    verdict: str
+    template = "{subject}: {words}"
+
+    subject: str
+    words: str
 
 
 class SameWithout(Note):
@@ -257,14 +259,6 @@ class FastestMkl(Note):
 
 class CauseUnknown(Note):
     template = "cause unknown: system time and page faults are about the same"
-
-
-class SettingsThatMatter(Note):
-    """Clauses on the settings of an ablated profile."""
-
-    template = "{clauses:lines}"
-
-    clauses: tuple[Message, ...]
 
 
 class SettingsDo(Note):

@@ -10,14 +10,6 @@ TOO_FEW = "too few samples to compare"
 FAILED = "a failed run compares nothing"
 
 
-class Clauses(Note):
-    """Several clauses on one line."""
-
-    template = "{clauses:lines}"
-
-    clauses: tuple[Message, ...]
-
-
 class Medians(Note):
     """The times of a table are medians; ``caution`` is how far they can be compared."""
 
@@ -38,15 +30,6 @@ class MoreDifferences(Note):
     template = "and {more} more, which --details shows"
 
     more: int
-
-
-class Mark(Note):
-    """The meaning of a mark in a column."""
-
-    template = "{mark}: {meaning}"
-
-    mark: str
-    meaning: Message
 
 
 class Published(Note):
