@@ -61,9 +61,9 @@ TABLE = [
     (("explain", "KMP_BLOKTIME"), None, "cli.unknown-variable", "'KMP_BLOCKTIME'"),
     (("export", "--format", "parquet"), None, "cli.not-for-terminal", "--output"),
     (("export", "--format", "csv", "."), None, "cli.holds-no-runs", "."),
-    (("fleet", "report"), None, "cli.reports-one-folder", "envkit fleet report DIR"),
+    (("fleet", "report"), None, "cli.fleet-takes", "envkit fleet report DIR"),
     (("fleet", "report", ".", "--blocks", "9"), None, "cli.has-no-effect", "--blocks"),
-    (("fleet", "diff", "a"), None, "cli.compares-two-folders", "envkit fleet diff THEN NOW"),
+    (("fleet", "diff", "a"), None, "cli.fleet-takes", "envkit fleet diff THEN NOW"),
     (("fleet", "intel-omp", "jemalloc"), None, "cli.several-judges", "--profile"),
     (("fleet", "intel-omp", "--profile", "jemalloc"), None, "cli.judge-not-measured", "--profile jemalloc"),
 ]  # fmt: skip

@@ -18,6 +18,7 @@ from envkit.report.judgement import noise_floor
 from envkit.report.messages import cautions as warned
 from envkit.report.messages import certainty as sure
 from envkit.report.messages import lines as said
+from envkit.report.messages.advice import FIND_CAUSE, FIND_REST, RunFor
 from envkit.report.parts import together
 from rich.console import Console
 
@@ -184,7 +185,7 @@ def test_it_says_how_much_of_the_cpu_time_is_covered_and_where_to_find_the_rest(
     whole, *others = [row for row in rows(events_of(12, **both)) if row.label in ("Why", "")]
     moved = "saved" if factor < 1 else "added"
     assert whole.text.covered == (None if share is None else said.Covered(pytest.approx(share), moved))
-    assert [row.text for row in others] == [said.FindTheRest("envkit breakdown mine.yaml")] * rest
+    assert [row.text for row in others] == [RunFor(FIND_REST, "envkit breakdown mine.yaml")] * rest
     assert all(row.whole for row in others)  # it can be pasted
 
 
@@ -192,11 +193,11 @@ def test_breakdown_is_named_with_the_workload_and_its_modes_and_for_no_users_com
     summary = summarise(events_of(12))
     modes = replace(summary.plan.options, precision="bf16-autocast")
     other = replace(summary, plan=replace(summary.plan, workload="loader", options=modes))
-    (command,) = [row.text.command for row in lines.rows(other) if isinstance(row.text, said.FindTheCause)]
+    (command,) = [row.text.command for row in lines.rows(other) if getattr(row.text, "purpose", None) == FIND_CAUSE]
     assert command == "envkit breakdown mine.yaml --workload loader --precision bf16-autocast"
     own = UserCommand(("python", "train.py"), "/a", None, "s", 0)
     of_command = replace(summary, plan=replace(summary.plan, user_command=own))
-    assert not any(isinstance(row.text, said.FindTheCause) for row in lines.rows(of_command))
+    assert not any(getattr(row.text, "purpose", None) == FIND_CAUSE for row in lines.rows(of_command))
 
 
 def test_page_faults_of_a_users_command_are_those_of_its_run():

@@ -34,7 +34,6 @@ from envkit.cli.submission_messages import (
     JobRefused,
     JobStillQueued,
     JointUnfinished,
-    NextJobRefused,
     NodesUnfinished,
     NotCancelled,
     PerhapsSubmitted,
@@ -236,7 +235,7 @@ def _resume(
         try:
             job = _submit(settings, opened, events, nodes, wanted, unwanted, out)
         except Refused as error:
-            raise InputError(NextJobRefused(error.said, str(folder))) from None
+            raise InputError(JobRefused(error.said, str(folder))) from None
         return _follow(settings, opened, job, arguments, show)
 
 

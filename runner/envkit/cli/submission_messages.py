@@ -14,20 +14,12 @@ class UnfitFolderName(Message):
 
 
 class JobRefused(Message):
-    """sbatch refused the first job of a submission."""
+    """Slurm refuses a job. ``folder`` has what earlier ones measured."""
 
-    template = "sbatch refuses the job: {reason}; nothing was submitted"
-
-    reason: str
-
-
-class NextJobRefused(Message):
-    """sbatch refused a later job of a submission."""
-
-    template = "sbatch refuses the job: {reason}; what was measured is safe in {folder}"
+    template = "sbatch refuses the job: {reason}[; what was measured is safe in {folder}]"
 
     reason: str
-    folder: str
+    folder: str | None = None
 
 
 class PerhapsSubmitted(Message):

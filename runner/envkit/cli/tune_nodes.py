@@ -15,14 +15,9 @@ from envkit.bench import record, requirements
 from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.cli import node_tuning, rank_options, submission, submitted, tune_options
 from envkit.cli.arguments import no_effect
+from envkit.cli.commands.tune_messages import NODES, TunedTitle
 from envkit.cli.ending import end_with
-from envkit.cli.node_messages import (
-    ChoiceNotInSpace,
-    ChoiceNotShipped,
-    NothingConfirmed,
-    RecordsIn,
-    TunedForNodes,
-)
+from envkit.cli.node_messages import ChoiceNotInSpace, ChoiceNotShipped, NothingConfirmed, RecordsIn
 from envkit.cluster import type_verdict, type_wording
 from envkit.cluster.slurm.collect import NodeResult
 from envkit.cluster.slurm.settings import Settings
@@ -163,7 +158,7 @@ def _write(found: _Found, untried: Sequence[str], folder: Path, path: Path) -> W
     verdict = found.verdict
     first = record.first(folder / verdict.nodes[0] / record.CONFIRMATION, "run")
     seen = next(iter(first["engines"].values()))["inspection"]
-    title = text(TunedForNodes(found.profile.title))
+    title = text(TunedTitle(NODES, found.profile.title))
     made = replace(found.profile, title=title, cpu=seen["fingerprint"]["cpu_model"])
     if verdict.summary.plan.ranks > 1:  # it is worth that in so many ranks, and was resolved for one of them
         made = replace(made, ranks=verdict.summary.plan.ranks)

@@ -95,7 +95,7 @@ def _to_know_more(summary: Summary) -> list[Message]:
         return [messages.RaiseLimit(_limit(summary, judgement.fewest(summary)))]
     if summary.plan.one_run_each and any(one.single_ratio for one in summary.comparisons):
         return [messages.RaiseLimit("--blocks 8", messages.INTERVAL)]
-    return [messages.MeasureProfile()] if summary.samples and not summary.comparisons else []
+    return [messages.RunFor(messages.MEASURE, messages.BENCH)] if summary.samples and not summary.comparisons else []
 
 
 def _limit(summary: Summary, blocks: int) -> str:
@@ -138,7 +138,7 @@ def _per_profile(summary: Summary) -> list[Message]:
         if found
         else False
     )
-    return [*found, messages.TryAdvise(_advise(summary))] if unknown and _is_local(summary) else found
+    return [*found, messages.RunFor(messages.TRY_ADVISE, _advise(summary))] if unknown and _is_local(summary) else found
 
 
 def _supported(summary: Summary, ranked: Sequence[Comparison], fastest: messages.Use) -> list[Message]:
@@ -253,7 +253,7 @@ def _on_several_workloads(summary: Summary) -> list[Message]:
         found.append(messages.UseEverywhere(best[0], commands.execute(summary, of_profile[best[0]])))
     elif fast:
         arm = of_profile[fast[0]]
-        found.append(messages.MeasureOwn(commands.bench(summary, arm)))
+        found.append(messages.RunFor(messages.MEASURE_YOURS, commands.bench(summary, arm)))
     unknown = [
         (one.arm, one.speedup, one.deviation)
         for one in summary.comparisons
@@ -355,7 +355,7 @@ def quieter(found: Load) -> Message:
 def _after_calibration(comparison: Comparison) -> Message | None:
     if comparison.verdict in (Verdict.FASTER, Verdict.SLOWER):
         return messages.CalibrateAgain(ERROR_RATE)
-    return messages.MeasureProfile() if comparison.speedup else None
+    return messages.RunFor(messages.MEASURE, messages.BENCH) if comparison.speedup else None
 
 
 def _longer(summary: Summary, found: Speedup, deviation: float) -> messages.MeasureLonger:

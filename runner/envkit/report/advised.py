@@ -21,6 +21,7 @@ from envkit.report import cautions, verdict
 from envkit.report.finding_document import finding_document
 from envkit.report.messages import advised as messages
 from envkit.report.messages import headings
+from envkit.report.messages.advice import PROVE, RunFor
 from envkit.report.messages.certainty import KEPT, NOT_PASSED_ON, Variables
 from envkit.report.parts import Part, Row, Rows, Table, together
 from envkit.stats.verdict import Verdict
@@ -150,7 +151,7 @@ def closing(advice: Advice) -> list[Row]:
         found.append(Row("unmeasured", messages.Unmeasured(tuple(advice.unmeasured))))
     found += [Row("left out", About(names, why)) for names, why in together(advice.left_out).items()]
     if advice.best is not None and advice.proving is not None:
-        found.append(Row("next", messages.ProveIt(advice.proving), whole=True))
+        found.append(Row("next", RunFor(PROVE, advice.proving), whole=True))
     return found
 
 

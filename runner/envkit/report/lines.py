@@ -18,6 +18,7 @@ from envkit.rendering import text
 from envkit.report import ablation, commands, execution_context, grid, judgement, tables
 from envkit.report.cautions import finite
 from envkit.report.messages import lines as messages
+from envkit.report.messages.advice import FIND_CAUSE, FIND_REST, RunFor
 from envkit.report.messages.headings import ONE_OF_EACH, QUANTITIES
 from envkit.report.parts import Row
 from envkit.stats.verdict import Verdict
@@ -253,7 +254,7 @@ def the_rest(summary: Summary, found: Message | None) -> Message | None:
     command = commands.breakdown(summary, summary.plan.arm(summary.comparisons[0].arm))
     if command is None:
         return None
-    return messages.FindTheCause(command) if unknown else messages.FindTheRest(command)
+    return RunFor(FIND_CAUSE if unknown else FIND_REST, command)
 
 
 def _memory_cause(summary: Summary, arm: str, before: Measured, after: Measured) -> Message | None:

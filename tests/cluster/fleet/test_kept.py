@@ -42,7 +42,10 @@ def document(tmp_path):
         ),
         ('{"schema": 1, "left_out": []}', "nodes: is not a list"),
         ('{"schema": 1, "nodes": [], "left_out": []}', "nodes: is not a list with a node"),
-        ('{"schema": 1, "nodes": [{"name": "n01"}], "left_out": []}', "nodes[0]: is not an entry with the keys of a report"),
+        (
+            '{"schema": 1, "nodes": [{"name": "n01"}], "left_out": []}',
+            "nodes[0]: is not an entry with the keys of a report",
+        ),
         (
             '{"schema": 1, "nodes": [], "left_out": [{"name": "n01", "reason": 1}]}',
             "left_out[0].reason: is not a text, or a message of this version of envkit",

@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _report(arguments: argparse.Namespace) -> int:
     folders = arguments.profile[1:]
     if len(folders) != 1:
-        raise InputError(messages.ReportsOneFolder())
+        raise InputError(messages.FleetTakes(REPORT, messages.ONE_FOLDER, "DIR"))
     refuse_others(arguments, ("command", "profile", *OF_REPORT), f"fleet {REPORT}")
     place = Path(folders[0])
     nodelist, margin = _submitted(place)
@@ -94,7 +94,7 @@ def _diff(arguments: argparse.Namespace) -> int:
 
     given = arguments.profile[1:]
     if len(given) != 2:
-        raise InputError(messages.ComparesTwoFolders())
+        raise InputError(messages.FleetTakes(DIFF, messages.TWO_FOLDERS, "THEN NOW"))
     refuse_others(arguments, ("command", "profile", *OF_DIFF), f"fleet {DIFF}")
     then, now = map(Path, given)
     submitted = [_submitted(place if place.is_dir() else place.parent) for place in (then, now)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from envkit.messages import Advice, Caution, Message, Note
 
+ONE_FOLDER, TWO_FOLDERS = "one folder", "two folders, or reports"
+
 # --- baseline ---
 
 
@@ -97,16 +99,14 @@ class JudgeNotMeasured(Message):
     measured: tuple[str, ...]
 
 
-class ReportsOneFolder(Message):
-    """``envkit fleet report`` was given no folder, or several."""
+class FleetTakes(Message):
+    """``envkit fleet report`` or ``diff`` was given other folders than it takes."""
 
-    template = "fleet report takes one folder; give: envkit fleet report DIR"
+    template = "fleet {action} takes {what}; give: envkit fleet {action} {words}"
 
-
-class ComparesTwoFolders(Message):
-    """``envkit fleet diff`` was not given two folders."""
-
-    template = "fleet diff takes two folders, or reports; give: envkit fleet diff THEN NOW"
+    action: str
+    what: str  # ONE_FOLDER or TWO_FOLDERS
+    words: str
 
 
 class SameMeasurements(Message):

@@ -8,6 +8,13 @@ INTERVAL = "a confidence interval"
 
 # The command that measures a profile.
 BENCH = "envkit bench PROFILE"
+# What commands are for.
+MEASURE_YOURS = "the best profile depends on the training; measure yours"
+MEASURE = "measure a profile"
+TRY_ADVISE = "or try what fits your training"
+PROVE = "prove it"
+FIND_REST = "for the rest"
+FIND_CAUSE = "find the cause"
 
 
 class Use(Advice):
@@ -69,16 +76,13 @@ class UseEverywhere(Advice):
     command: str
 
 
-class MeasureOwn(Advice):
-    template = "the best profile depends on the training; measure yours: {command}"
+class RunFor(Advice):
+    """A command, and what it is for: one of those above."""
 
+    template = "{purpose}: {command}"
+
+    purpose: str
     command: str
-
-
-class MeasureProfile(Advice):
-    template = "measure a profile: {command}"
-
-    command: str = BENCH
 
 
 class OneAfterTheOther(Advice):
@@ -113,12 +117,6 @@ class MeasureLonger(Advice):
     minutes: int
     option: str
     arm: str | None = None
-
-
-class TryAdvise(Advice):
-    template = "or try what fits your training: {command}"
-
-    command: str
 
 
 class FindOutWhy(Advice):

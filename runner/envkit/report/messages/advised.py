@@ -198,9 +198,3 @@ class Unmeasured(Note):
     template = "{profiles:list}: not measured on these trainings; envkit matrix measures it here"
 
     profiles: tuple[str, ...]
-
-
-class ProveIt(Advice):
-    template = "prove it: {command}"
-
-    command: str

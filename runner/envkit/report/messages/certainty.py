@@ -222,14 +222,6 @@ class ArmVerified(Note):
     processes: str
 
 
-class KeyNotVerified(Caution):
-    template = "{arm}: {key} not verified: {reason}"
-
-    arm: str
-    key: str
-    reason: Message
-
-
 class ExpectsNothing(Note):
     """A profile expects nothing. ``also`` is SETS_NOTHING if it sets nothing either."""
 

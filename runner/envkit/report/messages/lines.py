@@ -231,20 +231,6 @@ class Covered(Note):
     saved: str
 
 
-class FindTheRest(Advice):
-    """The command that shows what a counter does not explain."""
-
-    template = "for the rest: {command}"
-
-    command: str
-
-
-class FindTheCause(FindTheRest):
-    """The command that shows where the time goes if no counter moved."""
-
-    template = "find the cause: {command}"
-
-
 class MemoryKept(Note):
     template = "freed memory is kept, not returned"
 

@@ -79,12 +79,19 @@ class Efficiency(Found):
 
 
 class OneRunEach(Note):
-    template = "ONE RUN EACH  {subject}: {ratio:ratio}x {reference} speed[ to {target}], no confidence interval"
+    """A ratio of one training each; ``of`` counts ``things`` of which the subject is the best."""
+
+    template = (
+        "ONE RUN EACH  [best of {of} {things}, ]{subject}: {ratio:ratio}x {reference} speed[ to {target}], "
+        "no confidence interval"
+    )
 
     subject: str
     reference: str
     ratio: float
     target: str | None = None
+    of: int | None = None
+    things: str | None = None
 
 
 # --- why there is no speedup ---
@@ -211,16 +218,6 @@ class NoResults(Caution):
     of: int
     things: str
     counts: tuple[Counted, ...]
-
-
-class BestOfOneRunEach(Note):
-    template = "ONE RUN EACH  best of {of} {things}, {best}: {ratio:ratio}x {reference} speed, no confidence interval"
-
-    of: int
-    things: str
-    best: str
-    reference: str
-    ratio: float
 
 
 class FastestLoader(Note):
