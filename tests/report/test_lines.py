@@ -113,8 +113,8 @@ def test_losses_of_another_training_are_not_compared():
 @pytest.mark.parametrize(
     ("losses", "metric", "expected"),
     [
-        (None, None, said.LossesNotRead()),
-        (None, "loss", said.LossesUnknown()),
+        (None, None, said.LossesNotCompared(said.NOT_READ)),
+        (None, "loss", said.LossesNotCompared(said.TOO_FEW_SAMPLES)),
         (Losses(8, 1.0, 1.0, 0.03, True, 0.05), "loss", said.LossesNear(0.03, 0.05, "baseline")),
         (Losses(8, 1.0, 1.2, 0.2, False, 0.0), "loss", said.LossesFarther(0.2)),
     ],
@@ -219,9 +219,9 @@ def test_an_allocator_s_settings_explain_page_faults_that_are_gone():
     summary = summarise(events_of(12, mine={"usage": {"minor_faults": 0}}))
     environment = replace(summary.environments["mine"], variables={"MALLOC_CONF": "dirty_decay_ms:-1"})
     known = replace(summary, environments={**summary.environments, "mine": environment})
-    assert lines.why(known).cause == said.MemoryKept()
+    assert lines.why(known).cause == said.MEMORY_KEPT
     huge = replace(environment, variables={"THP_MEM_ALLOC_ENABLE": "1"})
-    assert lines.why(replace(summary, environments={**summary.environments, "mine": huge})).cause == said.HugePages()
+    assert lines.why(replace(summary, environments={**summary.environments, "mine": huge})).cause == said.HUGE_PAGES
 
 
 # --- cautions ---

@@ -10,12 +10,13 @@ from pathlib import Path
 from envkit.bench.user_command import UserCommand
 from envkit.cli.workload_messages import (
     FILE,
+    GIVE_PATTERN,
     QUOTE_IT,
+    SAY_COMMAND,
     SINGLE_QUOTES,
     BadMetric,
-    EmptyCommand,
-    EmptyMetric,
     ForAShell,
+    IsEmpty,
     KeysExclude,
     NoFolder,
     NoWarmupLines,
@@ -98,7 +99,7 @@ def _argv(file: YamlFile) -> tuple[str, ...]:
     except CommandError as error:
         raise file.error(("command",), About("command", error.message)) from None
     if not argv or not argv[0]:
-        raise file.error(("command",), About("command", EmptyCommand()))
+        raise file.error(("command",), About("command", IsEmpty(SAY_COMMAND)))
     return tuple(argv)
 
 
@@ -137,7 +138,7 @@ def _read_by_a_shell(quoted: re.Match[str]) -> str:
 def metric_problem(given: str, unit: str | None) -> Message | None:
     """Return what is wrong with a metric, as a clause that follows it, or None. ``unit`` is the one that was given."""
     if not given:
-        return EmptyMetric()
+        return IsEmpty(GIVE_PATTERN)
     try:
         metric = parse(given)
     except MetricError as error:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from envkit.messages import Message, Note
 
+GIVE_PATTERN = "give a regular expression, or a path such as $.step_time"
+SAY_COMMAND = "say what starts the training, as command: python train.py"
+
 QUOTE_IT, SINGLE_QUOTES = "quote it", "single quotes"
 
 # What a workload file is called in messages about YAML.
@@ -90,10 +93,12 @@ class BadMetric(Message):
     problem: Message
 
 
-class EmptyMetric(Message):
-    """A clause that follows a metric."""
+class IsEmpty(Message):
+    """A value is empty."""
 
-    template = "is empty; give a regular expression, or a path such as $.step_time"
+    template = "is empty; {fix}"
+
+    fix: str  # GIVE_PATTERN or SAY_COMMAND
 
 
 class OfUnit(Message):
@@ -141,12 +146,6 @@ class NoWarmupLines(Message):
     """A workload file counts the first step of an optimizer, which has no beginning."""
 
     template = "'warmup_lines' must be 1 or more with 'optimizer_steps': the beginning of a first step is unknown"
-
-
-class EmptyCommand(Message):
-    """A workload file names no command."""
-
-    template = "is empty; say what starts the training, as command: python train.py"
 
 
 class OpenQuote(Message):

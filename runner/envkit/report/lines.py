@@ -108,7 +108,7 @@ def losses(summary: Summary) -> list[Message]:
     if not compared or is_calibration(plan):
         return []
     if any(one.what == OTHER_WEIGHTS for arm in plan.compared for one in summary.image_differences.get(arm.name, ())):
-        return [messages.LossesOfOtherWeights()]
+        return [messages.LossesNotCompared(messages.OTHER_WEIGHTS)]
     others = [arm for arm in plan.compared if judgement.other_workload(summary, arm)]
     found = _agreeing(summary, [one for one in compared if one.losses is not None], len(compared))
     if others:
@@ -119,7 +119,8 @@ def losses(summary: Summary) -> list[Message]:
     if found or not any(one.speedup for one in compared):
         return found
     own = plan.user_command
-    return [messages.LossesNotRead() if own is not None and own.loss_metric is None else messages.LossesUnknown()]
+    is_unread = own is not None and own.loss_metric is None
+    return [messages.LossesNotCompared(messages.NOT_READ if is_unread else messages.TOO_FEW_SAMPLES)]
 
 
 def _agreeing(summary: Summary, compared: Sequence[Comparison], everyone: int) -> list[Message]:
@@ -257,13 +258,13 @@ def the_rest(summary: Summary, found: Message | None) -> Message | None:
     return RunFor(FIND_CAUSE if unknown else FIND_REST, command)
 
 
-def _memory_cause(summary: Summary, arm: str, before: Measured, after: Measured) -> Message | None:
+def _memory_cause(summary: Summary, arm: str, before: Measured, after: Measured) -> str | None:
     if after.faults_per_step * 10 > before.faults_per_step:
         return None
     variables = summary.environments[arm].variables
     if any(name.startswith(ALLOCATORS) for name in variables):
-        return messages.MemoryKept()
-    return messages.HugePages() if HUGE_PAGES in variables else None
+        return messages.MEMORY_KEPT
+    return messages.HUGE_PAGES if HUGE_PAGES in variables else None
 
 
 def system(summary: Summary) -> Message:

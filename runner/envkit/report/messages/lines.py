@@ -7,6 +7,14 @@ from __future__ import annotations
 
 from envkit.messages import Advice, Caution, Message, Note, Severity
 
+# What lowers page faults.
+MEMORY_KEPT = "freed memory is kept, not returned"
+HUGE_PAGES = "memory comes in huge pages"
+# Why losses are not compared.
+NOT_READ = "add --loss-metric, or compare what your training prints"
+OTHER_WEIGHTS = "the images' PyTorch versions start from different weights"
+TOO_FEW_SAMPLES = "too few samples"
+
 ERROR = Severity.ERROR
 
 
@@ -121,16 +129,12 @@ class LossesOfOtherTraining(Note):
     quantity: str
 
 
-class LossesNotRead(Note):
-    template = "not compared: add --loss-metric, or compare what your training prints"
+class LossesNotCompared(Note):
+    """Why the losses of a run are not compared."""
 
+    template = "not compared: {reason}"
 
-class LossesOfOtherWeights(Note):
-    template = "not compared: the images' PyTorch versions start from different weights"
-
-
-class LossesUnknown(Note):
-    template = "not compared: too few samples"
+    reason: str  # one of those above
 
 
 # --- noise ---
@@ -207,7 +211,7 @@ class SystemTimeChanged(Note):
     moved: str
     before: float
     after: float
-    cause: Message | None = None
+    cause: str | None = None
     covered: Message | None = None
 
 
@@ -218,7 +222,7 @@ class FaultsChanged(Note):
     before: float
     after: float
     unit: str
-    cause: Message | None = None
+    cause: str | None = None
     covered: Message | None = None
 
 
@@ -229,14 +233,6 @@ class Covered(Note):
 
     share: float
     saved: str
-
-
-class MemoryKept(Note):
-    template = "freed memory is kept, not returned"
-
-
-class HugePages(Note):
-    template = "memory comes in huge pages"
 
 
 class FastestMkl(Note):
