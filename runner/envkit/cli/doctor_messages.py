@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from envkit.messages import Caution, Message, Note
 
+NOTHING_FOUND = "nothing found"
+
 EXIT_STATUSES = "exit status: 0 found no problem that must be fixed first, 1 found one, 2 bad input, 130 interrupted"
 
 
@@ -68,9 +70,3 @@ class WatchedShortly(Caution):
 
     program: str
     seconds: float
-
-
-class DoctorFoundNothing(Note):
-    """doctor found nothing."""
-
-    template = "nothing found"

@@ -169,7 +169,7 @@ def show_search(
     if details and found:
         out.print()
         out.print(_importance_table(found))
-        out.print(Text(text(messages.ImportanceNote()), "dim"))
+        out.print(Text(messages.IMPORTANCE_NOTE, "dim"))
         out.print()
 
 

@@ -7,6 +7,11 @@ from __future__ import annotations
 
 from envkit.messages import Advice, Caution, Message, Note
 
+IMPORTANCE_NOTE = (
+    "share: of the variance of the candidates' speedups (Breiman 2001); speedups: predicted by the search, "
+    "not confirmed"
+)
+
 BEST_SHIPPED, BEST_TRIED = "the best shipped profile", "the best shipped profile tried"
 BEST_FOUND, UNBEATEN = "the best that was found", "which no candidate beats"
 
@@ -86,13 +91,6 @@ class LeftOutBecause(Note):
 
     what: tuple[str, ...]
     why: Message
-
-
-class ImportanceNote(Note):
-    template = (
-        "share: of the variance of the candidates' speedups (Breiman 2001); speedups: predicted by the search, "
-        "not confirmed"
-    )
 
 
 class AtMost(Note):

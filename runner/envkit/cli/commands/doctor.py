@@ -38,9 +38,9 @@ from envkit.cli.arguments import duration, no_effect, option
 from envkit.cli.commands.messages import EitherOr
 from envkit.cli.doctor_messages import (
     EXIT_STATUSES,
+    NOTHING_FOUND,
     CantStart,
     CommandWithoutDashes,
-    DoctorFoundNothing,
     DoctorTrialFailed,
     NoCommandToWatch,
     StoppedWatching,
@@ -265,4 +265,4 @@ def _show(findings: Sequence[Finding]) -> None:
         terminal.item(out, "  why", finding.why)
         terminal.item(out, "  fix", finding.fix)
     if not findings:
-        out.print(Text(text(DoctorFoundNothing())))
+        out.print(Text(NOTHING_FOUND))

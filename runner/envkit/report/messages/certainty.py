@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from envkit.messages import Caution, Message, Note
 
+# Captions of sections.
+HOW_TO_READ_EVIDENCE = (
+    "expected: what the profile promises; seen: what the worker observed in its own process, in the sample with the "
+    "fewest settings in effect"
+)
+NOTHING_OBSERVED = "no sample was measured, so nothing was observed"
+TOO_FEW_FOR_STATISTICS = "too few blocks were measured for statistics"
+ONE_ENVIRONMENT = "there is only one environment, so nothing was compared"
+NO_FINDING = "no finding"
+
 SETS_NOTHING = "sets nothing"
 
 PRECISE_ENOUGH = "stopped early: precise enough"
@@ -229,29 +239,6 @@ class ExpectsNothing(Note):
 
     arm: str
     also: str | None = None
-
-
-class HowToReadEvidence(Note):
-    template = (
-        "expected: what the profile promises; seen: what the worker observed in its own process, "
-        "in the sample with the fewest settings in effect"
-    )
-
-
-class NothingObserved(Note):
-    template = "no sample was measured, so nothing was observed"
-
-
-class TooFewForStatistics(Note):
-    template = "too few blocks were measured for statistics"
-
-
-class OneEnvironment(Note):
-    template = "there is only one environment, so nothing was compared"
-
-
-class NoFinding(Note):
-    template = "no finding"
 
 
 class WorkerFailure(Message):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from envkit.messages import Message, Note
 
+NOT_YET_ENDED = "not yet, or killed: continue with --resume"
+
 COMMAND = "command"
 
 # --- what was compared ---
@@ -187,10 +189,6 @@ class Engine(Note):
 
 
 # --- reproduction ---
-
-
-class NotYetEnded(Note):
-    template = "not yet, or killed: continue with --resume"
 
 
 class Seed(Note):

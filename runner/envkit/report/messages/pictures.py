@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from envkit.messages import Note
 
+FIGURES_IN_TABLES = "the figures are in the tables"
+
 NO_COMPARISON = "nothing was compared"
 ONE_RUN_EACH = "one run each gives a ratio, but no confidence interval"
 NO_INTERVAL = "no profile has a confidence interval"
@@ -108,7 +110,3 @@ class Alternative(Note):
 
     picture: str
     results: tuple[str, ...]
-
-
-class FiguresInTables(Note):
-    template = "the figures are in the tables"
