@@ -8,17 +8,16 @@ from envkit.common.messages import InFile
 from envkit.profiles import catalogue, profile
 from envkit.profiles.catalogue import check, load, readers, require, versions
 from envkit.profiles.catalogue_messages import (
+    QUOTED,
+    TEXT,
+    URL,
     BadPattern,
-    BadType,
     BothKeys,
-    LimitNotAWholeNumber,
-    MissingText,
+    MustBe,
     NoReaders,
-    NotAUrl,
     OneOfTwoKeys,
     TypeNeedsKey,
     UnknownEntryKey,
-    UnquotedWords,
     way_to_get,
 )
 from envkit.profiles.environment import Environment
@@ -27,8 +26,7 @@ from envkit.profiles.resolve import resolve
 from envkit.profiles.setting_messages import (
     BadValue,
     BadValueOfKey,
-    CorrectKey,
-    CorrectName,
+    Correct,
     GetReader,
     InVain,
     MoreThanTaken,
@@ -45,14 +43,16 @@ from envkit.profiles.setting_messages import (
     WriteAtMost,
 )
 from envkit.profiles.value_messages import (
+    SEVERAL,
+    TYPE_OR_MODIFIER,
+    WHOLE_NUMBER,
     AtLeast,
     FromTo,
-    ListOfWholeNumbers,
-    NotAWholeNumber,
+    IsNot,
     NotAWord,
     OutOfRange,
-    UnknownAffinity,
     WholeNumbers,
+    WrongPart,
 )
 from envkit.profiles.values import TYPES
 from envkit.rendering import text
@@ -133,14 +133,14 @@ def test_a_shipped_profile_for_gpus_needs_some(name):
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("type: inteeger", BadType("TCMALLOC_SOME", tuple(TYPES))),
+        ("type: inteeger", MustBe("TCMALLOC_SOME", "type", tuple(TYPES))),
         ("type: word", TypeNeedsKey("TCMALLOC_SOME", "word", "words")),
-        ("type: word\n  words: [true]", UnquotedWords("TCMALLOC_SOME")),
-        ("min: '1'", LimitNotAWholeNumber("TCMALLOC_SOME", "min")),
+        ("type: word\n  words: [true]", MustBe("TCMALLOC_SOME", "words", (QUOTED,))),
+        ("min: '1'", MustBe("TCMALLOC_SOME", "min", (WHOLE_NUMBER,))),
         ("pattern: '('\n  shape: x", BadPattern("TCMALLOC_SOME", "missing ), unterminated subpattern at position 0")),
         ("pattern: x", BothKeys("TCMALLOC_SOME", "pattern", "shape")),
-        ("source: the manual", NotAUrl("TCMALLOC_SOME")),
-        ("does: ''", MissingText("TCMALLOC_SOME", "does")),
+        ("source: the manual", MustBe("TCMALLOC_SOME", "source", (URL,))),
+        ("does: ''", MustBe("TCMALLOC_SOME", "does", (TEXT,))),
         ("not_observable: it hides", OneOfTwoKeys("TCMALLOC_SOME", "verified_by", "not_observable")),
         ("sorce: x", UnknownEntryKey("TCMALLOC_SOME", "sorce", "source")),
         ("type: settings\n  keys: {a: {type: integer, defalt: '1'}}", UnknownEntryKey("a", "defalt", "default")),
@@ -178,7 +178,7 @@ def test_a_variable_that_no_library_of_the_registry_reads_has_no_place_in_the_ca
     ],
 )
 def test_an_unknown_variable_comes_with_the_nearest_name(name, near):
-    assert problem(name, "1") == InVain(name, UnknownName(near), CorrectName())
+    assert problem(name, "1") == InVain(name, UnknownName(near), Correct("name"))
 
 
 def test_a_variable_that_is_no_longer_read_has_a_profile_in_its_place():
@@ -251,7 +251,7 @@ def test_what_is_wrong_is_refused_with_the_first_problem_and_the_number_of_the_o
     def environment(**variables):
         return Environment("mine", "", variables, {}, (), {}, "same")
 
-    fix = Write(ListOfWholeNumbers(FromTo(1, 2147483647)))
+    fix = Write(WholeNumbers(FromTo(1, 2147483647), (SEVERAL,)))
     found = refusal(require, environment(OMP_NUM_THREADS="0", OMP_NUM_TREADS="2"), INSPECTION)
     assert found == CantBeUsed("mine", SetsInVain("OMP_NUM_THREADS", BadValue("0", OutOfRange()), fix, more=1))
     unknown = environment(OMP_NUM_TREADS="2", MALLOC_CONF="new_key:1", GLIBC_TUNABLES="glibc.malloc.new=1")
@@ -393,16 +393,18 @@ def test_values_that_are_not_taken_and_what_would_be(name, value):
     said = problem(name, value)
     assert said is not None
     assert said.variable == name
-    assert isinstance(said.fix, Write | CorrectKey)
+    assert isinstance(said.fix, Write | Correct)
 
 
 def test_a_wrong_key_or_word_comes_with_the_nearest_one():
     assert problem("MALLOC_CONF", "thpp:always").wrong == UnknownKey("thpp", "thp")
     assert problem("GLIBC_TUNABLES", "glibc.malloc.hugtlb=1").wrong.suggestion == "glibc.malloc.hugetlb"
-    assert problem("KMP_AFFINITY", "granularity=fine,kompact").wrong.refused == UnknownAffinity("kompact", "compact")
+    assert problem("KMP_AFFINITY", "granularity=fine,kompact").wrong.refused == WrongPart(
+        "kompact", TYPE_OR_MODIFIER, "compact"
+    )
     assert problem("OMP_PROC_BIND", "CLOS").wrong.refused == NotAWord("close")
     number = problem("MALLOC_CONF", "dirty_decay_ms:x")
-    wrong = BadValueOfKey("dirty_decay_ms", "x", NotAWholeNumber())
+    wrong = BadValueOfKey("dirty_decay_ms", "x", IsNot(WHOLE_NUMBER))
     assert number == InVain("MALLOC_CONF", wrong, Write(WholeNumbers(AtLeast(-1))))
     assert text(number) == (
         "MALLOC_CONF: dirty_decay_ms's value 'x' is not a whole number; write a whole number from -1 on"

@@ -150,7 +150,7 @@ def test_winners():
     summary = summarise(events())
     assert multi_workload.winners(summary) == {"cnn": ["mine"], "translation": []}
     assert multi_workload.everywhere(summary) == []
-    assert any(isinstance(row.text, messages.MeasureOwn) for row in advice.rows(summary))
+    assert any(getattr(row.text, "purpose", None) == messages.MEASURE_YOURS for row in advice.rows(summary))
 
 
 def test_a_profile_that_wins_everywhere_and_learns_otherwise_is_not_recommended():

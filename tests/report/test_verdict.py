@@ -221,7 +221,7 @@ def test_many_without_a_result():
 
 def test_of_one_run_each_the_best():
     found = first(events_of(1, others={"other": {}}, plan={"epochs": 1}))
-    assert (type(found), found.best) == (said.BestOfOneRunEach, "mine")
+    assert (type(found), found.subject) == (said.OneRunEach, "mine")
 
 
 def test_on_several_workloads_it_is_said_where():

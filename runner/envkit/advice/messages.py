@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Note
+from envkit.messages import Note
 
 # What is seen, however much or little of it there is.
 
@@ -40,14 +40,6 @@ class WaitingThreads(Note):
     template = "runnable threads waited for a CPU in {share:.0%} of their time"
 
     share: float
-
-
-class SeenOfAll(Note):
-    """All that was seen of what a profile takes away."""
-
-    template = "{seen:lines}"
-
-    seen: tuple[Message, ...]
 
 
 # Why it costs time.

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from envkit.messages import Advice, Message, Note
 
+# Why a run can't become a baseline, and what to do about it.
+WORKER_FAILED = "a worker failed in this run; measure again"
+COMPARES_IMAGES = "compares images, and a baseline is of one; measure a profile in it"
+FULL_TRAINING = "is a full training (--full), one sample each; measure without --full"
+SEVERAL_WORKLOADS = "measured several workloads; measure the one to save a baseline of, by --workload"
+SEVERAL_RANKS = "was trained on several ranks (--nproc); measure one process to save a baseline of"
+SEVERAL_INSTANCES = "trained several at once (--instances); measure one process alone"
+NO_KERNEL = "has no reference kernel; measure again"
+OTHER_KERNEL = "was resumed with another reference kernel (Python or envkit changed); measure again"
+
 # --- files ---
 
 
@@ -115,60 +125,32 @@ class NoFitRun(Message):
 
 
 class Unfit(Message):
-    """Base class: why the run in ``folder`` can't become a baseline."""
+    """Why the run in ``folder`` can't become a baseline."""
 
-    template = "{folder}: can't become a baseline; measure again"
+    template = "{folder}: {reason}"
 
     folder: str
+    reason: str  # one of those above
 
 
-class WorkerFailed(Unfit):
-    template = "{folder}: a worker failed in this run; measure again"
-
-
-class WasNotInEffect(Unfit):
+class WasNotInEffect(Message):
     template = "{folder}: {arm} was not in effect in this run; see: envkit report"
 
+    folder: str
     arm: str
 
 
-class ComparesImages(Unfit):
-    template = "{folder}: compares images, and a baseline is of one; measure a profile in it"
-
-
-class TakesApart(Unfit):
+class TakesApart(Message):
     template = "{folder}: takes a profile apart; measure the whole of it: envkit bench {profile}"
 
+    folder: str
     profile: str
 
 
-class FullTraining(Unfit):
-    template = "{folder}: is a full training (--full), one sample each; measure without --full"
-
-
-class SeveralWorkloads(Unfit):
-    template = "{folder}: measured several workloads; measure the one to save a baseline of, by --workload"
-
-
-class SeveralRanks(Unfit):
-    template = "{folder}: was trained on several ranks (--nproc); measure one process to save a baseline of"
-
-
-class SeveralInstances(Unfit):
-    template = "{folder}: trained several at once (--instances); measure one process alone"
-
-
-class NoKernel(Unfit):
-    template = "{folder}: has no reference kernel; measure again"
-
-
-class OtherKernel(Unfit):
-    template = "{folder}: was resumed with another reference kernel (Python or envkit changed); measure again"
-
-
-class FewBlocks(Unfit):
+class FewBlocks(Message):
     template = "{folder}: has {complete} complete blocks, and {needed} are needed; {way_on}"
 
+    folder: str
     complete: int
     needed: int
     way_on: Message

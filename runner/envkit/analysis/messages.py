@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from envkit.messages import Caution, Message
 
+MACHINE_SWAPPED, CPUS_HOT = "the machine swapped", "CPU cores were too hot"
+
 FOLDER_OF_RUNS = "give a folder that holds runs"
 # What each kind of interference is, by its name in envkit.checks.interference, as a clause with the machine as "it".
 KINDS = {
@@ -31,12 +33,12 @@ class WhileStolen(Caution):
     usable_cpus: float
 
 
-class WhileSwapping(Caution):
-    template = "measured while the machine swapped"
+class While(Caution):
+    """A result was measured while something else was the matter."""
 
+    template = "measured while {what}"
 
-class WhileHot(Caution):
-    template = "measured while CPU cores were too hot"
+    what: str  # MACHINE_SWAPPED or CPUS_HOT
 
 
 # --- baselines ---

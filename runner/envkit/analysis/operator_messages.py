@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from envkit.messages import Caution, Message, Note
 
+OTHERS_GO_BACK = "as other operators go the other way"
+
 # Rows among the operators: the rest of them, and the time in which no operator ran.
 OTHERS, OUTSIDE = "other operators", "outside of operators"
 
@@ -113,10 +115,6 @@ class OperatorDiffers(Note):
     difference_ms: float
 
 
-class OthersGoBack(Note):
-    template = "as other operators go the other way"
-
-
 class OperatorsDiffer(Note):
     """The operators that differ most, and their share of the difference. ``why`` is why that is more than all of it."""
 
@@ -124,4 +122,4 @@ class OperatorsDiffer(Note):
 
     operators: tuple[Message, ...]
     share: float
-    why: Message | None = None
+    why: str | None = None

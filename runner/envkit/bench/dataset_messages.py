@@ -52,15 +52,6 @@ class FileDamaged(Note):
     reason: Message
 
 
-class FileDiffers(Note):
-    """A file is not the one that was published."""
-
-    template = "{file}: {problem}"
-
-    file: str
-    problem: Message
-
-
 class CacheEmpty(Note):
     template = "{folder}: still empty"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from envkit.messages import Caution, Message, Note
 
+START_AGAIN = "start it again"
+
 
 class WorkerEnded(Message):
     """A worker failed without a word of its own. ``cause`` says what stopped it, if that is known."""
@@ -92,15 +94,12 @@ class FolderNotWritable(Message):
 
 
 class Interrupted(Message):
-    template = "interrupted; continue with: {command}"
+    """The user ended a run. ``command`` continues it, or ``fix`` is START_AGAIN."""
 
-    command: str
+    template = "interrupted[; continue with: {command}][; {fix}]"
 
-
-class InterruptedForGood(Message):
-    """A run that nothing goes on with: it is so short that it is begun anew."""
-
-    template = "interrupted; start it again"
+    command: str | None = None
+    fix: str | None = None
 
 
 class WorkerFailed(Message):
@@ -199,12 +198,6 @@ class InterimBest(Note):
 
     of: int
     best: InterimSpeedup
-
-
-class InterimSpeedups(Note):
-    template = "{arms:lines}"
-
-    arms: tuple[InterimSpeedup, ...]
 
 
 class BlocksFit(Note):

@@ -6,6 +6,11 @@ from typing import Any
 
 from envkit.messages import Message, Note
 
+# What a worker used.
+INSTANCES, RANKS = "instances", "ranks"
+TO_EXCHANGE = "to exchange gradients"
+TO_START = "to start DataLoader workers"
+
 
 class UnknownProblem(Message):
     """A record has a problem that this version does not know, or whose fields it does not know."""
@@ -55,39 +60,13 @@ class OtherMode(Message):
     seen: Any
 
 
-class OtherInstances(Message):
-    """Fewer or more trainings than ``wanted`` ran at once."""
+class UsedOther(Message):
+    """A worker used another number of processes, or another way, than was requested."""
 
-    template = "should have trained {wanted} at once, but has evidence of {found}"
-
-    wanted: int
-    found: int
-
-
-class OtherRanks(Message):
-    """Fewer or more ranks than ``wanted`` trained together."""
-
-    template = "should have trained on {wanted} ranks, but has evidence of {found}"
-
-    wanted: int
-    found: int
-
-
-class OtherBackend(Message):
-    """Ranks exchanged by another backend than the run's."""
-
-    template = "should have exchanged gradients by {wanted}, but used {found}"
+    template = "should have used {wanted} {what}, but used {found}"
 
     wanted: str
-    found: str
-
-
-class OtherStart(Message):
-    """DataLoader's workers were started in another way than the workload's name says."""
-
-    template = "should have started DataLoader workers by {wanted}, but used {found}"
-
-    wanted: str
+    what: str  # one of those above
     found: str
 
 

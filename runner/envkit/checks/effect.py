@@ -9,6 +9,7 @@ from typing import Any
 
 from envkit.checks import complaints
 from envkit.checks.effect_messages import (
+    GLIBC_MALLOC,
     ChangedByProgram,
     Ignored,
     IgnoredByUnknown,
@@ -16,7 +17,6 @@ from envkit.checks.effect_messages import (
     NoSuchSetting,
     NotAskedFor,
     ReadBy,
-    ReadByGlibcMalloc,
     RemovedByProgram,
     SeenFromOutside,
     SetBeforeTorch,
@@ -221,9 +221,9 @@ def _implied(
         beside = next((library for library in runs if LIBRARIES[library].kind in kinds), None)
         if _is_for_glibcs_malloc(variable, value):
             if beside is not None and beside not in variable.read_by:
-                yield Check(f"variable {name}", ReadByGlibcMalloc().to_json(), Ignored(beside).to_json())
+                yield Check(f"variable {name}", ReadBy((GLIBC_MALLOC,)).to_json(), Ignored((beside,)).to_json())
         elif kinds <= {*EXCLUSIVE} and "glibc" not in variable.read_by and beside not in variable.read_by:
-            ignored = Ignored(beside) if beside else IgnoredByUnknown()
+            ignored = Ignored((beside,)) if beside else IgnoredByUnknown()
             yield Check(f"variable {name}", ReadBy(tuple(variable.read_by)).to_json(), ignored.to_json())
         yield from (one for one in told(variable, value, evidence) if one.key not in expect)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from envkit.messages import Message, Note
 
+GLIBC_MALLOC = "glibc's malloc"
+
 
 class Value(Note):
     """A value of a setting, as a profile expects it or a worker observed it."""
@@ -74,18 +76,12 @@ class ReadBy(Note):
     libraries: tuple[str, ...]
 
 
-class ReadByGlibcMalloc(Note):
-    """The allocator of glibc is expected to read a variable."""
-
-    template = "read by glibc's malloc"
-
-
 class Ignored(Message):
-    """Nothing reads a variable, because another library runs."""
+    """No library that runs reads a variable."""
 
-    template = "ignored: {running} runs"
+    template = "ignored by {running:and}"
 
-    running: str
+    running: tuple[str, ...]
 
 
 class IgnoredByUnknown(Message):

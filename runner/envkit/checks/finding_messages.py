@@ -267,15 +267,6 @@ class Unmet(Message):
     seen: Message
 
 
-class Unverified(Note):
-    """A trial could not observe what the profile expects."""
-
-    template = "{key}: {reason}"
-
-    key: str
-    reason: Message
-
-
 class RanksOnly(Note):
     """A trial of one process can't observe what several ranks show."""
 

@@ -79,20 +79,12 @@ class GpuMissing(Message):
 
 
 class InterfaceMissing(Message):
-    """NCCL_SOCKET_IFNAME leaves no network interface of the machine."""
+    """NCCL is to use network interfaces that the machine does not have."""
 
-    template = "NCCL_SOCKET_IFNAME={value}: the machine has only {interfaces:list}"
-
-    value: str
-    interfaces: tuple[str, ...]
-
-
-class NoInterface(Message):
-    """NCCL_SOCKET_IFNAME names a network interface, and the machine has none."""
-
-    template = "NCCL_SOCKET_IFNAME={value}: the machine has no network interface"
+    template = "NCCL_SOCKET_IFNAME={value}: no network interface of the machine fits[; it has {interfaces:list}]"
 
     value: str
+    interfaces: tuple[str, ...] = ()
 
 
 class LeaveFewerOut(Advice):

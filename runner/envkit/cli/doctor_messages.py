@@ -4,26 +4,9 @@ from __future__ import annotations
 
 from envkit.messages import Caution, Message, Note
 
+NOTHING_FOUND = "nothing found"
+
 EXIT_STATUSES = "exit status: 0 found no problem that must be fixed first, 1 found one, 2 bad input, 130 interrupted"
-
-
-class NotForIssue(Message):
-    """``--for-issue`` watches no command."""
-
-    template = "{option} has no effect with --for-issue, which looks at one short training; leave it out"
-
-    option: str
-
-
-class NotForWatched(Message):
-    """A watched command runs on this machine, in no engine."""
-
-    template = (
-        "doctor: {option} has no effect on a command after --, which is watched as it runs on this machine; "
-        "leave it out"
-    )
-
-    option: str
 
 
 class CommandWithoutDashes(Message):
@@ -32,12 +15,6 @@ class CommandWithoutDashes(Message):
     template = "doctor: '{word}': a command to watch comes after --"
 
     word: str
-
-
-class NothingToWatch(Message):
-    """``--watch`` was given without a command."""
-
-    template = "doctor: --watch has no effect without a command after --; leave it out"
 
 
 class NoCommandToWatch(Message):
@@ -93,9 +70,3 @@ class WatchedShortly(Caution):
 
     program: str
     seconds: float
-
-
-class DoctorFoundNothing(Note):
-    """doctor found nothing."""
-
-    template = "nothing found"

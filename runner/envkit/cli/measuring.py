@@ -18,7 +18,7 @@ from envkit.analysis.summary import Summary, summarise
 from envkit.bench import early_checks, measure, record, resuming, room, seal, user_command, writes
 from envkit.bench.context import recorded_context
 from envkit.bench.job import Job
-from envkit.bench.messages import Interrupted, InterruptedForGood, NotInEffect, TargetNotReached, WorkerFailed
+from envkit.bench.messages import START_AGAIN, Interrupted, NotInEffect, TargetNotReached, WorkerFailed
 from envkit.bench.plan import Plan
 from envkit.bench.prepare import Prepared, begin, prepare
 from envkit.bench.problems import restored
@@ -273,7 +273,7 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
 
 
 def _interrupted(how: Invocation, folder: Path) -> Message:
-    return InterruptedForGood() if how.resumed_by is None else Interrupted(_go_on_with(how, folder))
+    return Interrupted(fix=START_AGAIN) if how.resumed_by is None else Interrupted(_go_on_with(how, folder))
 
 
 def _problem(reason: str, summary: Summary) -> Message | None:

@@ -102,27 +102,6 @@ class NotATarget(Message):
     problem: Message
 
 
-class NeedsFull(Message):
-    """An option of full trainings was given without --full."""
-
-    template = "{option} {value} has no effect without --full, which trains whole epochs; add it"
-
-    option: str
-    value: str
-
-
-class NotWithFull(Message):
-    """A clause that follows an option: it does not go with --full."""
-
-    template = "has no effect with --full, which trains whole epochs; leave it out"
-
-
-class HalfWidthWithBlocks(Message):
-    """--half-width was given beside --blocks."""
-
-    template = "--half-width has no effect with --blocks, which never stops early; leave one of them out"
-
-
 class NotADevice(Message):
     """--device names none."""
 
@@ -169,31 +148,6 @@ class BudgetPerArm(Note):
     seconds: float
 
 
-class NotABackend(Message):
-    """--backend names none."""
-
-    template = "'{given}' is not a backend; give {known:or}"
-
-    given: str
-    known: tuple[str, ...]
-
-
-class RanksOfCommand(Message):
-    """Ranks were asked for of a user's own command. ``option`` has its value."""
-
-    template = "{option} has no effect on your own command; leave it out, and start torchrun in that command"
-
-    option: str
-
-
-class RanksWithFull(Message):
-    """Ranks were asked for beside --full. ``option`` has its value."""
-
-    template = "{option} has no effect with --full, which trains each arm once; leave one of them out"
-
-    option: str
-
-
 class NotAllShared(Message):
     """Ranks were asked for beside --workload all. ``option`` has its value."""
 
@@ -201,14 +155,6 @@ class NotAllShared(Message):
 
     option: str
     known: tuple[str, ...]
-
-
-class BackendForOne(Message):
-    """--backend was given to one process."""
-
-    template = "--backend {backend} has no effect on one process; add --nproc, or leave it out"
-
-    backend: str
 
 
 class RanksAreSearched(Message):
@@ -249,37 +195,3 @@ class SameImage(Message):
     image: str
     own: str
     instead: tuple[str, ...]
-
-
-class InstancesInImages(Message):
-    """--instances was given beside an option that compares two images."""
-
-    template = (
-        "--instances {instances:d} has no effect with {option}, which compares one process in each image; "
-        "leave one of them out"
-    )
-
-    instances: int
-    option: str
-
-
-class BlocksOfSearch(Message):
-    """--blocks was given to a search by budget."""
-
-    template = "--blocks has no effect without --exhaustive, which has no budget; give --budget instead"
-
-
-class BudgetOfGrid(Message):
-    """--budget was given beside --exhaustive."""
-
-    template = "--budget has no effect with --exhaustive, which measures everything; give --blocks instead"
-
-
-class NotExhaustive(Message):
-    """An option of a search was given beside --exhaustive."""
-
-    template = (
-        "{option} has no effect with --exhaustive, which only measures the space on this machine; leave one of them out"
-    )
-
-    option: str

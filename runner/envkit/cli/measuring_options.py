@@ -20,15 +20,9 @@ from envkit.bench.plan import (
 )
 from envkit.cli import engine_options, output_options, training_options, user_command
 from envkit.cli.argument_messages import N_BLOCKS, START_WORKERS
-from envkit.cli.arguments import count, duration, refuse, share
-from envkit.cli.measuring_messages import (
-    HalfWidthWithBlocks,
-    NameOfReference,
-    NameTaken,
-    NeedsFull,
-    NotATarget,
-    NotWithFull,
-)
+from envkit.cli.arguments import count, duration, no_effect, refuse, share
+from envkit.cli.measuring_messages import NameOfReference, NameTaken, NotATarget
+from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import BadValue, Parser
 from envkit.common.errors import InputError
 from envkit.messages import message_of
@@ -189,10 +183,10 @@ def require(arguments: argparse.Namespace) -> None:
     """Raise InputError for options of what to measure, and how long, that don't go together."""
     training_options.require_one(arguments)
     if arguments.epochs and not arguments.full:
-        raise InputError(NeedsFull("--epochs", str(arguments.epochs)))
+        raise InputError(OptionAlone(f"--epochs {arguments.epochs}", "--full"))
     if arguments.until and not arguments.full:
-        raise InputError(NeedsFull("--until", arguments.until))
+        raise InputError(OptionAlone(f"--until {arguments.until}", "--full"))
     if arguments.full:
-        refuse(arguments, ("steps", "budget", "half_width"), NotWithFull())
+        refuse(arguments, ("steps", "budget", "half_width"), "--full")
     if arguments.blocks and arguments.half_width is not None:
-        raise InputError(HalfWidthWithBlocks())
+        raise InputError(no_effect("--half-width", "--blocks"))

@@ -87,15 +87,6 @@ class SystemRefused(Message):
     problem: Message
 
 
-class OptionRefused(Message):
-    """An option, or a PROFILE, that a command does not take; ``why`` is a clause whose subject is the option."""
-
-    template = "{option} {why}"
-
-    option: str
-    why: Message
-
-
 class NeedsProfile(Message):
     """A command that needs a profile was given none."""
 
@@ -108,10 +99,48 @@ class NeedsProfile(Message):
 class OptionAlone(Message):
     """An option has no effect without another one."""
 
-    template = "{option} has no effect without {other}; add it, or leave this out"
+    template = (
+        "{option} has no effect without {other}; add it[, for example {example}], "
+        "or leave this out[ and give {instead}]"
+    )
 
     option: str
     other: str
+    example: str | None = None
+    instead: str | None = None
+
+
+# What an option does that leaves another one without effect.
+REASONS = {
+    "--against": "measures nothing",
+    "--blocks": "never stops early",
+    "--detach": "leaves no process that could cancel the job",
+    "--exhaustive": "only measures the space on this machine",
+    "--for-issue": "looks at one short training",
+    "--full": "trains each arm once, for whole epochs",
+    "--in-place": "makes no copy",
+    "--optimizer-steps": "needs no pattern",
+    "--phases": "shows no operators",
+    "--pid": "names a process that runs already",
+    "--whole-command": "times the command from start to end",
+    "--workers 0": "starts no worker",
+    "the command after --": "runs as it is, on this machine",
+    "fleet diff": "measures nothing",
+    "fleet report": "measures nothing",
+    "loader-grid": "measures the loader",
+    "two images": "measures one process in each image",
+}
+
+
+class HasNoEffect(Message):
+    """An option has no effect beside another one, or on what a command does."""
+
+    template = "{option} has no effect with {other}[, which {reason}]; leave it out[, or give {instead}]"
+
+    option: str
+    other: str
+    reason: str | None = None  # of REASONS
+    instead: str | None = None
 
 
 class NotInPython(Message):

@@ -152,14 +152,6 @@ class ChoiceNotShipped(Message):
     profile: str
 
 
-class TunedForNodes(Note):
-    """The title of a profile that several nodes found; ``title`` is that of its settings."""
-
-    template = "Tuned for nodes of one type: {title}"
-
-    title: str
-
-
 class RecordsIn(Note):
     """Name what a tuned profile rests on."""
 

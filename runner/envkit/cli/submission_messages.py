@@ -5,14 +5,6 @@ from __future__ import annotations
 from envkit.messages import Caution, Message, Note
 
 
-class NeedsNodes(Message):
-    """An option of a job was given, and the command makes no job."""
-
-    template = "{option} has no effect without --nodes, which makes a job; give that, or leave it out"
-
-    option: str
-
-
 class UnfitFolderName(Message):
     """sbatch can't take the name of the submission's folder."""
 
@@ -22,20 +14,12 @@ class UnfitFolderName(Message):
 
 
 class JobRefused(Message):
-    """sbatch refused the first job of a submission."""
+    """Slurm refuses a job. ``folder`` has what earlier ones measured."""
 
-    template = "sbatch refuses the job: {reason}; nothing was submitted"
-
-    reason: str
-
-
-class NextJobRefused(Message):
-    """sbatch refused a later job of a submission."""
-
-    template = "sbatch refuses the job: {reason}; what was measured is safe in {folder}"
+    template = "sbatch refuses the job: {reason}[; what was measured is safe in {folder}]"
 
     reason: str
-    folder: str
+    folder: str | None = None
 
 
 class PerhapsSubmitted(Message):
@@ -45,14 +29,6 @@ class PerhapsSubmitted(Message):
 
     problem: Message
     again: str
-
-
-class NobodyToCancel(Message):
-    """--start-within was given beside --detach."""
-
-    template = (
-        "--start-within has no effect with --detach, because no process stays to cancel the job; leave one of them out"
-    )
 
 
 class ResumedByAnother(Message):

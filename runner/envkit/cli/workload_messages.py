@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from envkit.messages import Message, Note
 
+GIVE_PATTERN = "give a regular expression, or a path such as $.step_time"
+SAY_COMMAND = "say what starts the training, as command: python train.py"
+
+QUOTE_IT, SINGLE_QUOTES = "quote it", "single quotes"
+
 # What a workload file is called in messages about YAML.
 FILE = "a workload file"
 
@@ -25,36 +30,6 @@ class TwoTrainings(Message):
     workload: str
 
 
-class NotWithoutCommand(Message):
-    """An option of a user's command, and no command."""
-
-    template = "{option} has no effect without a command; add it at the end, for example: -- python train.py"
-
-    option: str
-
-
-class LinkInPlace(Message):
-    """--link was given beside --in-place."""
-
-    template = "--link has no effect with --in-place, which makes no copy; leave one out"
-
-
-class NotWithWholeCommand(Message):
-    """An option that says how to read step times was given beside --whole-command."""
-
-    template = "{option} has no effect with --whole-command, which times the command from start to end; leave one out"
-
-    option: str
-
-
-class NotWithOptimizerSteps(Message):
-    """An option of a metric was given beside --optimizer-steps."""
-
-    template = "{option} has no effect with --optimizer-steps, which needs no pattern; leave one out"
-
-    option: str
-
-
 class StartsCommand(Note):
     """A file, and not the command line, names the command that is about to be started."""
 
@@ -68,21 +43,19 @@ class StartsCommand(Note):
 class KeyOfFile(Message):
     """A clause that follows an option: the workload file says this."""
 
-    template = "is a key of {file}; write it there"
+    template = "{option} is a key of {file}; write it there"
 
+    option: str
     file: str
 
 
 class NotOfCommand(Message):
     """A clause that follows an option of the kit's own workloads."""
 
-    template = "has no effect on your own command; leave it out, and give the command options of its own"
+    template = "{option} has no effect on your own command; leave it out, and use {instead}"
 
-
-class WarmupOfCommand(Message):
-    """A clause that follows --warmup-steps."""
-
-    template = "has no effect on your own command; leave it out, and give --warmup-lines"
+    option: str
+    instead: str
 
 
 class BadLoader(Message):
@@ -120,10 +93,12 @@ class BadMetric(Message):
     problem: Message
 
 
-class EmptyMetric(Message):
-    """A clause that follows a metric."""
+class IsEmpty(Message):
+    """A value is empty."""
 
-    template = "is empty; give a regular expression, or a path such as $.step_time"
+    template = "is empty; {fix}"
+
+    fix: str  # GIVE_PATTERN or SAY_COMMAND
 
 
 class OfUnit(Message):
@@ -173,12 +148,6 @@ class NoWarmupLines(Message):
     template = "'warmup_lines' must be 1 or more with 'optimizer_steps': the beginning of a first step is unknown"
 
 
-class EmptyCommand(Message):
-    """A workload file names no command."""
-
-    template = "is empty; say what starts the training, as command: python train.py"
-
-
 class OpenQuote(Message):
     """A quote or an escape in a command does not end. ``reason`` is what Python says."""
 
@@ -197,19 +166,12 @@ class SeveralLines(Message):
 
 
 class ForAShell(Message):
-    """A command has an assignment or an operator that only a shell understands."""
+    """A command, which runs without a shell, has what only a shell replaces. ``quoting`` is how it is kept as it is."""
 
-    template = "'{part}' needs a shell, and this command runs without one; use bash -c '…', or quote it"
-
-    part: str
-
-
-class ReplacedByAShell(Message):
-    """A command has what only a shell replaces."""
-
-    template = "'{part}' needs a shell, and this command runs without one; use bash -c '…', or single quotes"
+    template = "'{part}' needs a shell, and this command runs without one; use bash -c '…', or {quoting}"
 
     part: str
+    quoting: str
 
 
 class NotWatched(Message):
@@ -238,3 +200,8 @@ class TrialNotInEffect(Message):
     key: str
     expected: str
     seen: str
+
+
+# What takes the place of an option that has no effect on a command.
+OPTIONS_OF_COMMAND = "the command's own options"
+TORCHRUN = "torchrun in that command"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message
+from envkit.messages import Message, Note
+
+EMPTY = "is empty"
+BAD_NAME = "is not a valid name"
+BAD_KEYS = "does not have the keys that it needs"
 
 
 class OtherSchema(Message):
@@ -37,6 +41,14 @@ class About(Message):
 
     subject: str
     problem: Message
+
+
+class Clauses(Note):
+    """Several messages in one line."""
+
+    template = "{clauses:lines}"
+
+    clauses: tuple[Message, ...]
 
 
 class Unreadable(Message):
@@ -236,51 +248,24 @@ class NotAChoice(Message):
 
 
 class BelowMinimum(Message):
-    """A number is less than its schema allows."""
+    """A number is less than its schema allows: not ``least`` or more, or not ``above`` a limit."""
 
-    template = "{key} must be {least} or more, not {found}[; {fix}]"
+    template = "{key} must be [{least} or more][more than {above}], not {found}[; {fix}]"
 
     key: str
-    least: float
     found: str
+    least: float | None = None
+    above: float | None = None
     fix: str | None = None
 
 
-class NotAbove(Message):
-    """A number is not more than the limit of its schema."""
+class BadForm(Message):
+    """A list or a mapping is empty, a key has a name that its schema forbids, or keys do not go together."""
 
-    template = "{key} must be more than {limit}, not {found}[; {fix}]"
-
-    key: str
-    limit: float
-    found: str
-    fix: str | None = None
-
-
-class Empty(Message):
-    """A list or a mapping has no items."""
-
-    template = "{key} is empty[; {fix}]"
+    template = "{key} {fault}[; {fix}]"
 
     key: str
-    fix: str | None = None
-
-
-class BadName(Message):
-    """A key's own text is not of the form that its schema requires."""
-
-    template = "{key} is not a valid name[; {fix}]"
-
-    key: str
-    fix: str | None = None
-
-
-class BadCombination(Message):
-    """A mapping has keys that exclude each other, or lacks one of several that it needs."""
-
-    template = "{key} does not have the keys that it needs[; {fix}]"
-
-    key: str
+    fault: str  # EMPTY, BAD_NAME or BAD_KEYS
     fix: str | None = None
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from envkit.messages import Message, Note
 
+NO_LOCK = "it is not a lock file"
+
 
 class WorkerDone(Note):
     """A worker ended. ``ms`` is the mean time of a ``step``."""
@@ -26,21 +28,13 @@ class StageDone(Note):
     left: str | None = None
 
 
-class LockUnopenable(Message):
-    """The lock of this machine can't be opened."""
+class UnusableLock(Message):
+    """The file of the machine's lock can't be opened, or is something else (NO_LOCK)."""
 
-    template = "{file}: can't be opened: {reason}; remove it, or set TMPDIR"
+    template = "{file}: can't be used as a lock: {reason}; remove it, or set TMPDIR"
 
     file: str
     reason: str
-
-
-class NotALock(Message):
-    """The path of this machine's lock holds another kind of file."""
-
-    template = "{file}: not a lock file; remove it, or set TMPDIR"
-
-    file: str
 
 
 class Locked(Message):
@@ -64,11 +58,11 @@ class NoLocks(Message):
     reason: str
 
 
-class FolderNotMade(Message):
-    """A folder can't be made. ``option`` names another place."""
+class NotMade(Message):
+    """A file or a folder can't be made. ``option`` names another."""
 
-    template = "{folder}: can't be made: {reason}; give another {option}"
+    template = "{path}: can't be made: {reason}[; give another {option}]"
 
-    folder: str
+    path: str
     reason: str
-    option: str
+    option: str | None = None

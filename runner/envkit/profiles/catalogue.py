@@ -23,31 +23,30 @@ from envkit.messages import Message
 from envkit.profiles.catalogue_messages import (
     DEFAULT_UNKNOWN,
     DESCRIBED_THERE,
+    KINDS,
+    LIMITS,
+    MAPPING,
     NOTHING_ASKS,
     PART,
-    BadLimits,
+    QUOTED,
+    TEXT,
+    URL,
+    WHOLE_NUMBER,
     BadPattern,
-    BadType,
     BothKeys,
-    EntryNotAMapping,
     InTwoFiles,
-    LimitNotAWholeNumber,
-    MissingText,
+    MustBe,
     NoReaders,
-    NotAUrl,
-    NotTexts,
     OneOfTwoKeys,
     TypeNeedsKey,
     UnknownEntryKey,
-    UnquotedWords,
-    WrongTypeOfKey,
     way_to_get,
 )
 from envkit.profiles.environment import Environment
 from envkit.profiles.messages import CantBeUsed, SetsInVain
 from envkit.profiles.setting_messages import (
     BadValue,
-    CorrectName,
+    Correct,
     GetReader,
     InVain,
     NobodyReads,
@@ -145,9 +144,9 @@ def _variable(file: YamlFile, name: str) -> Variable:
     _only(file, (name,), entry, (*_ENTRY_KEYS, *_KIND_KEYS))
     for key in ("default", "does", "source"):
         if not isinstance(entry.get(key), str) or not entry[key]:
-            raise file.error((name,), MissingText(name, key))
+            raise file.error((name,), MustBe(name, key, (TEXT,)))
     if not entry["source"].startswith("https://"):
-        raise file.error((name,), NotAUrl(name))
+        raise file.error((name,), MustBe(name, "source", (URL,)))
     if ("verified_by" in entry) == ("not_observable" in entry):
         raise file.error((name,), OneOfTwoKeys(name, "verified_by", "not_observable"))
     read_by = libraries.readers(name)
@@ -161,7 +160,7 @@ def _variable(file: YamlFile, name: str) -> Variable:
 
 def _only(file: YamlFile, at: tuple[str | int, ...], entry: Any, allowed: tuple[str, ...]) -> None:
     if not isinstance(entry, dict):
-        raise file.error(at, EntryNotAMapping(str(at[-1])))
+        raise file.error(at, MustBe(str(at[-1]), None, (MAPPING,)))
     for key in entry:
         if key not in allowed:
             raise file.error((*at, key), UnknownEntryKey(str(at[-1]), key, nearest_word(key, allowed)))
@@ -171,21 +170,22 @@ def _kind(file: YamlFile, at: tuple[str | int, ...], entry: dict[str, Any]) -> K
     """Which values are allowed; ``entry`` has been checked for unknown keys."""
     name = str(at[-1])
     if entry.get("type") not in TYPES:
-        raise file.error(at, BadType(name, tuple(TYPES)))
+        raise file.error(at, MustBe(name, "type", tuple(TYPES)))
     types: dict[str, type[Any]] = {
         "words": list, "keys": dict, "max_before": dict, "exact": bool, "tight": bool, "hex": bool, "pattern": str,
+        **dict.fromkeys(_SETTING_KEYS, str),
     }  # fmt: skip
     for key, wanted in types.items():
         if not isinstance(entry.get(key, wanted()), wanted):
-            raise file.error(at, WrongTypeOfKey(name, key))
+            raise file.error(at, MustBe(name, key, (KINDS[wanted.name],)))
     if not all(isinstance(word, str) for word in entry.get("words", [])):
-        raise file.error(at, UnquotedWords(name))
+        raise file.error(at, MustBe(name, "words", (QUOTED,)))
     for key in ("min", "max", "above", "below"):
         if type(entry.get(key, 0)) is not int:
-            raise file.error(at, LimitNotAWholeNumber(name, key))
+            raise file.error(at, MustBe(name, key, (WHOLE_NUMBER,)))
     limits = entry.get("max_before", {})
     if not all(isinstance(version, str) and type(most) is int for version, most in limits.items()):
-        raise file.error(at, BadLimits(name))
+        raise file.error(at, MustBe(name, "max_before", (LIMITS,)))
     needs = {"word": "words", "words": "words", "boolean": "words", "size": "units", "settings": "keys"}
     if entry["type"] in needs and not entry.get(needs[entry["type"]]):
         raise file.error(at, TypeNeedsKey(name, entry["type"], needs[entry["type"]]))
@@ -201,8 +201,6 @@ def _kind(file: YamlFile, at: tuple[str | int, ...], entry: dict[str, Any]) -> K
         _only(file, inner, setting, (*_KIND_KEYS, *_SETTING_KEYS))
         keys[key] = _kind(file, inner, {"hex": entry.get("hex", False), **setting})
     about = {key: entry[key] for key in _SETTING_KEYS if key in entry}
-    if not all(isinstance(text, str) for text in about.values()):
-        raise file.error(at, NotTexts(name, _SETTING_KEYS))
     given = {key: entry[key] for key in _KIND_KEYS if key in entry}
     return Kind(**{**given, **about, "words": tuple(entry.get("words", ())), "keys": keys})
 
@@ -313,7 +311,7 @@ def _unknown(name: str) -> Problem | None:
             return None
         if difflib.SequenceMatcher(None, name.upper(), near).ratio() < _NEAR:
             return None
-    return Problem(name, "unknown", UnknownName(near), CorrectName())
+    return Problem(name, "unknown", UnknownName(near), Correct("name"))
 
 
 def _reads(wanted: str, version: str | None) -> bool:

@@ -5,6 +5,15 @@ from __future__ import annotations
 from envkit.messages import Message
 from envkit.worker.libraries import LIBRARIES
 
+# What entries of the catalogue, and values in them, must be.
+MAPPING = "a mapping"
+TEXT = "a text"
+URL = "a URL"
+QUOTED = "a list of texts (quote what YAML takes for something else)"
+WHOLE_NUMBER = "a whole number"
+LIMITS = "a mapping of versions, quoted, to whole numbers"
+KINDS = {"list": "a list", "dict": "a mapping", "bool": "true or false", "str": "a text"}
+
 # How to get a library, by the source of its package.
 FROM = {"pypi": "pip install {}", "debian": "apt-get install {}", "conda": "conda install -c conda-forge {}"}
 # How a library comes into an image that is a part of something else.
@@ -47,12 +56,14 @@ class InTwoFiles(Message):
     name: str
 
 
-class EntryNotAMapping(Message):
-    """An entry has no keys."""
+class MustBe(Message):
+    """An entry of the catalogue, or a value in it, is of another form."""
 
-    template = "{name} is a mapping"
+    template = "{name}[: '{key}'] must be {wanted:or}"
 
     name: str
+    key: str | None
+    wanted: tuple[str, ...]
 
 
 class UnknownEntryKey(Message):
@@ -63,23 +74,6 @@ class UnknownEntryKey(Message):
     name: str
     key: str
     suggestion: str | None = None
-
-
-class MissingText(Message):
-    """An entry lacks a text."""
-
-    template = "{name}: '{key}' is missing or not a text"
-
-    name: str
-    key: str
-
-
-class NotAUrl(Message):
-    """The source of an entry is no address of documentation."""
-
-    template = "{name}: 'source' is not a URL"
-
-    name: str
 
 
 class OneOfTwoKeys(Message):
@@ -110,49 +104,6 @@ class NoReaders(Message):
     name: str
 
 
-class BadType(Message):
-    """An entry has no type, or one that does not exist."""
-
-    template = "{name}: 'type' is one of {types:list}"
-
-    name: str
-    types: tuple[str, ...]
-
-
-class WrongTypeOfKey(Message):
-    """A key of an entry holds another kind of value than it must."""
-
-    template = "{name}: '{key}' has the wrong type"
-
-    name: str
-    key: str
-
-
-class UnquotedWords(Message):
-    """YAML takes a word for a number or a boolean."""
-
-    template = "{name}: quote each of 'words' that YAML takes for something else"
-
-    name: str
-
-
-class LimitNotAWholeNumber(Message):
-    """A limit is no whole number."""
-
-    template = "{name}: '{key}' is not a whole number"
-
-    name: str
-    key: str
-
-
-class BadLimits(Message):
-    """Limits of earlier versions have another form than they must."""
-
-    template = "{name}: 'max_before' is a mapping of versions, quoted, to whole numbers"
-
-    name: str
-
-
 class TypeNeedsKey(Message):
     """A type lacks the key that belongs to it."""
 
@@ -170,12 +121,3 @@ class BadPattern(Message):
 
     name: str
     reason: str
-
-
-class NotTexts(Message):
-    """Keys of an entry that hold texts hold something else."""
-
-    template = "{name}: {keys:list} are texts; quote them"
-
-    name: str
-    keys: tuple[str, ...]

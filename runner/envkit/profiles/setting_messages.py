@@ -120,10 +120,12 @@ class WriteAtMost(Advice):
     most: int
 
 
-class CorrectKey(Advice):
-    """Correct a key."""
+class Correct(Advice):
+    """A name or a key is misspelled."""
 
-    template = "correct the key"
+    template = "correct the {what}"
+
+    what: str
 
 
 class NoLongerRead(Message):
@@ -141,12 +143,6 @@ class UseProfileInstead(Advice):
     template = "remove it; the profile {profile} has its effect"
 
     profile: str
-
-
-class CorrectName(Advice):
-    """Correct a name."""
-
-    template = "correct the name"
 
 
 class RemoveKey(Advice):

@@ -4,6 +4,22 @@ from __future__ import annotations
 
 from envkit.messages import Message, Note
 
+# What a value, or a part of it, is to be.
+WHOLE_NUMBER = "a whole number"
+NUMBER = "a number"
+SIZE = "a size"
+PLACES = "a list of places"
+FORM = "of the form it must have"
+CPU = "a CPU or a range of CPUs"
+PROCLIST = "of the form proclist=[0,2-4]"
+TYPE_OR_MODIFIER = "a type or a modifier"
+# Shapes of values.
+ANY_TEXT = "any text"
+CPU_LIST = "CPU numbers and ranges, for example 0 3 1-2 4-15:2"
+OMP_PLACES = "threads, cores, sockets, ll_caches or numa_domains, or places such as {0,1},{2,3} or {0:2}:4:2"
+WORKSPACES = "pairs of size in KiB and count, for example :4096:8 or :16:8"
+SEVERAL = "several separated by commas"
+
 # Ranges.
 
 
@@ -45,14 +61,6 @@ class WholeNumbers(Note):
     words: tuple[str, ...] = ()
 
 
-class ListOfWholeNumbers(Note):
-    """A whole number in a range, or several."""
-
-    template = "a whole number {range}, or several separated by commas"
-
-    range: Message
-
-
 class Numbers(Note):
     """A number in a range."""
 
@@ -71,19 +79,12 @@ class Sizes(Note):
 
 
 class OneOf(Note):
-    """One of the words that a library knows."""
+    """One of several words. ``more`` is SEVERAL where they may be a list."""
 
-    template = "one of {words:list}"
-
-    words: tuple[str, ...]
-
-
-class SomeOf(Note):
-    """Words that a library knows."""
-
-    template = "one of {words:list}, or several separated by commas"
+    template = "one of {words:list}[, or {more}]"
 
     words: tuple[str, ...]
+    more: str | None = None
 
 
 class Shape(Note):
@@ -92,32 +93,6 @@ class Shape(Note):
     template = "{shape}"
 
     shape: str
-
-
-class AnyText(Note):
-    """Any text at all."""
-
-    template = "any text"
-
-
-class CpuList(Note):
-    """CPUs as libgomp takes them."""
-
-    template = "CPU numbers and ranges, for example 0 3 1-2 4-15:2"
-
-
-class Places(Note):
-    """Places of OpenMP."""
-
-    template = (
-        "threads, cores, sockets, ll_caches or numa_domains, or places such as {{0,1}},{{2,3}} or {{0:2}}:4:2"
-    )  # fmt: skip
-
-
-class Workspaces(Note):
-    """Workspaces of cuBLAS."""
-
-    template = "pairs of size in KiB and count, for example :4096:8 or :16:8"
 
 
 class Affinity(Note):
@@ -143,28 +118,18 @@ class Pairs(Note):
 # What is wrong with a value: clauses with the value as their subject.
 
 
-class NotAWholeNumber(Message):
-    """A value is no whole number."""
+class IsNot(Message):
+    """A value is of another form. ``wanted`` is one of those above."""
 
-    template = "is not a whole number"
+    template = "is not {wanted}"
 
-
-class NotANumber(Message):
-    """A value is no number."""
-
-    template = "is not a number"
+    wanted: str
 
 
 class OutOfRange(Message):
     """A number is too small or too large."""
 
     template = "is out of range"
-
-
-class NotASize(Message):
-    """A value is no number of bytes."""
-
-    template = "is not a size"
 
 
 class NotAWord(Message):
@@ -175,24 +140,14 @@ class NotAWord(Message):
     suggestion: str | None = None
 
 
-class WrongForm(Message):
-    """A value does not have the form that the catalogue gives."""
+class WrongPart(Message):
+    """A part of a value is of another form. ``wanted`` is one of those above."""
 
-    template = "is not of the form it must have"
-
-
-class NotACpu(Message):
-    """A part of a list is no CPU."""
-
-    template = "has '{part}', which is not a CPU or a range of CPUs"
+    template = "has '{part}', which is not {wanted}[ (did you mean '{suggestion}'?)]"
 
     part: str
-
-
-class NotPlaces(Message):
-    """A value is no list of places."""
-
-    template = "is not a list of places"
+    wanted: str
+    suggestion: str | None = None
 
 
 class SeveralTypes(Message):
@@ -227,23 +182,6 @@ class UnknownGranularity(Message):
 
     part: str
     known: tuple[str, ...]
-
-
-class WrongProclist(Message):
-    """The list of CPUs of an affinity can't be read."""
-
-    template = "has '{part}', which is not of the form proclist=[[0,2-4]]"
-
-    part: str
-
-
-class UnknownAffinity(Message):
-    """An affinity has a word that does not exist."""
-
-    template = "has '{part}', which is neither a type nor a modifier[ (did you mean '{suggestion}'?)]"
-
-    part: str
-    suggestion: str | None = None
 
 
 class TooLong(Message):

@@ -77,7 +77,7 @@ def _to_go_on(summary: Summary, folder: str) -> list[Message]:
         if (lack := judgement.memory_that_ran_out(summary)) is not None:
             return [messages.FreeMemory(resume, lack.group, arm if lack.retaining else None)]
         mend = messages.FindMemory if judgement.was_killed(summary) else messages.MendWorker
-        return [messages.ResumeWithout(arm, resume) if others else mend(resume)]
+        return [messages.MendWorker(resume, arm) if others else mend(resume)]
     if unfinished is not None and not summary.not_in_effect:
         return [messages.GoOn(unfinished.fewest, unfinished.blocks, unfinished.more_s, resume)]
     if summary.ended in CUT_SHORT:
@@ -90,8 +90,8 @@ def _to_know_more(summary: Summary) -> list[Message]:
     if any(one.verdict == Verdict.TOO_FEW_SAMPLES for one in summary.comparisons):
         return [messages.RaiseLimit(_limit(summary, judgement.fewest(summary)))]
     if summary.plan.one_run_each and any(one.single_ratio for one in summary.comparisons):
-        return [messages.AddBlocks("--blocks 8")]
-    return [messages.MeasureProfile()] if summary.samples and not summary.comparisons else []
+        return [messages.RaiseLimit("--blocks 8", messages.INTERVAL)]
+    return [messages.RunFor(messages.MEASURE, messages.BENCH)] if summary.samples and not summary.comparisons else []
 
 
 def _limit(summary: Summary, blocks: int) -> str:
@@ -134,7 +134,7 @@ def _per_profile(summary: Summary) -> list[Message]:
         if found
         else False
     )
-    return [*found, messages.TryAdvise(_advise(summary))] if unknown and _is_local(summary) else found
+    return [*found, messages.RunFor(messages.TRY_ADVISE, _advise(summary))] if unknown and _is_local(summary) else found
 
 
 def _supported(summary: Summary, ranked: Sequence[Comparison], fastest: messages.Use) -> list[Message]:
@@ -249,7 +249,7 @@ def _on_several_workloads(summary: Summary) -> list[Message]:
         found.append(messages.UseEverywhere(best[0], commands.execute(summary, of_profile[best[0]])))
     elif fast:
         arm = of_profile[fast[0]]
-        found.append(messages.MeasureOwn(commands.bench(summary, arm)))
+        found.append(messages.RunFor(messages.MEASURE_YOURS, commands.bench(summary, arm)))
     unknown = [
         (one.arm, one.speedup, one.deviation)
         for one in summary.comparisons
@@ -304,7 +304,7 @@ def _without_speedup(summary: Summary, comparison: Comparison, arm: Arm) -> Mess
     if comparison.verdict == Verdict.NOT_IN_EFFECT:
         return _preload(summary) or _own_threads(summary) or messages.FindOutWhy(command)
     if comparison.verdict == Verdict.NOT_ENDED and summary.not_in_effect:
-        return messages.MeasureWithout(summary.not_in_effect[0].arm, command)
+        return messages.FindOutWhy(command, summary.not_in_effect[0].arm)
     if comparison.verdict == Verdict.NOT_REACHED:
         return messages.TrainLonger(summary.plan.epochs)
     return None
@@ -351,7 +351,7 @@ def quieter(found: Load) -> Message:
 def _after_calibration(comparison: Comparison) -> Message | None:
     if comparison.verdict in (Verdict.FASTER, Verdict.SLOWER):
         return messages.CalibrateAgain(ERROR_RATE)
-    return messages.MeasureProfile() if comparison.speedup else None
+    return messages.RunFor(messages.MEASURE, messages.BENCH) if comparison.speedup else None
 
 
 def _longer(summary: Summary, found: Speedup, deviation: float) -> messages.MeasureLonger:

@@ -16,6 +16,7 @@ from envkit.report.images import SHOWN_OF_DIGEST
 from envkit.report.messages import context as messages
 from envkit.report.messages.certainty import Numbered
 from envkit.report.messages.headings import DEFAULT_MODES
+from envkit.report.messages.lines import OfSubject
 from envkit.report.parts import Row
 from envkit.worker.request import UserCommand
 from envkit.worker.user_command.metric import parse
@@ -27,7 +28,7 @@ def rows(summary: Summary) -> list[Row]:
     """Return profiles, machine, images, workload, data and design."""
     plan = summary.plan
     profiles = {arm.profile: summary.environments[arm.name].title for arm in plan.subjects}
-    found = [Row("profile", messages.ProfileTitle(name, title)) for name, title in profiles.items()]
+    found = [Row("profile", OfSubject(name, title)) for name, title in profiles.items()]
     found += [*_machine(summary), *_engines(summary)]
     found += _of_command(summary, plan.user_command) if plan.user_command else _of_workloads(plan)
     if plan.distributed:
@@ -40,7 +41,7 @@ def rows(summary: Summary) -> list[Row]:
 
 def _of_command(summary: Summary, own: UserCommand) -> list[Row]:
     found = [
-        Row("command", messages.CommandInFolder(tuple(own.argv), _other_name(summary.plan, own), own.folder)),
+        Row("command", messages.OwnCommand(tuple(own.argv), _other_name(summary.plan, own), own.folder)),
         Row("metric", messages.FreshProcesses(_metric(summary.plan, own))),
         Row("folder", messages.InPlace() if own.in_place else messages.FreshCopy(tuple(own.links))),
     ]
@@ -64,7 +65,7 @@ def what_was_run(summary: Summary) -> Message:
     own = summary.plan.user_command
     if own is None:
         return messages.Workload(trained(summary.plan))
-    return messages.OwnCommand(tuple(own.argv), _other_name(summary.plan, own))
+    return messages.OwnCommand(tuple(own.argv), _other_name(summary.plan, own), label=messages.COMMAND)
 
 
 def _other_name(plan: Plan, own: UserCommand) -> str | None:

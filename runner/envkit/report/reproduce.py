@@ -36,7 +36,7 @@ def started_with(events: Sequence[Event]) -> str:
 
 def ended(summary: Summary) -> Row:
     """Return why the run ended."""
-    return Row("ended", summary.ended or messages.NotYetEnded())
+    return Row("ended", summary.ended or messages.NOT_YET_ENDED)
 
 
 def rows(folder: Path, events: Sequence[Event], summary: Summary) -> list[Row]:

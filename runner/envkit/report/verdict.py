@@ -143,7 +143,7 @@ def _of_many(summary: Summary) -> Message:
     if summary.plan.one_run_each:
         best = [*sound, *found][0]
         ratio = ranking.ratio_of(best) or 1.0
-        return messages.BestOfOneRunEach(of_all, things, names(summary, best)[0], reference, ratio)
+        return messages.OneRunEach(names(summary, best)[0], reference, ratio, of=of_all, things=things)
     faster = [one for one in sound if one.verdict == Verdict.FASTER]
     others = [one for one in by_speed if one.verdict == Verdict.FASTER and judgement.losses_differ(one)]
     worth = sorted((one for one in faster if one.load is None), key=lambda one: not advice.is_worth_it(one))

@@ -7,6 +7,14 @@ from __future__ import annotations
 
 from envkit.messages import Advice, Caution, Message, Note
 
+IMPORTANCE_NOTE = (
+    "share: of the variance of the candidates' speedups (Breiman 2001); speedups: predicted by the search, "
+    "not confirmed"
+)
+
+BEST_SHIPPED, BEST_TRIED = "the best shipped profile", "the best shipped profile tried"
+BEST_FOUND, UNBEATEN = "the best that was found", "which no candidate beats"
+
 # Labels of lines, and headers of tables.
 SHIPPED, SEARCH, WHY = "Shipped", "Search", "Why"
 FAILED, UNTRIED, LEFT_OUT = "Failed", "Untried", "Left out"
@@ -19,16 +27,6 @@ RANKING = ("speedup", "95% CI", "trials", "candidate")
 # --- what it found ---
 
 
-class BestShipped(Note):
-    template = "the best shipped profile"
-
-
-class BestShippedTried(Note):
-    """The same if there was no time for all shipped profiles."""
-
-    template = "the best shipped profile tried"
-
-
 class OverShipped(Note):
     """The tuned profile's speed over that of the best shipped one, and the verdict on that."""
 
@@ -38,7 +36,7 @@ class OverShipped(Note):
     low: float
     high: float
     shipped: str
-    rank: Message
+    rank: str
     verdict: str
 
 
@@ -95,13 +93,6 @@ class LeftOutBecause(Note):
     why: Message
 
 
-class ImportanceNote(Note):
-    template = (
-        "share: of the variance of the candidates' speedups (Breiman 2001); speedups: predicted by the search, "
-        "not confirmed"
-    )
-
-
 class AtMost(Note):
     """The share of a parameter that matters nothing."""
 
@@ -153,20 +144,13 @@ class TheTuned(Note):
 
 
 class CopyOfShipped(Note):
-    template = "a copy of {shipped}, {reason}"
+    """The written profile is a shipped one. ``refused`` are faster, with other losses."""
+
+    template = "a copy of {shipped}, {rank}[ with the same losses ({refused} faster, but losses differ)]"
 
     shipped: str
-    reason: Message
-
-
-class NothingBetter(Note):
-    template = "which no candidate beats[ with the same losses ({refused} faster, but losses differ)]"
-
+    rank: str  # BEST_FOUND or UNBEATEN
     refused: tuple[str, ...] = ()
-
-
-class BestFound(Note):
-    template = "the best that was found"
 
 
 class SetsNothing(Note):
@@ -242,7 +226,7 @@ class ShippedIsBest(Note):
     )
 
     shipped: str
-    rank: Message
+    rank: str
     day: str
     machine: str
     gain: Message

@@ -12,15 +12,15 @@ from envkit.common import schema, yamlfile
 from envkit.common.errors import InputError
 from envkit.common.suggestion import nearest
 from envkit.common.yamlfile import Path_, YamlFile
-from envkit.messages import Message
 from envkit.profiles import catalogue, code_variables, profile
 from envkit.profiles.expressions import FACTS, ExpressionError, expand
 from envkit.profiles.setting_messages import BadValue, InVain, Write
 from envkit.profiles.values import Kind, SettingsError, refusal
 from envkit.tuning import space as spaces
 from envkit.tuning.space import UNSET, Constraint, Fragment, Parameter, Space, choices
-from envkit.tuning.space_messages import (
-    ConstraintNames,
+from envkit.tuning.space_messages import (  # fmt: skip
+    CONSTRAINT_NAMES,
+    COUNTS_WHEN,
     DuplicateValue,
     EmptySpace,
     ExcludesAll,
@@ -28,7 +28,6 @@ from envkit.tuning.space_messages import (
     NeverApplies,
     NotInCatalogue,
     ParameterBelow,
-    ParameterCounts,
     SetTwice,
     TakesNoKeys,
     UnknownFirst,
@@ -97,7 +96,7 @@ def _parameter(file: YamlFile, name: str, earlier: list[Parameter]) -> Parameter
         for level, sets in entry.get("choices", {}).items():
             levels[level] = _fragment(file, (*at, "choices", level), sets)
     others = file.data["parameters"].keys() - {name}
-    when = _named(file, (*at, "when"), entry.get("when", {}), earlier, ParameterCounts(name), others)
+    when = _named(file, (*at, "when"), entry.get("when", {}), earlier, COUNTS_WHEN, others)
     return Parameter(name, levels, when)
 
 
@@ -135,7 +134,7 @@ def _values(file: YamlFile, at: Path_, entry: dict[str, Any]) -> dict[str, Fragm
 
 
 def _named(
-    file: YamlFile, at: Path_, found: Any, parameters: list[Parameter], subject: Message, later: Collection[str] = ()
+    file: YamlFile, at: Path_, found: Any, parameters: list[Parameter], subject: str, later: Collection[str] = ()
 ) -> dict[str, tuple[str, ...]]:
     """Return the parameters that ``subject`` names, with levels of each. Raise InputError if one is not there."""
     known = {parameter.name: parameter.levels for parameter in parameters}
@@ -158,7 +157,7 @@ def _constraints(file: YamlFile, space: Space) -> tuple[Constraint, ...]:
     found = []
     for index, entry in enumerate(file.data.get("constraints", [])):
         at: Path_ = ("constraints", index)
-        never = _named(file, (*at, "never"), entry["never"], list(space.parameters), ConstraintNames())
+        never = _named(file, (*at, "never"), entry["never"], list(space.parameters), CONSTRAINT_NAMES)
         constraint = Constraint(never, entry["because"])
         broken = {constraint.broken(choice) for choice in choices(_about(space, never))}
         if broken == {True}:

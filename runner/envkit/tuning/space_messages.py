@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from envkit.messages import Message
 
+# What refers to parameters.
+COUNTS_WHEN = "a parameter counts when"
+CONSTRAINT_NAMES = "a constraint names"
+
 
 class UnknownSpace(Message):
     """``--space`` names neither a space nor a file."""
@@ -49,26 +53,12 @@ class DuplicateValue(Message):
     parameter: str
 
 
-class ParameterCounts(Message):
-    """The ``when`` of a parameter, as the beginning of a sentence."""
-
-    template = "parameter '{parameter}' counts when"
-
-    parameter: str
-
-
-class ConstraintNames(Message):
-    """The ``never`` of a constraint, as the beginning of a sentence."""
-
-    template = "a constraint names"
-
-
 class ParameterBelow(Message):
     """``subject`` names a parameter that stands further down."""
 
     template = "{subject} '{name}', which appears later; move '{name}' before it"
 
-    subject: Message
+    subject: str  # COUNTS_WHEN or CONSTRAINT_NAMES
     name: str
 
 
@@ -77,7 +67,7 @@ class UnknownParameter(Message):
 
     template = "{subject} '{name}', which is no parameter[ (did you mean '{suggestion}'?)]"
 
-    subject: Message
+    subject: str  # COUNTS_WHEN or CONSTRAINT_NAMES
     name: str
     suggestion: str | None = None
 
@@ -87,7 +77,7 @@ class UnknownLevel(Message):
 
     template = "{subject} {name} is '{level}', which it never is[ (did you mean '{suggestion}'?)]; it is: {known:list}"
 
-    subject: Message
+    subject: str  # COUNTS_WHEN or CONSTRAINT_NAMES
     name: str
     level: str
     known: tuple[str, ...]

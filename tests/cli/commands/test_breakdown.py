@@ -239,7 +239,7 @@ def test_phases_of_what_is_not_in_effect_save_nothing(breakdown):
 @pytest.mark.parametrize("option", [("--forward",), ("--top", 3)])
 def test_phases_have_no_operators(refused, option):
     line = refused("breakdown", "intel-omp", "--phases", *option)
-    assert line == f"envkit: {option[0]} is for operators, and --phases shows none; leave one of the two out"
+    assert line == f"envkit: {option[0]} has no effect with --phases, which shows no operators; leave it out"
 
 
 def test_settings_of_dataloader_s_are_a_workload(breakdown, simulation):

@@ -198,7 +198,7 @@ def test_a_prefix_that_says_where_to_run(refused, bench_arguments):
 
 def test_two_images(refused):
     line = refused("bench", "baseline", "--instances", 2, "--against-python", "/usr/bin/python3")
-    why = "has no effect with --against-python, which compares one process in each image; leave one of them out"
+    why = "has no effect with --against-python, which measures one process in each image; leave it out"
     assert line == f"envkit: --instances 2 {why}"
 
 

@@ -237,8 +237,8 @@ STAGES = ("--workload", "model-parallel")
         ("", ("--nproc", 2, "--workload", "loader"), "--nproc 2: ranks can't share the batches of loader; leave it o"),
         ("", ("--nproc", 2, "--workload", "all"),
          "--nproc 2: not all workloads can share their batches; name one of: c"),
-        ("", ("--nproc", 2, "--full"), "--nproc 2 has no effect with --full, which trains each arm once; leave one "
-                                       "of "),
+        ("", ("--nproc", 2, "--full"), "--nproc 2 has no effect with --full, which trains each arm once, for whole "
+                                       "epochs; leave it out"),
         ("", (*STAGES, "--compile"),
          "model-parallel is trained on CPUs in fp32, not compiled and not channels-last; "),
         ("prefix: [taskset, -c, '0']\n", ("--nproc", 2),

@@ -99,8 +99,7 @@ def test_two_tunings_into_one_folder(start, cli, tune, folder, tmp_path):
     [
         (
             ("--nodes", "2", "--exhaustive"),
-            "--nodes has no effect with --exhaustive, which only measures the space on this machine; "
-            "leave one of them out",
+            "--nodes has no effect with --exhaustive, which only measures the space on this machine; leave it out",
         ),
         (("--nodes", "0"), "--nodes: '0' is not a whole number above 0"),
         (("--nodelist", ""), "--nodelist: '' names no node; write for example node1,node2"),

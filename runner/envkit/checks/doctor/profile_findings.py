@@ -16,7 +16,6 @@ from envkit.checks.profile_messages import (
     LeaveFewerOut,
     NameNodes,
     NoGpu,
-    NoInterface,
     NumaNodeMissing,
     OtherArchitecture,
     OtherVersion,
@@ -155,7 +154,7 @@ def interface_missing(situation: Situation) -> Finding | None:
         return None
     return found(
         "interface-missing",
-        InterfaceMissing(named, tuple(there)) if there else NoInterface(named),
+        InterfaceMissing(named, tuple(there)),
         LeaveFewerOut() if excluding else None,
     )
 

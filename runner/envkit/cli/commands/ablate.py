@@ -105,9 +105,9 @@ def _load(name: str) -> Profile:
     whole = profile.load(name)
     settings = ablation.settings(whole)
     if whole.name == REFERENCE_PROFILE:
-        raise InputError(messages.AblatesReference(name))
+        raise InputError(messages.NothingToAblate(name, messages.IS_REFERENCE))
     if not settings:
-        raise InputError(messages.AblatesNothing(name))
+        raise InputError(messages.NothingToAblate(name, messages.SETS_NOTHING))
     if len(settings) == 1:
         raise InputError(messages.AblatesOneSetting(name, settings[0].name))
     if whole.ranks > 1:

@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.pid is not None:
         if arguments.user_command is not None or arguments.without_dashes:
             raise InputError(messages.EitherOr("advise", "--pid"))
-        refuse(arguments, NOT_WITH_PID, messages.NotWithPid())
+        refuse(arguments, NOT_WITH_PID, "--pid")
         return _show(_of_process(arguments.pid, arguments), arguments)
     if arguments.without_dashes:
         raise InputError(messages.DashesMissing("advise", ("envkit", "advise", "--", *arguments.without_dashes)))

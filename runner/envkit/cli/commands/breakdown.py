@@ -102,7 +102,7 @@ class _Failure(MessageError):
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.phases:
-        refuse(arguments, ("forward", "top"), messages.NotWithPhases())
+        refuse(arguments, ("forward", "top"), "--phases")
     asked = _asked(arguments)
     early_checks.require(asked)
     with machine_lock():

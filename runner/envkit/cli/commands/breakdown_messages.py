@@ -13,12 +13,6 @@ class ComparedWithItself(Message):
     profile: str
 
 
-class NotWithPhases(Message):
-    """A clause whose subject is an option for operators."""
-
-    template = "is for operators, and --phases shows none; leave one of the two out"
-
-
 class WorkerOfArmFailed(Message):
     """A worker of a profile failed. ``problem`` is a clause whose subject is the worker."""
 

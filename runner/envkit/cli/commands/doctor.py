@@ -29,34 +29,26 @@ from envkit.checks.doctor.finding import Finding, Situation, found
 from envkit.checks.doctor.machine_findings import SHM_BYTES
 from envkit.checks.doctor.running_process import watch as watch_process
 from envkit.checks.effect import check, shown
-from envkit.checks.finding_messages import (
-    MeasureRanks,
-    RanksOnly,
-    Unmet,
-    Unverified,
-    WorkerFailed,
-    remedy,
-)
+from envkit.checks.finding_messages import MeasureRanks, RanksOnly, Unmet, WorkerFailed, remedy
 from envkit.checks.process_limit import cause_of
 from envkit.cli import engine_options
-from envkit.cli.arguments import duration, option
+from envkit.cli.argument_messages import COMMAND
+from envkit.cli.arguments import duration, no_effect, option
 from envkit.cli.commands.messages import EitherOr
 from envkit.cli.doctor_messages import (
     EXIT_STATUSES,
+    NOTHING_FOUND,
     CantStart,
     CommandWithoutDashes,
-    DoctorFoundNothing,
     DoctorTrialFailed,
     NoCommandToWatch,
-    NotForIssue,
-    NotForWatched,
-    NothingToWatch,
     StoppedWatching,
     WatchedFailed,
     WatchedShortly,
 )
 from envkit.cli.ending import end_with
 from envkit.cli.execution import on_machine
+from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import Parser
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
@@ -111,19 +103,19 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.for_issue:
         for name in ("user_command", "watch"):
             if vars(arguments)[name] is not None:
-                raise InputError(NotForIssue(option(name)))
+                raise InputError(no_effect(option(name), "--for-issue"))
         return _for_issue(arguments)
     if arguments.user_command is not None:
         if arguments.profile is not None:
             raise InputError(EitherOr("doctor", "a PROFILE"))
         for name, given in {"engine": arguments.engine, **engine_options.given(arguments).to_json()}.items():
             if given and given != "local":
-                raise InputError(NotForWatched(option(name)))
+                raise InputError(no_effect(option(name), COMMAND))
         findings = _of_command(arguments.user_command, arguments.watch or WATCH_S)
     elif arguments.without_dashes:
         raise InputError(CommandWithoutDashes(arguments.without_dashes[0]))
     elif arguments.watch is not None:
-        raise InputError(NothingToWatch())
+        raise InputError(OptionAlone("--watch", COMMAND))
     else:
         findings = _of_profile(arguments)
     if arguments.json:
@@ -211,7 +203,7 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     unmet = [
         found("not-in-effect", Unmet(one.key, shown(one.expected), shown(one.seen))) for one in checks if not one.holds
     ]
-    unknown = [found("not-verified", Unverified(one.key, shown(one.seen))) for one in checks if not one.verified]
+    unknown = [found("not-verified", About(one.key, shown(one.seen))) for one in checks if not one.verified]
     diagnosed = diagnose(replace(situation, evidence=evidence))
     return [*unmet, *diagnosed, *unknown, *_unseen(arguments.profile, environment)]
 
@@ -275,4 +267,4 @@ def _show(findings: Sequence[Finding]) -> None:
         terminal.item(out, "  why", finding.why)
         terminal.item(out, "  fix", finding.fix)
     if not findings:
-        out.print(Text(text(DoctorFoundNothing())))
+        out.print(Text(NOTHING_FOUND))

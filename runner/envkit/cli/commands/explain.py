@@ -110,7 +110,7 @@ def _here(
         failure = outcome.failure
         return None, messages.WorkerTellsNothing(failure) if failure else messages.NotLookedAt(problem or NoDocument())
     evidence = document["evidence"]
-    how = messages.PreloadedAnswer(library) if found else messages.WorkersAnswer()
+    how = messages.WorkersAnswer(library if found else None)
     if variable.verified_by.endswith("."):
         values = {key: look_up(evidence, variable.verified_by + key) for key in variable.kind.keys}
         seen = {key: value for key, value in values.items() if value is not None}
@@ -171,8 +171,8 @@ def _in_shell(name: str, value: str | None) -> Message:
     if value is None:
         return messages.NotInShell()
     if not is_performance_variable(name):
-        return messages.Inherited(value)
-    return messages.KeptFromWorkers(value) if is_withheld(name) else messages.KeptFromOwnWorkloads(value)
+        return messages.InShell(value, messages.LOCAL_WORKERS)
+    return messages.InShell(value, messages.NO_WORKER if is_withheld(name) else messages.NO_WORKLOAD)
 
 
 def _show_keys(variable: Variable, here: Mapping[str, Any]) -> None:

@@ -82,8 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _report(arguments: argparse.Namespace) -> int:
     folders = arguments.profile[1:]
     if len(folders) != 1:
-        raise InputError(messages.ReportsOneFolder())
-    refuse_others(arguments, ("command", "profile", *OF_REPORT), messages.MeasuresLess(f"fleet {REPORT}", "nothing"))
+        raise InputError(messages.FleetTakes(REPORT, messages.ONE_FOLDER, "DIR"))
+    refuse_others(arguments, ("command", "profile", *OF_REPORT), f"fleet {REPORT}")
     place = Path(folders[0])
     nodelist, margin = _submitted(place)
     return _show(place, arguments, nodelist, margin or MARGIN, {})
@@ -95,8 +95,8 @@ def _diff(arguments: argparse.Namespace) -> int:
 
     given = arguments.profile[1:]
     if len(given) != 2:
-        raise InputError(messages.ComparesTwoFolders())
-    refuse_others(arguments, ("command", "profile", *OF_DIFF), messages.MeasuresLess(f"fleet {DIFF}", "nothing"))
+        raise InputError(messages.FleetTakes(DIFF, messages.TWO_FOLDERS, "THEN NOW"))
+    refuse_others(arguments, ("command", "profile", *OF_DIFF), f"fleet {DIFF}")
     then, now = map(Path, given)
     submitted = [_submitted(place if place.is_dir() else place.parent) for place in (then, now)]
     before, after = (

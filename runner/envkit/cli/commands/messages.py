@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from envkit.messages import Advice, Message, Note
 
+IS_REFERENCE, SETS_NOTHING = "is the reference", "sets nothing"
+
 # --- several commands ---
 
 
@@ -61,20 +63,13 @@ class SettingsOff(Message):
 # --- ablate ---
 
 
-class AblatesReference(Message):
-    """The baseline was named, which sets nothing."""
+class NothingToAblate(Message):
+    """A profile has no settings. ``reason`` is IS_REFERENCE or SETS_NOTHING."""
 
-    template = "{profile}: there is nothing to take apart: it is the reference; envkit profiles lists them"
-
-    profile: str
-
-
-class AblatesNothing(Message):
-    """The profile sets nothing."""
-
-    template = "{profile}: there is nothing to take apart: it sets nothing; envkit profiles lists others"
+    template = "{profile}: there is nothing to take apart: it {reason}; envkit profiles lists others"
 
     profile: str
+    reason: str
 
 
 class AblatesOneSetting(Message):
@@ -151,12 +146,6 @@ class HasOpenmp(Note):
     preloaded: str
 
 
-class NotWithPid(Message):
-    """A clause whose subject is an option that says how to start a training."""
-
-    template = "has no effect with --pid: that process runs already; leave it out"
-
-
 # --- compare-engines ---
 
 
@@ -170,20 +159,6 @@ class TooFewEngines(Message):
 
 
 # --- loader-grid ---
-
-
-class HalfWidthOfBlocks(Message):
-    """A number of blocks is fixed, so that no interval ends the run."""
-
-    template = "--half-width has no effect on {blocks:count block}, which never stop early; add --budget"
-
-    blocks: int
-
-
-class PrefetchWithoutWorkers(Message):
-    """--prefetch was given, and no setting has workers."""
-
-    template = "--prefetch has no effect without workers; leave it out, or give more --workers"
 
 
 class TooLargeSettings(Message):
@@ -200,14 +175,6 @@ class OneCell(Message):
     template = "loader-grid compares settings, and this is only one; give more {options:or}"
 
     options: tuple[str, ...]
-
-
-class WorkersMissing(Message):
-    """An option of DataLoader's workers was given with --workers 0."""
-
-    template = "{option} is for DataLoader's workers, and --workers 0 starts no worker; leave the 0 out"
-
-    option: str
 
 
 class FewBatchesInEpoch(Message):

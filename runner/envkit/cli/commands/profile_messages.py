@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from envkit.messages import Message, Note
 
+# Who gets a variable of the caller's shell.
+NO_WORKER = "workers start without it"
+NO_WORKLOAD = "workers start without it, but your own commands get it"
+LOCAL_WORKERS = "local workers inherit it"
+
 PROFILE_COLUMNS = ("profile", "what it does")
 
 # --- env ---
@@ -127,17 +132,11 @@ class WorkerTellsNothing(Note):
 
 
 class WorkersAnswer(Note):
-    """A worker with nothing set told the value."""
+    """A worker without a profile answers, perhaps with a library."""
 
-    template = "a worker's own answer, with nothing set"
+    template = "a worker's own answer[, with {preloaded} preloaded]"
 
-
-class PreloadedAnswer(Note):
-    """A worker with a library preloaded told the value."""
-
-    template = "a worker's own answer, with {library} preloaded"
-
-    library: str
+    preloaded: str | None = None
 
 
 class OnlyKeysSet(Note):
@@ -171,28 +170,13 @@ class NotInShell(Note):
     template = "not set in your shell"
 
 
-class KeptFromWorkers(Note):
-    """Workers start without the caller's value."""
+class InShell(Note):
+    """The value of a variable in the caller's shell, and what becomes of it."""
 
-    template = "{value} in your shell; workers start without it"
-
-    value: str
-
-
-class KeptFromOwnWorkloads(Note):
-    """Only a user's command starts with the caller's value."""
-
-    template = "{value} in your shell; workers start without it, but your own commands get it"
+    template = "{value} in your shell; {consequence}"
 
     value: str
-
-
-class Inherited(Note):
-    """Workers on this machine start with the caller's value."""
-
-    template = "{value} in your shell; local workers inherit it"
-
-    value: str
+    consequence: str  # one of those above
 
 
 class KeyRow(Note):

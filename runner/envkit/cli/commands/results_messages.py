@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from envkit.messages import Advice, Caution, Message, Note
 
+ONE_FOLDER, TWO_FOLDERS = "one folder", "two folders, or reports"
+
 # --- baseline ---
 
 
@@ -14,12 +16,6 @@ class NoRatio(Message):
         "the reference kernel changed with Python, the C library or envkit, and there is no ratio to compare "
         "instead, because only the reference was measured"
     )
-
-
-class NotWithAgainst(Message):
-    """A clause whose subject is an option that says how to measure."""
-
-    template = "has no effect with --against, which measures nothing; leave it out"
 
 
 class BaselineSaved(Note):
@@ -103,25 +99,14 @@ class JudgeNotMeasured(Message):
     measured: tuple[str, ...]
 
 
-class ReportsOneFolder(Message):
-    """``envkit fleet report`` was given no folder, or several."""
+class FleetTakes(Message):
+    """``envkit fleet report`` or ``diff`` was given other folders than it takes."""
 
-    template = "fleet report takes one folder; give: envkit fleet report DIR"
+    template = "fleet {action} takes {what}; give: envkit fleet {action} {words}"
 
-
-class ComparesTwoFolders(Message):
-    """``envkit fleet diff`` was not given two folders."""
-
-    template = "fleet diff takes two folders, or reports; give: envkit fleet diff THEN NOW"
-
-
-class MeasuresLess(Message):
-    """A clause whose subject is an option. ``measured`` is all that ``command`` measures."""
-
-    template = "has no effect on {command}, which measures {measured}; leave it out"
-
-    command: str
-    measured: str
+    action: str
+    what: str  # ONE_FOLDER or TWO_FOLDERS
+    words: str
 
 
 class SameMeasurements(Message):

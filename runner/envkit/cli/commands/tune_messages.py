@@ -4,29 +4,7 @@ from __future__ import annotations
 
 from envkit.messages import Advice, Message, Note
 
-
-class NoProfileToName(Message):
-    """--profile was given for a tuning that writes no profile."""
-
-    template = "--profile has no effect with --exhaustive, which writes no profile; leave it out"
-
-
-class GoOnAfter(Message):
-    """A tuning stopped at a problem that the user can solve."""
-
-    template = "{problem}; then continue with: {command}"
-
-    problem: Message
-    command: str
-
-
-class NameAnother(Message):
-    """The profile can't be written where the tuning was to write it. ``command`` goes on, with another name."""
-
-    template = "{problem}; continue with: {command} --profile FILE.yaml"
-
-    problem: Message
-    command: str
+THIS_MACHINE, NODES = "this machine", "nodes of one type"
 
 
 class TuningFailed(Message):
@@ -89,10 +67,9 @@ class AllCandidatesFailed(Message):
 
 
 class TunedTitle(Note):
-    """The title of a profile that was tuned."""
+    template = "Tuned for {place}: {title}"
 
-    template = "Tuned for this machine: {title}"
-
+    place: str  # THIS_MACHINE or NODES
     title: str
 
 

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from envkit.messages import Caution, Message, Note, Severity
 
-
-class NoSuchCommand(Message):
-    """A clause that follows a command: no folder of PATH has it."""
-
-    template = "no such command on the PATH[; leave the quotes out: {words:command}]"
-
-    words: tuple[str, ...] | None = None  # a command line that was given as one word
+COMMAND_ON_PATH, FILE = "command on the PATH", "file"
 
 
-class NoSuchFile(Message):
-    """A clause that follows a command's path."""
+class NoSuch(Message):
+    """A command to start is not there. ``words`` is what it becomes without its quotes."""
 
-    template = "no such file[; leave the quotes out: {words:command}]"
+    template = "no such {what}[; leave the quotes out: {words:command}]"
 
-    words: tuple[str, ...] | None = None  # a command line that was given as one word
+    what: str  # COMMAND_ON_PATH or FILE
+    words: tuple[str, ...] | None = None
 
 
 class IsAFolder(Message):
@@ -84,34 +79,14 @@ class InEffectAsFarAsKnown(InEffect):
     )
 
 
-class NotInEffectInOne(Message):
-    """A profile was not in effect in the only process."""
+class NotInEffect(Message):
+    """A profile was not in effect: in the one process that was seen, or in ``wrong`` of several."""
 
-    template = "{profile} was NOT in effect"
-
-    profile: str
-
-
-class NotInEffectInSome(Message):
-    """A profile was not in effect in ``wrong`` of several processes."""
-
-    template = "{profile} was NOT in effect in {wrong} of {processes:count process|processes}"
+    template = "{profile} was NOT in effect[ in {wrong} of {processes:count process|processes}]"
 
     profile: str
-    wrong: int
-    processes: int
-
-
-class NotSeen(Message):
-    """A process had something else than the profile sets."""
-
-    template = "{key}: expected {expected}, seen {seen} (process {process:d}: {argv})"
-
-    key: str
-    expected: Message
-    seen: Message
-    process: int
-    argv: str
+    wrong: int | None = None
+    processes: int | None = None
 
 
 class OwnVariables(Note):

@@ -20,14 +20,6 @@ class BecameSlower(Caution):
     nodes: int
 
 
-class NotJudgedInBoth(Caution):
-    """There are too few nodes of each kind in both reports."""
-
-    template = "NOT JUDGED  fewer than {least} nodes of one kind are in both reports"
-
-    least: int
-
-
 class NoneBecameSlower(Note):
     """No node became slower with certainty. ``middle`` is what became of the middle node, if that is notable."""
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from envkit.messages import Caution, Message, Note
 
+WRITE_AGAIN = "write it again"
+GIVE_ANOTHER = "give another report, or a fleet's folder with its records"
+UNFINISHED = "its run has not ended"
+MOST, WAS = "most:", "was"
+
 GIVE_NODES = "give a folder with a folder per node"
 GIVE_REPORT = "give a fleet's folder, or its report"
 # What a report of an earlier fleet must have, by kind of value.
 EXPECTED = {
+    "list": "a list",
+    "nodes": "a list with a node",
+    "keys": "an entry with the keys of a report",
     "text": "a text",
     "texts": "texts by name",
     "reason": "a text, or a message of this version of envkit",
@@ -22,15 +30,6 @@ EXPECTED = {
 
 
 # --- why nothing can be reported ---
-
-
-class AtNode(Message):
-    """A node and what is wrong with it."""
-
-    template = "{node}: {reason}"
-
-    node: str
-    reason: Message
 
 
 class NoRecords(Message):
@@ -49,7 +48,7 @@ class NoUsableNode(Message):
 
     place: str
     nodes: int
-    first: AtNode
+    first: Message
 
 
 class NoCommonNode(Message):
@@ -57,7 +56,7 @@ class NoCommonNode(Message):
 
     template = "no node can be compared in the two reports; {first}"
 
-    first: AtNode
+    first: Message
 
 
 class NoNameInBoth(Message):
@@ -75,40 +74,18 @@ class ReaderKilled(Message):
 class UnusableReport(Message):
     """A report of an earlier fleet can't be used. ``anew`` is the command that writes it from its records."""
 
-    template = "{file}: {problem}; write it again: {anew:command}"
+    template = "{file}: {problem}; {fix}[: {anew:command}]"
 
     file: str
     problem: Message
-    anew: tuple[str, ...]
-
-
-class UnusableReportAlone(Message):
-    """The records of a report are not in its folder."""
-
-    template = "{file}: {problem}; give another report, or a fleet's folder with its records"
-
-    file: str
-    problem: Message
+    fix: str  # WRITE_AGAIN, or GIVE_ANOTHER where its records are not in its folder
+    anew: tuple[str, ...] = ()
 
 
 class NotAReport(Message):
     """A file is no report of a fleet, or is damaged."""
 
     template = "is not a fleet report, or is damaged"
-
-
-class NotAList(Message):
-    """A key of a report has no list."""
-
-    template = "{key}: is not a list"
-
-    key: str
-
-
-class NoNodes(Message):
-    """A report has no node."""
-
-    template = "nodes: the list is empty"
 
 
 class NodeTwice(Message):
@@ -119,23 +96,12 @@ class NodeTwice(Message):
     node: str
 
 
-class WrongKeys(Message):
-    """An entry of a report has other keys than it should."""
-
-    template = "{key}[[{number:d}]]: has the wrong keys"
-
-    key: str
-    number: int
-
-
 class WrongValue(Message):
     """A value of a report is of another kind. ``expected`` is one of ``EXPECTED``."""
 
-    template = "{key}[[{number:d}]].{field}: is not {expected}"
+    template = "{place}: is not {expected}"
 
-    key: str
-    number: int
-    field: str
+    place: str  # as nodes[3].began
     expected: str
 
 
@@ -231,41 +197,24 @@ class ProfileNotInEffect(Caution):
 
 
 class TooFewSamples(Caution):
-    """A node has too few samples."""
+    """A node has too few samples. ``state`` is UNFINISHED where its run has not ended."""
 
-    template = "has {samples:count sample} only, and {least} are needed"
-
-    samples: int
-    least: int
-
-
-class TooFewSamplesYet(Caution):
-    """The same of a node whose run has not ended."""
-
-    template = "has {samples:count sample} only, and {least} are needed; its run has not ended"
+    template = "has {samples:count sample} only, and {least} are needed[; {state}]"
 
     samples: int
     least: int
+    state: str | None = None
 
 
-class UnlikeMost(Note):
-    """A fact of a node, and that of most nodes of its kind."""
+class FactBeside(Note):
+    """A fact of a node, and that of most nodes of its kind or of an earlier report."""
 
-    template = "{fact} {own} (most: {usual})"
-
-    fact: str
-    own: str
-    usual: str
-
-
-class ChangedFact(Note):
-    """A fact of a node, now and in an earlier report."""
-
-    template = "{fact} {now} (was {then})"
+    template = "{fact} {value} ({relation} {other})"
 
     fact: str
-    now: str
-    then: str
+    value: str
+    other: str
+    relation: str  # MOST or WAS
 
 
 class Facts(Note):

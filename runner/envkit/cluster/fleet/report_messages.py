@@ -7,6 +7,11 @@ from __future__ import annotations
 
 from envkit.messages import Advice, Caution, Message, Note
 
+BY_MARGIN = "--margin"
+AS_HEALTHY = "healthy nodes of this fleet differ by as much"
+COMPARABLE = "can be compared"
+IN_BOTH = "are in both reports"
+
 # --- texts without fields ---
 
 # Titles and captions of the page, and the legend of its pictures.
@@ -86,11 +91,10 @@ class MoreInJson(Note):
 
 
 class NotJudged(Caution):
-    """There are too few nodes of each kind."""
-
-    template = "NOT JUDGED  fewer than {least} nodes of one kind can be compared"
+    template = "NOT JUDGED  fewer than {least} nodes of one kind {which}"
 
     least: int
+    which: str  # COMPARABLE or IN_BOTH
 
 
 class NoSlowNode(Note):
@@ -180,22 +184,12 @@ class Autocorrelated(Caution):
 
 
 class Allowed(Note):
-    """How much more time a node may take, because the user lets it."""
+    """From where on a node is slow. ``kind`` is named where there are several."""
 
-    template = "slow[ of {kind}]: the whole interval is beyond {more:+.1%} (--margin)"
-
-    more: float
-    kind: str | None = None
-
-
-class AllowedAsHealthy(Note):
-    """How much more time a node may take, because healthy nodes differ as far."""
-
-    template = (
-        "slow[ of {kind}]: the whole interval is beyond {more:+.1%} (healthy nodes of this fleet differ by as much)"
-    )
+    template = "slow[ of {kind}]: the whole interval is beyond {more:+.1%} ({reason})"
 
     more: float
+    reason: str  # BY_MARGIN or AS_HEALTHY
     kind: str | None = None
 
 

@@ -7,6 +7,14 @@ from __future__ import annotations
 
 from envkit.messages import Advice, Caution, Message, Note
 
+# What a node did not do.
+NOT_BEGUN = "did not begin"
+NOT_ENDED = "did not end by itself"
+NOT_CONFIRMED = "has searched and did not confirm"
+# What a command reports.
+IN_FULL = "in full"
+OF_EACH = "of each node"
+
 GIVE_SUBMISSION = "give the folder of a submission"
 # What the end of a job means for a node that did not report how its part ended, by Slurm's states, and by that of a job
 # that was cancelled because it had not started in time (``envkit.cluster.slurm.follow.LATE``).
@@ -90,27 +98,12 @@ class LeftNothing(Message):
     problem: Message
 
 
-class DidNotBegin(Message):
-    """A node has not begun its part."""
+class NotDone(Message):
+    """A node did not do its part."""
 
-    template = "did not begin: {cause}"
+    template = "{outcome}: {cause}"
 
-    cause: Message
-
-
-class DidNotEnd(Message):
-    """A node has begun and did not report how its part ended."""
-
-    template = "did not end by itself: {cause}"
-
-    cause: Message
-
-
-class DidNotConfirm(Message):
-    """A node has searched, and did not confirm what the nodes found."""
-
-    template = "has searched and did not confirm: {cause}"
-
+    outcome: str  # one of those above
     cause: Message
 
 
@@ -146,14 +139,6 @@ class JobEndedAs(Message):
     state: str
     log: str
     reason: str | None = None
-
-
-class TargetsNotReached(Caution):
-    """Trainings ended before they reached the target."""
-
-    template = "{trainings:lines}"
-
-    trainings: tuple[Message, ...]
 
 
 class WorkerFailed(Message):
@@ -251,17 +236,8 @@ class IntervalsOfNodes(Note):
     )
 
 
-class ReportInFull(Advice):
-    """The command that prints a report."""
+class ReportCommand(Advice):
+    template = "{scope}: {command:command}"
 
-    template = "in full: {command:command}"
-
-    command: tuple[str, ...]
-
-
-class ReportOfEach(Advice):
-    """The command that prints the report of a node."""
-
-    template = "of each node: {command:command}"
-
+    scope: str  # IN_FULL or OF_EACH
     command: tuple[str, ...]

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from envkit.messages import Advice, Caution, Message, Note
 
+# What a value may not have.
+CONTROL_CHARACTER = "a control character"
+LINE_BREAK = "a line break or another control character"
+OUTER_BLANK = "a space at its beginning or end"
+LEADING_QUOTE = "a quote at its beginning"
+DOLLAR = "a '$'"
+NUMBER_SIGN = "a '#' after a blank or at its beginning"
+
 # What a notebook or an editor calls a Python that runs under a profile; the name follows.
 PYTHON_UNDER = "Python under"
 # What each format is for, in the list of formats.
@@ -31,40 +39,12 @@ USE = "use: sbatch THIS_FILE python train.py"
 # Why a format can't hold a value: clauses.
 
 
-class ControlCharacter(Message):
-    """A value has a character that a definition file can't hold."""
+class Has(Message):
+    """A value has what a format can't hold, or what its readers don't agree on: one of those above."""
 
-    template = "it has a control character"
+    template = "it has {what}"
 
-
-class LineBreak(Message):
-    """A value has a character that ends a line."""
-
-    template = "it has a line break or another control character"
-
-
-class OuterBlank(Message):
-    """A value begins or ends with a blank."""
-
-    template = "it begins or ends with a space"
-
-
-class LeadingQuote(Message):
-    """A value begins with a quote."""
-
-    template = "it begins with a quote"
-
-
-class Dollar(Message):
-    """A value has a dollar sign."""
-
-    template = "it has a '$'"
-
-
-class NumberSign(Message):
-    """A value has what some readers take for a comment."""
-
-    template = "it has a '#' after a blank or at its beginning"
+    what: str
 
 
 class Replaced(Message):

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from envkit.messages import Advice
 
+INTERVAL = "a confidence interval"
+
 # The command that measures a profile.
 BENCH = "envkit bench PROFILE"
+# What commands are for.
+MEASURE_YOURS = "the best profile depends on the training; measure yours"
+MEASURE = "measure a profile"
+TRY_ADVISE = "or try what fits your training"
+PROVE = "prove it"
+FIND_REST = "for the rest"
+FIND_CAUSE = "find the cause"
 
 
 class Use(Advice):
@@ -67,16 +76,13 @@ class UseEverywhere(Advice):
     command: str
 
 
-class MeasureOwn(Advice):
-    template = "the best profile depends on the training; measure yours: {command}"
+class RunFor(Advice):
+    """A command, and what it is for: one of those above."""
 
+    template = "{purpose}: {command}"
+
+    purpose: str
     command: str
-
-
-class MeasureProfile(Advice):
-    template = "measure a profile: {command}"
-
-    command: str = BENCH
 
 
 class OneAfterTheOther(Advice):
@@ -113,16 +119,13 @@ class MeasureLonger(Advice):
     arm: str | None = None
 
 
-class TryAdvise(Advice):
-    template = "or try what fits your training: {command}"
-
-    command: str
-
-
 class FindOutWhy(Advice):
-    template = "find out why: {command}"
+    """``command`` shows why a profile is not in effect; or ``arm`` is left out."""
+
+    template = "[measure without {arm}, or ]find out why: {command}"
 
     command: str
+    arm: str | None = None
 
 
 class Preload(Advice):
@@ -194,24 +197,13 @@ class Resume(Advice):
     command: str
 
 
-class ResumeWithout(Advice):
-    template = "measure without {arm}, or fix the problem that its worker printed, then: {command}"
-
-    arm: str
-    command: str
-
-
-class MeasureWithout(Advice):
-    template = "measure without {arm}, or find out why: {command}"
-
-    arm: str
-    command: str
-
-
 class MendWorker(Advice):
-    template = "fix the problem that the worker printed, then: {command}"
+    """A worker failed. ``arm`` is the arm to leave out, where others remain to be measured."""
+
+    template = "[measure without {arm}, or ]fix the problem that the worker printed, then: {command}"
 
     command: str
+    arm: str | None = None
 
 
 class FindMemory(Advice):
@@ -236,12 +228,9 @@ class FreeMemory(Advice):
 
 
 class RaiseLimit(Advice):
-    template = "repeat the command with {option}"
+    """A longer run. ``gain`` is what it brings, where the report does not say so."""
+
+    template = "[for {gain} ]repeat the command with {option}"
 
     option: str
-
-
-class AddBlocks(Advice):
-    template = "for a confidence interval repeat the command with {option}"
-
-    option: str
+    gain: str | None = None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from envkit.messages import Advice, Caution, Message, Note
 
+FROM_OUTSIDE = "from outside"
+
 # --- the answer, and how it was proved ---
 
 
@@ -41,22 +43,16 @@ class Range(Note):
 
 
 class Unproved(Caution):
-    """No speedup was found, or none above 1."""
+    """The measured speedup shows no gain, or holds only under ``load``."""
 
-    template = "NOT PROVED  {profile}: [{measured} measured, ]{expected} expected"
+    template = (
+        "NOT PROVED  {profile}: [{measured} measured, ]{expected} expected[; {load}: measure again without that load]"
+    )
 
     profile: str
     expected: Message
     measured: Message | None = None
-
-
-class UnprovedUnderLoad(Caution):
-    template = "NOT PROVED  {profile}: {measured} {load}, {expected} expected; measure again without that load"
-
-    profile: str
-    expected: Message
-    measured: Message
-    load: Message
+    load: Message | None = None
 
 
 class Proved(Note):
@@ -79,21 +75,16 @@ class LessThanExpected(Proved):
 
 
 class Watched(Note):
-    template = "{steps} steps of {step_ms:,.1f} ms in {seconds:duration}; {busy:.1f} of {cpus} CPUs busy"
+    """What was observed of a training. ``place`` is FROM_OUTSIDE where its steps are unknown."""
 
-    steps: int
-    step_ms: float
-    seconds: float
-    busy: float
-    cpus: int
-
-
-class WatchedFromOutside(Note):
-    template = "{seconds:duration} from outside; {busy:.1f} of {cpus} CPUs busy"
+    template = "[{steps} steps of {step_ms:,.1f} ms in ]{seconds:duration}[ {place}]; {busy:.1f} of {cpus} CPUs busy"
 
     seconds: float
     busy: float
     cpus: int
+    steps: int | None = None
+    step_ms: float | None = None
+    place: str | None = None
 
 
 class Operators(Note):
@@ -207,9 +198,3 @@ class Unmeasured(Note):
     template = "{profiles:list}: not measured on these trainings; envkit matrix measures it here"
 
     profiles: tuple[str, ...]
-
-
-class ProveIt(Advice):
-    template = "prove it: {command}"
-
-    command: str

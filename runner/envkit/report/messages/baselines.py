@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envkit.messages import Advice, Caution, Message, Note, Severity
+from envkit.messages import Advice, Caution, Note, Severity
 
 WARNING = Severity.WARNING
 CHANGE = "{arm}: {ratio:ratio}x its {what} then ({confidence:exact_percent} CI {low:ratio} to {high:ratio})"
@@ -99,15 +99,6 @@ class UnderLoad(Caution):
 
     disturbed: int
     blocks: int
-
-
-class OneOfThem(Caution):
-    """A caution on the session ``then`` or ``now``."""
-
-    template = "{session}: {caution}"
-
-    session: str
-    caution: Message
 
 
 class Session(Note):

@@ -4,6 +4,26 @@ from __future__ import annotations
 
 from envkit.messages import Caution, Message, Note
 
+# Captions of sections.
+HOW_TO_READ_EVIDENCE = (
+    "expected: what the profile promises; seen: what the worker observed in its own process, in the sample with the "
+    "fewest settings in effect"
+)
+NOTHING_OBSERVED = "no sample was measured, so nothing was observed"
+TOO_FEW_FOR_STATISTICS = "too few blocks were measured for statistics"
+ONE_ENVIRONMENT = "there is only one environment, so nothing was compared"
+NO_FINDING = "no finding"
+
+SETS_NOTHING = "sets nothing"
+
+PRECISE_ENOUGH = "stopped early: precise enough"
+# How variables came to be, or not to be, in a training's environment.
+SET_BY_COMMAND = "set by the command itself"
+NOT_PASSED_ON = "not passed on from your environment"
+KEPT = "kept from your environment"
+# The processes in which settings were verified.
+EVERY, FIRST = "every process", "its first process"
+
 
 class Compared(Note):
     """The result of one comparison; ``verdict`` in capitals."""
@@ -37,12 +57,6 @@ class BlocksMeasured(Note):
 
     blocks: int
     ended: str
-
-
-class StoppedEarly(Note):
-    template = "{blocks} (stopped early: precise enough)"
-
-    blocks: int
 
 
 class ErrorRate(Note):
@@ -118,37 +132,24 @@ class FirstTime(Note):
     step: str
 
 
-class SetByCommand(Note):
-    template = "set by the command itself: {variables:list}"
+class Variables(Note):
+    """Variables of a training that come from elsewhere than a profile. ``source`` is one of those above."""
 
-    variables: tuple[str, ...]
+    template = "{source}: {variables:list}"
 
-
-class NotPassedOn(Note):
-    template = "not passed on from your environment: {variables:list}"
-
-    variables: tuple[str, ...]
-
-
-class KeptVariables(Note):
-    template = "kept from your environment: {variables:list}"
-
+    source: str
     variables: tuple[str, ...]
 
 
 # --- warm-up and design ---
 
 
-class SteadyAfter(Note):
-    template = "steady after {steps:count step}; the first {left_out} of each sample are left out"
+class SteadyFrom(Note):
+    """The first timed step from which on no arm is warming up any more."""
 
-    steps: int
-    left_out: int
+    template = "steady from step {first} on; the first {left_out} of each sample are left out"
 
-
-class SteadyAtOnce(Note):
-    template = "steady from the first step on; the first {left_out} of each sample are left out"
-
+    first: int
     left_out: int
 
 
@@ -221,70 +222,23 @@ class MissedUnseen(Message):
 
 
 class ArmVerified(Note):
-    template = "{arm}: {number} of {of} verified in every process"
+    """How many settings of an arm were verified, and in which of its ``processes``: EVERY or FIRST."""
+
+    template = "{arm}: {number}[ of {of}] verified in {processes}"
 
     arm: str
     number: int
-    of: int
-
-
-class ArmVerifiedFirst(Note):
-    template = "{arm}: {number} verified in its first process"
-
-    arm: str
-    number: int
-
-
-class KeyNotVerified(Caution):
-    template = "{arm}: {key} not verified: {reason}"
-
-    arm: str
-    key: str
-    reason: Message
-
-
-class SettingsOfArm(Note):
-    """Whether the settings of an arm are in effect, in a word."""
-
-    template = "{arm}: {state}"
-
-    arm: str
-    state: str
+    of: int | None
+    processes: str
 
 
 class ExpectsNothing(Note):
-    template = "{arm}: expects nothing"
+    """A profile expects nothing. ``also`` is SETS_NOTHING if it sets nothing either."""
+
+    template = "{arm}: [{also} and ]expects nothing"
 
     arm: str
-
-
-class SetsNothing(Note):
-    template = "{arm}: sets nothing and expects nothing"
-
-    arm: str
-
-
-class HowToReadEvidence(Note):
-    template = (
-        "expected: what the profile promises; seen: what the worker observed in its own process, "
-        "in the sample with the fewest settings in effect"
-    )
-
-
-class NothingObserved(Note):
-    template = "no sample was measured, so nothing was observed"
-
-
-class TooFewForStatistics(Note):
-    template = "too few blocks were measured for statistics"
-
-
-class OneEnvironment(Note):
-    template = "there is only one environment, so nothing was compared"
-
-
-class NoFinding(Note):
-    template = "no finding"
+    also: str | None = None
 
 
 class WorkerFailure(Message):

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from envkit.messages import Message, Note
 
+NOT_YET_ENDED = "not yet, or killed: continue with --resume"
+
+COMMAND = "command"
+
 # --- what was compared ---
 
 
@@ -17,13 +21,6 @@ class Title(Note):
     workloads: int | None = None
     reference: str | None = None
     scaling: str | None = None
-
-
-class ProfileTitle(Note):
-    template = "{profile}: {title}"
-
-    profile: str
-    title: str
 
 
 class TitleOfAblation(Note):
@@ -64,20 +61,14 @@ class Workload(Note):
 
 
 class OwnCommand(Note):
-    """The user's own command; ``name`` if it has another one than its own beginning."""
+    """A user's command, with its name if that is not its beginning. ``label`` is COMMAND in the middle of a line."""
 
-    template = "command [{name}: ]{argv:command}"
+    template = "[{label} ][{name}: ]{argv:command}[, in {folder}]"
 
     argv: tuple[str, ...]
     name: str | None = None
-
-
-class CommandInFolder(Note):
-    template = "[{name}: ]{argv:command}, in {folder}"
-
-    argv: tuple[str, ...]
-    name: str | None
-    folder: str
+    folder: str | None = None
+    label: str | None = None
 
 
 class FreshProcesses(Note):
@@ -198,10 +189,6 @@ class Engine(Note):
 
 
 # --- reproduction ---
-
-
-class NotYetEnded(Note):
-    template = "not yet, or killed: continue with --resume"
 
 
 class Seed(Note):

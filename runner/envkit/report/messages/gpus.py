@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from envkit.messages import Caution, Message, Note
 
+BETWEEN_RANKS, NETWORK = "between ranks", "network"
+
 
 class GpuState(Note):
     template = "{arm}: {readings:list}"
@@ -16,22 +18,14 @@ class NoGpuReadings(Note):
     template = "NVML reports nothing about it"
 
 
-class Clock(Note):
-    """The lowest clock rate, and the highest unless it is the same."""
+class GpuReading(Note):
+    """The lowest and the highest reading of a GPU's clock or temperature."""
 
-    template = "{low:d}[ to {high:d}] MHz"
-
-    low: int
-    high: int | None
-
-
-class Temperature(Note):
-    """The lowest temperature, and the highest unless it is the same."""
-
-    template = "{low:d}[ to {high:d}] °C"
+    template = "{low:d}[ to {high:d}] {unit}"
 
     low: int
     high: int | None
+    unit: str
 
 
 class Power(Note):
@@ -92,16 +86,13 @@ class Count(Note):
     things: str
 
 
-class NcclTransports(Note):
-    template = "between ranks {transports}"
+class NcclChoice(Note):
+    """What NCCL chose: transports between ranks, or a network."""
 
-    transports: str
+    template = "{place} {choice}"
 
-
-class NcclNetwork(Note):
-    template = "network {network}"
-
-    network: str
+    place: str  # BETWEEN_RANKS or NETWORK
+    choice: str
 
 
 class NcclCollective(Note):

@@ -7,6 +7,14 @@ from __future__ import annotations
 
 from envkit.messages import Advice, Caution, Message, Note, Severity
 
+# What lowers page faults.
+MEMORY_KEPT = "freed memory is kept, not returned"
+HUGE_PAGES = "memory comes in huge pages"
+# Why losses are not compared.
+NOT_READ = "add --loss-metric, or compare what your training prints"
+OTHER_WEIGHTS = "the images' PyTorch versions start from different weights"
+TOO_FEW_SAMPLES = "too few samples"
+
 ERROR = Severity.ERROR
 
 
@@ -14,13 +22,11 @@ ERROR = Severity.ERROR
 
 
 class AllVerified(Note):
-    template = "{number:all} verified in every process"
+    """Every process had all settings; ``number`` is None for one setting."""
 
-    number: int
+    template = "[{number:all} ]verified in every process"
 
-
-class OneVerified(Note):
-    template = "verified in every process"
+    number: int | None = None
 
 
 class SomeVerified(Caution):
@@ -32,14 +38,7 @@ class SomeVerified(Caution):
     reason: Message
 
 
-class AllArmsVerified(Note):
-    template = "verified in every process of {number:all} {things}"
-
-    number: int
-    things: str
-
-
-class SomeArmsVerified(Caution):
+class ArmsVerified(Caution):
     template = "verified in every process of {number} of {of} {things}[; not in effect: {wrong}][; in part: {partly}]"
 
     number: int
@@ -130,16 +129,12 @@ class LossesOfOtherTraining(Note):
     quantity: str
 
 
-class LossesNotRead(Note):
-    template = "not compared: add --loss-metric, or compare what your training prints"
+class LossesNotCompared(Note):
+    """Why the losses of a run are not compared."""
 
+    template = "not compared: {reason}"
 
-class LossesOfOtherWeights(Note):
-    template = "not compared: the images' PyTorch versions start from different weights"
-
-
-class LossesUnknown(Note):
-    template = "not compared: too few samples"
+    reason: str  # one of those above
 
 
 # --- noise ---
@@ -176,11 +171,13 @@ class VerdictsWithout(Note):
     changed: tuple[Message, ...]
 
 
-class VerdictWithout(Note):
-    template = "{arm}: {verdict}"
+class OfSubject(Note):
+    """What is to be said of an arm or a profile."""
 
-    arm: str
-    verdict: str
+    template = "{subject}: {words}"
+
+    subject: str
+    words: str
 
 
 class SameWithout(Note):
@@ -214,7 +211,7 @@ class SystemTimeChanged(Note):
     moved: str
     before: float
     after: float
-    cause: Message | None = None
+    cause: str | None = None
     covered: Message | None = None
 
 
@@ -225,7 +222,7 @@ class FaultsChanged(Note):
     before: float
     after: float
     unit: str
-    cause: Message | None = None
+    cause: str | None = None
     covered: Message | None = None
 
 
@@ -238,42 +235,12 @@ class Covered(Note):
     saved: str
 
 
-class FindTheRest(Advice):
-    """The command that shows what a counter does not explain."""
-
-    template = "for the rest: {command}"
-
-    command: str
-
-
-class FindTheCause(FindTheRest):
-    """The command that shows where the time goes if no counter moved."""
-
-    template = "find the cause: {command}"
-
-
-class MemoryKept(Note):
-    template = "freed memory is kept, not returned"
-
-
-class HugePages(Note):
-    template = "memory comes in huge pages"
-
-
 class FastestMkl(Note):
     template = "MKL uses its fastest code for this CPU"
 
 
 class CauseUnknown(Note):
     template = "cause unknown: system time and page faults are about the same"
-
-
-class SettingsThatMatter(Note):
-    """Clauses on the settings of an ablated profile."""
-
-    template = "{clauses:lines}"
-
-    clauses: tuple[Message, ...]
 
 
 class SettingsDo(Note):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from envkit.messages import Advice, Caution, Message, Note
 
+NOTHING, UNKNOWN = "nothing", "unknown (no difference found)"
+
 
 class PerImages(Note):
     template = "s per {images} images"
@@ -103,19 +105,10 @@ class PersistentSave(Note):
 
 
 class Saves(Note):
-    template = "{start} {seconds:.2f} s"
+    """How much persistent workers save at the end of an epoch, or NOTHING or UNKNOWN."""
+
+    template = "{start}[ {seconds:.2f} s][ {answer}]"
 
     start: str
-    seconds: float
-
-
-class SavesNothing(Note):
-    template = "{start} nothing"
-
-    start: str
-
-
-class NoSavingFound(Note):
-    template = "{start} unknown (no difference found)"
-
-    start: str
+    seconds: float | None = None
+    answer: str | None = None

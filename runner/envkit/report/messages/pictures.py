@@ -4,39 +4,26 @@ from __future__ import annotations
 
 from envkit.messages import Note
 
+FIGURES_IN_TABLES = "the figures are in the tables"
+
+NO_COMPARISON = "nothing was compared"
+ONE_RUN_EACH = "one run each gives a ratio, but no confidence interval"
+NO_INTERVAL = "no profile has a confidence interval"
+NO_SAMPLE = "no sample was measured"
+NO_EPOCH_ENDED = "no measured sample reached the end of an epoch"
+NO_COURSE = "one sample each shows no trend"
+NO_LOADER_SETTINGS = "the run measured no settings of the DataLoader"
+NO_TESTS = "no training was tested after its epochs"
+
 # --- reasons for a missing picture ---
 
 
-class NoComparison(Note):
-    template = "nothing was compared"
+class NoPicture(Note):
+    """Why a picture is not drawn: one of those above."""
 
+    template = "no picture: {reason}"
 
-class NoIntervalOfOneRun(Note):
-    template = "one run each gives a ratio, but no confidence interval"
-
-
-class NoInterval(Note):
-    template = "no profile has a confidence interval"
-
-
-class NoSample(Note):
-    template = "no sample was measured"
-
-
-class NoEpochEnded(Note):
-    template = "no measured sample reached the end of an epoch"
-
-
-class NoCourse(Note):
-    template = "one sample each shows no trend"
-
-
-class NoLoaderSettings(Note):
-    template = "the run measured no settings of the DataLoader"
-
-
-class NoTests(Note):
-    template = "no training was tested after its epochs"
+    reason: str
 
 
 # --- axes ---
@@ -123,7 +110,3 @@ class Alternative(Note):
 
     picture: str
     results: tuple[str, ...]
-
-
-class FiguresInTables(Note):
-    template = "the figures are in the tables"

@@ -4,37 +4,18 @@ from __future__ import annotations
 
 from envkit.messages import Message, Note
 
-
-class Clauses(Note):
-    """Several clauses on one line."""
-
-    template = "{clauses:lines}"
-
-    clauses: tuple[Message, ...]
+# How far the times of a table can be compared.
+OF_BLOCKS = "the speedup compares blocks of one sample each"
+TOO_FEW = "too few samples to compare"
+FAILED = "a failed run compares nothing"
 
 
 class Medians(Note):
-    """How the figures of a table were made of samples."""
+    """The times of a table are medians; ``caution`` is how far they can be compared."""
 
-    template = "medians; the speedup compares blocks of one sample each"
+    template = "medians[; {caution}]"
 
-
-class MediansOfTooFew(Note):
-    """The figures are of too few samples for a speedup."""
-
-    template = "medians of too few samples to compare"
-
-
-class MediansAlone(Note):
-    """The figures are not compared with others."""
-
-    template = "medians"
-
-
-class MediansOfFailed(Note):
-    """A worker failed before anything could be compared."""
-
-    template = "medians; a failed run compares nothing"
+    caution: str | None = None
 
 
 class WithoutTimes(Note):
@@ -49,15 +30,6 @@ class MoreDifferences(Note):
     template = "and {more} more, which --details shows"
 
     more: int
-
-
-class Mark(Note):
-    """The meaning of a mark in a column."""
-
-    template = "{mark}: {meaning}"
-
-    mark: str
-    meaning: Message
 
 
 class Published(Note):

@@ -24,36 +24,22 @@ class TargetReached(Note):
 
 
 class RanksSpeedup(Note):
-    template = (
-        "{arm} on {ranks} ranks: {ratio:ratio}x the speed of {reference} (95% CI {low:ratio} to {high:ratio})"
-        "[; efficiency {efficiency}]"
-    )
-
-    arm: str
-    ranks: int
-    reference: str
-    ratio: float
-    low: float
-    high: float
-    efficiency: Message | None = None
-
-
-class RanksRate(Note):
-    """Weak scaling: rates, as the batch grows with the ranks."""
+    """How fast several ranks are, over one process; in weak scaling they have so many times the ``batch``."""
 
     template = (
-        "{arm} on {ranks} ranks, {ranks} times the batch: {ratio:ratio}x the {unit}/s of {reference} "
+        "{arm} on {ranks} ranks[, {batch} times the batch]: {ratio:ratio}x the {quantity} of {reference} "
         "(95% CI {low:ratio} to {high:ratio})[; efficiency {efficiency}]"
     )
 
     arm: str
     ranks: int
-    unit: str
+    quantity: str
     reference: str
     ratio: float
     low: float
     high: float
     efficiency: Message | None = None
+    batch: int | None = None
 
 
 class Interval(Note):
@@ -157,27 +143,16 @@ class SomeEpochs(Note):
 
 
 class NeverReached(Message):
-    """``best`` is the nearest that the training came."""
-
-    template = "{arm} never reached {target} in {epochs:count epoch}[ (best: {best:.4g})]"
-
-    arm: str
-    target: str
-    epochs: int
-    best: float | None = None
-
-
-class NotAlwaysReached(Message):
-    """Several trainings of an arm, of which not each reached the target."""
+    """A training did not reach its target, or not each of several did."""
 
     template = (
-        "{arm} did not reach {target} in {epochs:count epoch} in each of {samples} trainings[ (best: {best:.4g})]"
+        "{arm} did not reach {target} in {epochs:count epoch}[ in each of {samples} trainings][ (best: {best:.4g})]"
     )
 
     arm: str
     target: str
     epochs: int
-    samples: int
+    samples: int | None = None
     best: float | None = None
 
 

@@ -9,6 +9,7 @@ from envkit.messages import Caution, Message, Note, Severity
 
 WARNING = Severity.WARNING
 CI = "(95% CI {low:ratio} to {high:ratio})"
+BEST_OF_MANY = "{number} of {of} {things}, best[ {among}] {best}: {ratio:ratio}x {reference} speed " + CI + "[, {load}]"
 SPEEDUP = "{ratio:ratio}x {reference} {quantity}[ to {target}] " + CI + "[, {load}]"
 
 
@@ -78,12 +79,19 @@ class Efficiency(Found):
 
 
 class OneRunEach(Note):
-    template = "ONE RUN EACH  {subject}: {ratio:ratio}x {reference} speed[ to {target}], no confidence interval"
+    """A ratio of one training each; ``of`` counts ``things`` of which the subject is the best."""
+
+    template = (
+        "ONE RUN EACH  [best of {of} {things}, ]{subject}: {ratio:ratio}x {reference} speed[ to {target}], "
+        "no confidence interval"
+    )
 
     subject: str
     reference: str
     ratio: float
     target: str | None = None
+    of: int | None = None
+    things: str | None = None
 
 
 # --- why there is no speedup ---
@@ -156,13 +164,11 @@ class Counted(Note):
     kind: str
 
 
-class SomeFaster(Note):
-    """The best to use of those that are faster with the same losses.
+class OfMany(Note, abstract=True):
+    """The best to use of those that are faster.
 
-    ``losses_differ`` counts the others that are faster, and ``among`` says why it is not the fastest.
+    ``losses_differ`` counts others whose losses differ. ``among`` says why the best is not the fastest.
     """
-
-    template = "FASTER  {number} of {of} {things}, best[ {among}] {best}: {ratio:ratio}x {reference} speed " + CI
 
     number: int
     of: int
@@ -174,46 +180,26 @@ class SomeFaster(Note):
     high: float
     counts: tuple[Counted, ...] = ()
     losses_differ: int | None = None  # of them the table tells
+    load: Message | None = None
     among: str | None = None
 
 
-class SomeFasterUnderLoad(Caution):
-    template = (
-        "FASTER UNDER LOAD  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI
-        + ", {load}"
-    )  # fmt: skip
+class SomeFaster(OfMany):
+    """Their losses are the same."""
 
-    number: int
-    of: int
-    things: str
-    best: str
-    reference: str
-    ratio: float
-    low: float
-    high: float
-    load: Message
-    counts: tuple[Counted, ...] = ()
-    losses_differ: int | None = None  # of them the table tells
+    template = "FASTER  " + BEST_OF_MANY
 
 
-class SomeFasterLossesDiffer(Caution):
-    """The best of those that are faster, if the losses of all of them differ."""
+class SomeFasterUnderLoad(OfMany):
+    severity = WARNING
+    template = "FASTER UNDER LOAD  " + BEST_OF_MANY
 
-    template = (
-        "FASTER, BUT LOSSES DIFFER  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI
-        + "[, {load}]"
-    )  # fmt: skip
 
-    number: int
-    of: int
-    things: str
-    best: str
-    reference: str
-    ratio: float
-    low: float
-    high: float
-    load: Message | None = None
-    counts: tuple[Counted, ...] = ()
+class SomeFasterLossesDiffer(OfMany):
+    """The losses of all of them differ."""
+
+    severity = WARNING
+    template = "FASTER, BUT LOSSES DIFFER  " + BEST_OF_MANY
 
 
 class NoneFaster(Note):
@@ -232,16 +218,6 @@ class NoResults(Caution):
     of: int
     things: str
     counts: tuple[Counted, ...]
-
-
-class BestOfOneRunEach(Note):
-    template = "ONE RUN EACH  best of {of} {things}, {best}: {ratio:ratio}x {reference} speed, no confidence interval"
-
-    of: int
-    things: str
-    best: str
-    reference: str
-    ratio: float
 
 
 class FastestLoader(Note):
