@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
+PAGES = [
+    *(PROJECT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")), *sorted(PROJECT.glob("docs/**/*.md")),
+]  # fmt: skip
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[a-z]*)\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
 # `sh` has commands alone; in `console`, output follows the command behind a prompt. `bash` is what a command printed.
 SHELL = ("sh", "console")
@@ -36,7 +39,7 @@ class Command:
 
     @property
     def place(self) -> str:
-        return f"{self.page.relative_to(PROJECT)}:{self.line}: {self.text}"
+        return f"{os.path.relpath(self.page, PROJECT)}:{self.line}: {self.text}"
 
 
 def blocks(page: Path) -> Iterator[Block]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,18 +15,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from envkit.cli import parsed
 from envkit.profiles import profile
 
 from tests.cluster.fleet.nodes import fleet
 from tests.conftest import CODE_PATH, Cli
-from tests.docs.rules import NOT_EXECUTED, kind_of, shortened, shows_figures
-from tests.docs.shell_blocks import PROJECT, Command, commands, simple_words
+from tests.docs.rules import kind_of, shortened, shows_figures
+from tests.docs.shell_blocks import FENCE, PAGES, PROJECT, SHELL, Command, blocks, commands, simple_words
 from tests.docs.stand_in import FOLDER, GPUS, arrange
 from tests.records import BEGUN
 
-PAGES = [PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")] + sorted(
-    PROJECT.glob("docs/**/*.md")
-)
 # Where other machines share a folder; in tests it is in the current folder.
 SHARED = "/shared/"
 TRAINING = "import torch\nprint('step 1 loss 2.28 time 14.310 ms')\n"
@@ -93,6 +92,8 @@ class Typed:
     def type(self, command: Command) -> str:
         """Execute a command, and what it would have make execute. Return what it printed; fail if it fails."""
         if kind_of(command.text):
+            if command.text.startswith("envkit "):
+                parsed(shlex.split(command.text)[1:])
             return ""
         if command.text.startswith("make "):
             return "".join(self.type(each) for each in self._of_make(command))
@@ -152,20 +153,56 @@ class Typed:
             assert self.cli("bench", "intel-omp", "--blocks", 6, "--output", path).returncode == 0
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
-def test_commands_of_a_page_work(page, typed):
+def check(page: Path, typed: Typed) -> None:
+    """Execute the commands of a page, and compare the output that it shows; ``…`` stands for anything."""
+    assert hidden_commands(page) == []
     for command in commands(page):
         said = typed.type(command)
         if command.output is not None and not shows_figures(command):
-            shown = [re.escape(" ".join(part.split())) for part in command.output.split("…")]
-            assert re.search(".*".join(shown), " ".join(said.split()), re.DOTALL), f"{command.place}\n{said}"
+            shown = (re.escape(" ".join(part.split())) for part in command.output.split("…"))
+            same = re.search(".*".join(shown), " ".join(said.split()), re.DOTALL)
+            assert same, f"{command.place}\nThe page shows other output than:\n{said}"
 
 
-def all_commands() -> list[Command]:
-    return [command for page in PAGES for command in commands(page)]
+def hidden_commands(page: Path) -> list[str]:
+    """Return the lines of a page that look like commands, and stand in a block of code that no test executes."""
+    other = [line for block in blocks(page) if block.language not in SHELL for line in block.lines]
+    indented = [line.strip() for line in FENCE.sub("", page.read_text()).splitlines() if line.startswith("    ")]
+    return [line for line in other + indented if re.match(r"(\$ )?(envkit [a-z]|make [a-z]|images/)", line)]
 
 
-def test_each_kind_that_is_not_executed_is_on_a_page():
-    typed = [command.text for command in all_commands()]
-    made = ["images/build oci", "images/setup .venv"]  # by make
-    assert [kind.why for kind in NOT_EXECUTED if not any(map(kind.has, typed + made))] == []
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_commands_of_a_page_work(page, typed):
+    check(page, typed)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```sh\nenvkit bench intel-omp --budjet 60s -- python train.py\n```\n",
+        "```sh\nenvkit bench intel-opm -- python train.py\n```\n",
+        "```sh\nenvkit profiles\nenvkit report results/none\n```\n",
+        "```sh\nenvkit env glibc-retain --format shel > job.sh\n```\n",
+        '```sh\neval "$(envkit env glibc-retain)" && false\n```\n',
+        "```sh\nmake bnech PROFILE=intel-omp\n```\n",
+        "```sh\nmake bench PROFILE=intel-opm\n```\n",
+        "```sh\nenvkit exec glibc-retain --engin docker -- python train.py\n```\n",
+        "```console\n$ envkit explain KMP_BLOCKTIME\nKMP_BLOCKTIME\n…\ndefault  201 ms\n```\n",
+        "```console\n$ envkit bench gpu-tf32 --data synthetic\nenvkit: profile 'gpu-tf32' is welcome\n```\n",
+        "```text\nenvkit bench intel-omp\n```\n",
+        "    make bench PROFILE=intel-omp\n",
+    ],
+)
+def test_a_page_with_a_fault_fails(text, typed, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    with pytest.raises(AssertionError):
+        check(page, typed)
+
+
+def test_the_tutorial_s_training_trains(tmp_path):
+    (script,) = (block for block in blocks(PROJECT / "docs/tutorial.md") if block.language == "python")
+    text = "\n".join(script.lines)
+    (tmp_path / "train.py").write_text(text.replace("range(200)", "range(2)"))
+    ended = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert re.fullmatch(r"step 0: loss \d\.\d{4}\nstep 1: loss \d\.\d{4}\n", ended.stdout), ended
