@@ -85,6 +85,11 @@ NOT_EXECUTED = (
 # Whose output has the figures of the run that a page names. tests/report/golden has the form of reports.
 MEASURES = re.compile(r"envkit (advise|bench (?!gpu-)|breakdown|doctor|loader-grid|tune)\b.*")
 
+# What a shown output of `envkit env` has of the machine that printed it.
+OF_MACHINE = re.compile(
+    r"# profile [^\n]*|profile \S+, resolved for [^\"]*|(?:/[\w.-]+)+/(?:\w+\.so\b[\w.]*|python)|cpu: \"\d+\""
+)
+
 
 def kind_of(command: str) -> Kind | None:
     """Return the kind of a command that is not executed; None for one that is."""
@@ -109,3 +114,15 @@ def shortened(words: Sequence[str], number: int) -> list[str]:
 
 def shows_figures(command: Command) -> bool:
     return MEASURES.fullmatch(command.text) is not None
+
+
+def is_shown(command: Command, said: str) -> bool:
+    """Return whether a page shows what its command has printed; ``…`` stands for anything there."""
+    assert command.output is not None
+    shown = [re.escape(_compared(part)) for part in command.output.split("…")]
+    return re.search(".*".join(shown), _compared(said), re.DOTALL) is not None
+
+
+def _compared(text: str) -> str:
+    """Return a text in one line, without what wrapping did to it, and without what differs between machines."""
+    return " ".join(OF_MACHINE.sub("OF-MACHINE", text).split())

@@ -51,12 +51,24 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def commands(page: Path) -> Iterator[Command]:
-    """Yield the commands of a page's shell blocks, in order."""
-    for block in blocks(page):
+    """Yield the commands of a page's shell blocks, in order.
+
+    A block directly below one with ``envkit env`` alone is what that prints.
+    """
+    found = [*blocks(page)]
+    for block, below in zip(found, [*found[1:], None], strict=False):
         if block.language == "console":
             yield from _with_output(block)
+        elif block.language in SHELL and below is not None and _prints(block, below):
+            yield Command(block.page, block.line, block.lines[0], "\n".join(below.lines))
         elif block.language in SHELL:
             yield from _joined(block)
+
+
+def _prints(block: Block, below: Block) -> bool:
+    between = below.line - block.line - len(block.lines)
+    is_directly_below = between == len(("```", "", "```sh"))
+    return is_directly_below and len(block.lines) == 1 and block.lines[0].startswith("envkit env ")
 
 
 def _with_output(block: Block) -> Iterator[Command]:

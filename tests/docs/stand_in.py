@@ -38,7 +38,7 @@ GPUS = 8
 HARMLESS = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libm" in line)
 SEEN = {
     **EVIDENCE,
-    "openmp": {**EVIDENCE["openmp"], "mapped": ["/usr/lib/libgomp.so.1"], "blocktime_ms": 200},
+    "openmp": {**EVIDENCE["openmp"], "mapped": ["/usr/lib/libgomp.so.1"], "max_threads": 2, "blocktime_ms": 200},
 }
 
 
@@ -68,7 +68,7 @@ def equip(simulation: Simulation, gpus: int | None, python: str = "python") -> N
     With ``gpus``, it says that it has so many; without, it says nothing of any.
     """
     libraries = {name: {"path": HARMLESS, "sha256": "0" * 64} for name in preloaded_libraries()}
-    facts = inspection([], {})["facts"]
+    facts = {**inspection([], {})["facts"], "usable_cpus": 2, "affinity_cpus": 2, "online_cpus": 2, "smt": False}
     if gpus:
         facts |= {"gpus": gpus, "usable_cpus": 2 * gpus, "physical_cores": 2 * gpus}
     of_python = {"version": "3.11.7", "executable": python, "prefix": python.removesuffix("/bin/python")}

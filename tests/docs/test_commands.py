@@ -20,7 +20,7 @@ from envkit.profiles import profile
 
 from tests.cluster.fleet.nodes import fleet
 from tests.conftest import CODE_PATH, Cli
-from tests.docs.rules import kind_of, shortened, shows_figures
+from tests.docs.rules import is_shown, kind_of, shortened, shows_figures
 from tests.docs.shell_blocks import FENCE, PAGES, PROJECT, SHELL, Command, blocks, commands, simple_words
 from tests.docs.stand_in import FOLDER, GPUS, arrange
 from tests.records import BEGUN
@@ -159,9 +159,7 @@ def check(page: Path, typed: Typed) -> None:
     for command in commands(page):
         said = typed.type(command)
         if command.output is not None and not shows_figures(command):
-            shown = (re.escape(" ".join(part.split())) for part in command.output.split("…"))
-            same = re.search(".*".join(shown), " ".join(said.split()), re.DOTALL)
-            assert same, f"{command.place}\nThe page shows other output than:\n{said}"
+            assert is_shown(command, said), f"{command.place}\nThe page shows other output than:\n{said}"
 
 
 def hidden_commands(page: Path) -> list[str]:
@@ -189,6 +187,7 @@ def test_commands_of_a_page_work(page, typed):
         "```sh\nenvkit exec glibc-retain --engin docker -- python train.py\n```\n",
         "```console\n$ envkit explain KMP_BLOCKTIME\nKMP_BLOCKTIME\n…\ndefault  201 ms\n```\n",
         "```console\n$ envkit bench gpu-tf32 --data synthetic\nenvkit: profile 'gpu-tf32' is welcome\n```\n",
+        "```sh\nenvkit env glibc-retain\n```\n\n```bash\nexport GLIBC_TUNABLES=none\n```\n",
         "```text\nenvkit bench intel-omp\n```\n",
         "    make bench PROFILE=intel-omp\n",
     ],
