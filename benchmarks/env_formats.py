@@ -54,7 +54,8 @@ value."""),
 Paste it behind the last `RUN`: what follows it is under the profile. No line breaks and other control characters."""),
     "apptainer": ("text", """\
 Paste it into a definition file. `apptainer run` and `exec` set the variables; only `run` starts commands with what a
-profile needs. No control characters but tabs and line breaks."""),
+profile needs. Apptainer also sets other variables of your shell, such as a site's `OMP_NUM_THREADS=1`: `--cleanenv`
+keeps them out. No control characters but tabs and line breaks."""),
     "sbatch": ("bash", """\
 `envkit env PROFILE --format sbatch > job.sh`, then `sbatch job.sh python train.py`. It asks for as many CPUs as the
 profile has threads; where these are for a part of what runs there (one of several NUMA nodes; training on GPUs, beside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -9,11 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
+PAGES = [
+    *(PROJECT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")), *sorted(PROJECT.glob("docs/**/*.md")),
+]  # fmt: skip
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[a-z]*)\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
-# `sh` has commands alone; in `console`, output follows the command behind a prompt.
-SHELL = ("sh", "bash", "console")
+# `sh` has commands alone; in `console`, output follows the command behind a prompt. `bash` is what a command printed.
+SHELL = ("sh", "console")
 PROMPT = "$ "
-OPENING, CLOSING = {"do", "then"}, {"done", "fi"}
+LOOPS = ("for ", "while ")
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class Command:
 
     @property
     def place(self) -> str:
-        return f"{self.page.relative_to(PROJECT)}:{self.line}: {self.text}"
+        return f"{os.path.relpath(self.page, PROJECT)}:{self.line}: {self.text}"
 
 
 def blocks(page: Path) -> Iterator[Block]:
@@ -47,12 +51,24 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def commands(page: Path) -> Iterator[Command]:
-    """Yield the commands of a page's shell blocks, in order."""
-    for block in blocks(page):
+    """Yield the commands of a page's shell blocks, in order.
+
+    A block directly below one with ``envkit env`` alone is what that prints.
+    """
+    found = [*blocks(page)]
+    for block, below in zip(found, [*found[1:], None], strict=False):
         if block.language == "console":
             yield from _with_output(block)
+        elif block.language in SHELL and below is not None and _prints(block, below):
+            yield Command(block.page, block.line, block.lines[0], "\n".join(below.lines))
         elif block.language in SHELL:
             yield from _joined(block)
+
+
+def _prints(block: Block, below: Block) -> bool:
+    between = below.line - block.line - len(block.lines)
+    is_directly_below = between == len(("```", "", "```sh"))
+    return is_directly_below and len(block.lines) == 1 and block.lines[0].startswith("envkit env ")
 
 
 def _with_output(block: Block) -> Iterator[Command]:
@@ -63,23 +79,20 @@ def _with_output(block: Block) -> Iterator[Command]:
 
 
 def _joined(block: Block) -> Iterator[Command]:
-    """Yield the commands of a block, each with the lines that continue it and the body of a loop."""
+    """Yield the commands of a block, each with the lines that continue it; a block with a loop is one command."""
+    if any(line.startswith(LOOPS) for line in block.lines):
+        yield Command(block.page, block.line, "\n".join(map(without_comment, block.lines)))
+        return
     begun: list[str] = []
     for number, line in enumerate(block.lines):
         begun.append(without_comment(line))
-        text = "\n".join(part for part in begun if part)
-        if not text:
-            begun = []
-        elif not text.endswith("\\") and _is_whole(text):
-            yield Command(block.page, block.line + number - len(begun) + 1, text.replace("\\\n", ""))
+        text = "\n".join(begun).strip()
+        if not text.endswith("\\"):
+            # each command of a list counts
+            parts = text.replace("\\\n", "").split(" && ")
+            yield from (Command(block.page, block.line + number - len(begun) + 1, part) for part in parts if part)
             begun = []
     assert not begun, f"{block.page}: {begun[0]}: this command has no end"
-
-
-def _is_whole(text: str) -> bool:
-    words = re.findall(r"[a-z]+", text)
-    opened, closed = (sum(word in of for word in words) for of in (OPENING, CLOSING))
-    return opened == closed
 
 
 def without_comment(line: str) -> str:
@@ -93,11 +106,13 @@ def without_comment(line: str) -> str:
     return line.rstrip()
 
 
-def simple_words(text: str) -> list[str] | None:
-    """Return the words of one simple command; None for a pipe, a redirection, a substitution or several commands."""
-    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
-    lexer.whitespace_split = True
-    bare = re.sub(r"'[^']*'", "''", text)
-    if "\n" in text or "$" in bare or "`" in bare or any(set(word) <= set("();<>|&") for word in lexer if word):
+def simple_words(text: str) -> tuple[list[str], str | None] | None:
+    """Return the words of a simple command, and the file that its output goes to.
+
+    Return None for anything that a shell has to run: a pipe, a substitution, a variable or a loop.
+    """
+    unquoted = re.sub(r"'[^']*'|\"[^\"$`]*\"", "''", text)
+    before, arrow, after = text.rpartition(" >") if unquoted.count(">") == 1 else (text, "", "")
+    if re.search(r"[|&;<()$`\n]", unquoted) or ">" in re.sub(r"'[^']*'", "", before):
         return None
-    return shlex.split(text)
+    return shlex.split(before), os.path.expanduser(after.strip()) if arrow else None  # noqa: PTH111
