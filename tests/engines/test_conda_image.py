@@ -104,9 +104,8 @@ def locked(tree: Path) -> list[str]:
 def inspected(builder: str, image: str) -> dict[str, Any]:
     """What a record has of an image."""
     bind = f"{PROJECT}/runner/envkit:/kit/envkit:ro"
-    shown = run(
-        builder, "run", "--rm", "--network", "none", "--user", "0", "--volume", bind, image, "inspect", "--contents"
-    )
+    worker = ("python", "/kit/envkit/worker/__main__.py", "inspect", "--contents")
+    shown = run(builder, "run", "--rm", "--network", "none", "--user", "0", "--volume", bind, image, *worker)
     return {"engine": {"name": builder, "version": "1", "image": image}, "inspection": json.loads(shown.stdout)}
 
 
