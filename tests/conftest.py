@@ -15,12 +15,12 @@ import tempfile
 import termios
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
 import pytest
-from envkit.bench import blocks, record
+from envkit.bench import blocks, neighbours, record
 from envkit.cli import main, measuring
 from envkit.worker.performance_variables import is_performance_variable
 from hypothesis import settings
@@ -145,15 +145,15 @@ def own_configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 
 
 @pytest.fixture(autouse=True)
-def own_surroundings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_surroundings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Keep what is the user's out of every test: cache, configuration, results, variables and temporary folder.
 
     With the latter goes the machine's lock.
     """
     # pytest's own numbers take a look at all earlier folders, and there are thousands
     folder = tmp_path_factory.mktemp(f"surroundings{next(COUNTER)}", numbered=False)
+    (folder / "tmp").mkdir()  # the others are made by what needs them
     for name, inner in (("XDG_CACHE_HOME", "cache"), ("XDG_CONFIG_HOME", "config"), ("TMPDIR", "tmp")):
-        (folder / inner).mkdir()
         monkeypatch.setenv(name, str(folder / inner))
     monkeypatch.setattr(tempfile, "tempdir", None)  # tempfile remembers the folder it was first asked for
     for name in [name for name in os.environ if is_performance_variable(name)]:
@@ -165,7 +165,10 @@ def own_surroundings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
     monkeypatch.setenv("PATH", os.pathsep.join((str(STAND_INS), os.environ["PATH"], str(Path(sys.executable).parent))))
     # no test pulls the plug: what is written need not have reached a disk, which takes milliseconds for each line
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-    return folder
+    yield folder
+    with suppress(OSError):  # a test that left something has the folder removed at the end
+        (folder / "tmp").rmdir()
+        folder.rmdir()
 
 
 @pytest.fixture
@@ -340,8 +343,12 @@ def bench(cli: Cli, bench_arguments: Callable[..., list]) -> Cli:
 
 
 @pytest.fixture
-def simulation(tmp_path: Path) -> Simulation:
-    """An interpreter for ``--python`` that answers as a worker would, quickly and as it is told to."""
+def simulation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulation:
+    """An interpreter for ``--python`` that answers as a worker would, quickly and as it is told to.
+
+    After each block the kit reads what each process of this machine used, which is for tests of that alone.
+    """
+    monkeypatch.setattr(neighbours, "processes", dict)
     folder = tmp_path / "simulation"
     folder.mkdir()
     return Simulation(folder)

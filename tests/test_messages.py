@@ -152,22 +152,23 @@ def test_codes_are_unique():
     assert not [code for code, times in codes.items() if times > 1]
 
 
-@pytest.mark.parametrize("one", CLASSES, ids=lambda one: one.code)
-def test_message(one):
-    root = one.__module__.split(".")[1]
-    assert re.fullmatch(r"[a-z-]+\.[a-z0-9-]+", one.code), "a code is PACKAGE.WHAT-IS-WRONG"
-    assert root in (one.code.partition(".")[0], "messages"), "a code begins with the package that declares it"
-    names = {*one.FIELDS}
-    assert not names & {*dir(Message)}
-    in_template = {name for _, name, _, _ in string.Formatter().parse(one.template) if name is not None}
-    assert in_template <= names, "all names in a template are fields"
-    for message in samples(one):
-        said = text(message)
-        assert said
-        assert "\n" not in said
-        assert not said.endswith("."), "a message has no full stop, because others can hold it"
-        assert not re.search(r"\bNone\b|\(\)|  ", HEADING.sub("", said)), said
-        assert from_json(json.loads(json.dumps(message.to_json()))) == message
+@pytest.mark.parametrize("module", sorted({one.__module__ for one in CLASSES}))
+def test_messages_of(module):
+    for one in (one for one in CLASSES if one.__module__ == module):
+        root = module.split(".")[1]
+        assert re.fullmatch(r"[a-z-]+\.[a-z0-9-]+", one.code), "a code is PACKAGE.WHAT-IS-WRONG"
+        assert root in (one.code.partition(".")[0], "messages"), "a code begins with the package that declares it"
+        names = {*one.FIELDS}
+        assert not names & {*dir(Message)}, one
+        in_template = {name for _, name, _, _ in string.Formatter().parse(one.template) if name is not None}
+        assert in_template <= names, f"all names in the template of {one} are fields"
+        for message in samples(one):
+            said = text(message)
+            assert said, one
+            assert "\n" not in said, said
+            assert not said.endswith("."), f"a message has no full stop, because others can hold it: {said}"
+            assert not re.search(r"\bNone\b|\(\)|  ", HEADING.sub("", said)), said
+            assert from_json(json.loads(json.dumps(message.to_json()))) == message
 
 
 def alternatives(hint: Any) -> set[Any]:

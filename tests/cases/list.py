@@ -143,9 +143,9 @@ CASES = (
         (
             Launch("doctor --watch 4s -- @PYTHON@ train.py", (
                 "ignored-value: OMP_NUM_THREADS: '1.0' is not a whole number", "take their default then: one thread",
-            ), env={"OMP_NUM_THREADS": "1.0", "TRAIN_S": "30"}, never=("too-few-threads",)),
+            ), env={"OMP_NUM_THREADS": "1.0", "TRAIN_S": "10"}, never=("too-few-threads",)),
             Launch("doctor --watch 4s -- @PYTHON@ train.py", ("ignored-value: OMP_NUM_THREADS: '' is not a whole",),
-                   env={"OMP_NUM_THREADS": "", "TRAIN_S": "30"}),
+                   env={"OMP_NUM_THREADS": "", "TRAIN_S": "10"}),
             Launch("exec glibc-retain -- sh run.sh", (RETAINED, "OMP_NUM_THREADS: 'all' is not a whole number")),
             Launch(f"bench glibc-retain {SHORT} {MS} -- sh run.sh", ("OMP_NUM_THREADS: 'all' is not a whole number",)),
         ),

@@ -1,17 +1,11 @@
-"""The command line where its surroundings are poor: no home to write to, no UTF-8, nobody who reads."""
+"""The command line without a home to write to."""
 
 from __future__ import annotations
-
-import json
-import os
-import subprocess
 
 import pytest
 from envkit.common.errors import InputError
 from envkit.tuning import destination
 from envkit.tuning.messages import NoPlace
-
-from tests.conftest import CODE_PATH, command_line
 
 
 @pytest.fixture
@@ -54,27 +48,3 @@ def test_a_tuned_profile_that_can_t_be_written_names_the_variable(homeless):
         destination.require(homeless / "elsewhere.yaml")
     assert isinstance(caught.value.message, NoPlace)
     assert caught.value.message.variable is None
-
-
-@pytest.mark.parametrize("surroundings", [{"LANG": "C", "LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}])
-def test_a_locale_without_utf_8_is_no_trouble(cli_process, simulation, surroundings):
-    """The default of KMP_AFFINITY is written with a character that ASCII lacks."""
-    result = cli_process("explain", "KMP_AFFINITY", "--python", simulation.python, **surroundings)
-    assert (result.returncode, result.stderr) == (0, "")
-    assert json.loads(cli_process("profiles", "--json", **surroundings).stdout)
-
-
-def test_a_reader_that_goes_is_no_trouble(tmp_path):
-    """As ``envkit profiles | head -1``: the reader closes the pipe after the first line, or before it."""
-    for reads in (True, False):
-        process = subprocess.Popen(
-            command_line("profiles"), env={**os.environ, "PYTHONPATH": CODE_PATH}, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert process.stdout is not None
-        assert process.stderr is not None
-        if reads:
-            assert process.stdout.readline().startswith("profile")
-        process.stdout.close()
-        said = process.stderr.read()
-        assert (process.wait(), said) == (0, "")

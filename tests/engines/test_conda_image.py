@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +20,7 @@ from envkit.analysis.image_differences import of_run
 from envkit.bench.arms import Arm
 from envkit.engines.base import PROJECT
 
-from tests.engines.conftest import QUICK, BuiltImage, Requires, missing, run
+from tests.engines.conftest import BuiltImage, Requires, missing, run
 from tests.images.conda_channel import make_channel, served
 from tests.images.made_wheel import make_wheel
 from tests.plans import plan_of
@@ -93,21 +92,6 @@ def oci_image(builder: str, tree: Path, channel: str) -> Iterator[str]:
     run(builder, "image", "rm", TAG, check=False)
 
 
-@pytest.fixture
-def sif(requires: Requires, tree: Path, channel: str) -> Iterator[Path]:
-    requires("apptainer")
-    folder = PROJECT / f"build/test-conda-{os.getpid()}"  # where Apptainer may read, whoever it works as
-    where = {"ENVKIT_CONDA_CHANNEL": channel, "KIT_BUILD_DIR": str(folder), **QUICK}
-    try:
-        folder.mkdir(parents=True)
-        (folder / "wheelhouse").symlink_to(tree / "build/wheelhouse")
-        built = folder / "conda.sif"
-        run("images/build", "sif", "--variant", "conda", "--output", built, cwd=tree, **where)
-        yield built
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def locked(tree: Path) -> list[str]:
     """Digest and name of each file that the image is made of, as locked or as it is, by name."""
     packages = json.loads((tree / "images/cpu/conda.lock").read_text())["packages"]
@@ -117,15 +101,15 @@ def locked(tree: Path) -> list[str]:
     return [f"{files[name]}  {name}" for name in sorted(files)]
 
 
-def inspected(sif: Path) -> dict[str, Any]:
+def inspected(builder: str, image: str) -> dict[str, Any]:
     """What a record has of an image."""
     bind = f"{PROJECT}/runner/envkit:/kit/envkit:ro"
-    inspection = run("apptainer", "--silent", "run", "--cleanenv", "--bind", bind, sif, "inspect", "--contents").stdout
-    engine = {"name": "apptainer", "version": "1", "image": str(sif)}
-    return {"engine": engine, "inspection": json.loads(inspection)}
+    worker = ("python", "/kit/envkit/worker/__main__.py", "inspect", "--contents")
+    shown = run(builder, "run", "--rm", "--network", "none", "--user", "0", "--volume", bind, image, *worker)
+    return {"engine": {"name": builder, "version": "1", "image": image}, "inspection": json.loads(shown.stdout)}
 
 
-def test_conda_libraries_reach_an_oci_image(oci_image: str, builder: str, tree: Path) -> None:
+def test_conda_libraries_reach_an_image(oci_image: str, builder: str, tree: Path, built_image: BuiltImage) -> None:
     def inside(*command: str) -> str:
         return run(builder, "run", "--rm", "--network", "none", oci_image, *command).stdout
 
@@ -136,14 +120,8 @@ def test_conda_libraries_reach_an_oci_image(oci_image: str, builder: str, tree: 
     label = '{{index .Config.Labels "envkit.libraries"}}'
     assert run(builder, "image", "inspect", "--format", label, oci_image).stdout == "conda\n"
     assert run("images/manifest", builder, oci_image).stdout.splitlines() == locked(tree)
-
-
-def test_conda_libraries_reach_a_sif(sif: Path, tree: Path, built_image: BuiltImage) -> None:
-    manifest = run("images/manifest", "apptainer", sif).stdout.splitlines()
-    assert manifest == locked(tree)
-    assert "jemalloc-5.3.0-h0_0.tar.bz2" in {line.split()[1] for line in manifest}
-    arms = [Arm(name, "baseline", "apptainer", image=f"{name}.sif") for name in ("debian", "conda")]
-    seen = [inspected(Path(built_image("apptainer"))), inspected(sif)]
+    seen = [inspected(builder, built_image(builder)), inspected(builder, oci_image)]
+    arms = [Arm(name, "baseline", builder, image=name) for name in ("debian", "conda")]
     events = [{"event": "start", "engines": {arm.target: one for arm, one in zip(arms, seen, strict=True)}}]
     differences = {one.what: one for one in of_run(events, plan_of(arms))["conda"]}
     library = differences["library jemalloc"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -19,7 +18,6 @@ from envkit.engines.base import EngineOptions, Task
 from envkit.rendering import text
 
 from tests.conftest import command_line
-from tests.engines.test_ranks import started_by, worker
 from tests.processes import until
 
 SHORT = ("--steps", "2", "--warmup-steps", "1", "--blocks", "1")
@@ -160,17 +158,10 @@ def cpus_are_worked_out_inside_the_limits(facts, environment, sample):
 
 
 @pytest.mark.parametrize("engine", OCI)
-def test_a_cpu_set_is_seen_inside(engine, image_of, surroundings, project):
-    """By a worker alone, which ``bench --cpuset-cpus`` would start three times."""
-    options = {"image": image_of(engine), "cpuset_cpus": "0"}
-    command = started_by(engine, options, worker("cnn", 1, data="synthetic"))
-    result = subprocess.run(
-        command, cwd=project, env={**os.environ, **surroundings}, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
-    failure, printed, said = json.loads(result.stdout)
-    assert failure is None, said
-    assert json.loads(printed)["evidence"]["threads"]["masks"].keys() == {"0"}
+def test_a_cpu_set_is_seen_inside(engine, image_of):
+    used = engines.get_all([engine], EngineOptions(image=image_of(engine), cpuset_cpus="0"))[engine]
+    outcome = used.run(Task((), program=("grep", "Cpus_allowed_list", "/proc/self/status")))
+    assert outcome.stdout.split() == ["Cpus_allowed_list:", "0"], outcome
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 
 import pytest
@@ -51,17 +50,3 @@ def test_two_images_are_measured_and_what_differs_is_found(cli, other, image_of,
     # nothing else: the rest is one and the same
     unchanged = {"package torch", "package numpy", "library jemalloc", "torch's build: git_version", "initial weights"}
     assert not unchanged & differences.keys()
-
-
-def test_two_sifs_are_measured(cli, image_of, project, surroundings, open_folder, tmp_path):
-    own, other = image_of("apptainer"), open_folder / "other.sif"
-    shutil.copy(own, other)
-    with other.open("ab") as file:  # another digest, and the same inside
-        file.write(b"\0")
-    short = ("--steps", "2", "--warmup-steps", "1", "--blocks", "1", "--json", "--output", tmp_path / "run")
-    images = ("--sif", other, "--against-sif", own)
-    result = cli("bench", "baseline", "--engine", "apptainer", *images, *short, cwd=project, **surroundings)
-    assert result.returncode == 0, result
-    (found,) = json.loads(result.stdout)["image_differences"].values()
-    assert {one["what"] for one in found} == {"image", "image digest"}
-    other.unlink()

@@ -94,14 +94,15 @@ SETTINGS = (
     Fault(
         "isa-above-cpu", "ONEDNN_MAX_CPU_ISA allows AMX, and the CPU has none",
         # it names the first that is missing, which some CPUs' AVX-512 is already
-        ("warn ONEDNN_MAX_CPU_ISA=avx512_core_amx, and this CPU has no", "oneDNN takes the best that the CPU has"), 0,
-        "env:\n  ONEDNN_MAX_CPU_ISA: avx512_core_amx\n",
+        ("warn isa-above-cpu: ONEDNN_MAX_CPU_ISA=avx512_core_amx, and this CPU has no",
+         "oneDNN takes the best that the CPU has"), 0,
+        "env:\n  ONEDNN_MAX_CPU_ISA: avx512_core_amx\n", command="doctor",
         plant=planting.only_if(planting.cpu_lacks("amx_bf16"), "the CPU has AMX"),
     ),
     Fault(
         "fpmath-above-cpu", "ONEDNN_DEFAULT_FPMATH_MODE=f16, and the CPU can't compute with it",
-        ("warn ONEDNN_DEFAULT_FPMATH_MODE=f16, and this CPU has no avx512_fp16",), 0,
-        "env:\n  ONEDNN_DEFAULT_FPMATH_MODE: f16\nnumerics: may-differ\n",
+        ("ONEDNN_DEFAULT_FPMATH_MODE=f16, and this CPU has no avx512_fp16",), 0,
+        "env:\n  ONEDNN_DEFAULT_FPMATH_MODE: f16\nnumerics: may-differ\n", command="doctor",
         plant=planting.only_if(planting.cpu_lacks("avx512_fp16"), "the CPU has FP16"),
     ),
     Fault(
@@ -233,7 +234,7 @@ MACHINE = (
     Fault(
         "noisy-neighbour", "Another program begins to compute in the middle of the measurement",
         ("blocks disturbed (e.g.", "others used"), 0,
-        options=("--steps", "20", "--blocks", "2"), plant=planting.neighbour,
+        options=("--steps", "8", "--blocks", "2"), plant=planting.neighbour,
     ),
     Fault(
         "fixed-addresses", "The caller's setarch -R turns address space randomisation off",

@@ -12,11 +12,13 @@ from envkit.worker.host import cpu_facts
 from tests.processes import gone, until
 from tests.simulation import PROJECT
 
+# Started in folders of their own, which each start copies.
 SCRIPTS = PROJECT / "tests/scripts"
 
 
-def test_a_training_is_watched_and_stopped(cli_process):
-    result = cli_process("advise", "--json", "--", sys.executable, SCRIPTS / "plain_loop.py", "--steps", 10**8)
+def test_a_training_is_watched_and_stopped(cli_process, tmp_path):
+    training = (sys.executable, SCRIPTS / "plain_loop.py", "--steps", 10**8)
+    result = cli_process("advise", "--json", "--", *training, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
     seen = found["symptoms"]
@@ -31,14 +33,16 @@ def test_a_training_is_watched_and_stopped(cli_process):
     assert ("mkl-native" in expected, "mkl-native" in found["left_out"]) == (not by_itself, by_itself)
 
 
-def test_one_that_ends_at_once_is_told_in_one_line(cli_process):
-    result = cli_process("advise", "--", sys.executable, SCRIPTS / "plain_loop.py", "--steps", 5)
+def test_one_that_ends_at_once_is_told_in_one_line(cli_process, tmp_path):
+    training = (sys.executable, SCRIPTS / "plain_loop.py", "--steps", 5)
+    result = cli_process("advise", "--", *training, cwd=tmp_path)
     assert (result.returncode, result.stdout) == (2, "")
     (line,) = (one for one in result.stderr.splitlines() if one.startswith("envkit: "))
     assert "too short to be watched" in line
 
 
-def test_an_interrupt_leaves_nothing_running(start, tmp_path):
+def test_an_interrupt_leaves_nothing_running(start, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     mark = tmp_path / "began"
     script = tmp_path / "endless.py"
     script.write_text(f"import os, time, torch\nopen({str(mark)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)\n")

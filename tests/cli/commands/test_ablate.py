@@ -317,9 +317,11 @@ def test_there_are_eight_blocks_at_least(ablate, planted, arms, run_folder):
 
 def test_a_command_of_one_s_own(cli, write_profile, run_folder, tmp_path):
     mine = write_profile("mine", "env: {MALLOC_ARENA_MAX: 1, MALLOC_TOP_PAD_: 131072}\n")
-    script = tmp_path / "train.sh"
+    (tmp_path / "training").mkdir()  # each start has a copy of the folder that it is called from
+    script = tmp_path / "training/train.sh"
     script.write_text('test -z "$MALLOC_TOP_PAD_" || test -n "$MALLOC_ARENA_MAX" || exit 3\n')
-    result = cli("ablate", mine, "--whole-command", "--blocks", 1, "--output", run_folder, "--", "sh", script)
+    fixed = ("--whole-command", "--blocks", 1, "--output", run_folder)
+    result = cli("ablate", mine, *fixed, "--", "sh", "train.sh", cwd=script.parent)
     assert result.returncode == 0, result
     assert "left out MALLOC_TOP_PAD_ alone: its worker" in result.stderr
     assert [arm["name"] for arm in record.first(run_folder)["plan"]["arms"]] == [

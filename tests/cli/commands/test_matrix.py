@@ -126,9 +126,11 @@ def test_where_the_baseline_fails_nothing_is_blamed_on_the_profiles(matrix, one,
 def test_a_profile_that_a_command_of_one_s_own_does_not_bear_is_left_out(cli, write_profile, run_folder, tmp_path):
     good = write_profile("good", "env: {MALLOC_ARENA_MAX: 1}\n")
     bad = write_profile("bad", "env: {PYTHONMALLOC: malloc}\n")
-    script = tmp_path / "train.sh"
+    (tmp_path / "training").mkdir()  # each start has a copy of the folder that it is called from
+    script = tmp_path / "training/train.sh"
     script.write_text('test -z "$PYTHONMALLOC" || { echo "no such memory" >&2; exit 3; }\n')
-    result = cli("matrix", good, bad, "--whole-command", "--blocks", 1, "--output", run_folder, "--", "sh", script)
+    fixed = ("--whole-command", "--blocks", 1, "--output", run_folder)
+    result = cli("matrix", good, bad, *fixed, "--", "sh", "train.sh", cwd=script.parent)
     assert result.returncode == 0, result
     assert "the command end with exit status 3" in left_out(result)["bad"]
     assert arms(run_folder) == ["baseline", "good"]

@@ -19,16 +19,9 @@ from tests.engines.slurm.cluster import (
     last_lines,
     measured,
     slurm,
-    waiting_for,
 )
-from tests.processes import PATIENCE_S
 
 NODES = ("node1", "node2")
-
-
-def kinds(folder, node):
-    """Of the events that a node has recorded so far."""
-    return [event["event"] for event in record.read(folder / node)]
 
 
 # --- measuring ---
@@ -126,24 +119,6 @@ def test_a_time_limit_comes_near(start, cli, simulated, slow, folder):
     for node, before in earlier.items():
         assert measured(folder, node)[: len(before)] == before
         assert len(measured(folder, node)) == 12
-
-
-def test_a_job_that_makes_room_for_another_is_requeued_and_goes_on(start, simulated, slow, folder):
-    slow(1)
-    process = start(*simulated("--nodes", 2, "--partition", "work"))
-    all_measure(folder, process)
-    slow(HELD_S)
-    urgent = ("--partition=urgent", "--nodes=2", "--exclusive", "--output=/dev/null", "--wrap", "sleep 1")
-    slurm("sbatch", *urgent)
-    waiting_for(lambda: process.poll() is not None or all("end" in kinds(folder, node) for node in NODES))
-    slow(0)  # no node could be done before it had to make room
-    result = ended(process, 2 * PATIENCE_S)  # until Slurm starts it again, too
-    assert result.returncode == 0, result
-    assert len(events(folder, "submitted")) == 1
-    for node in NODES:
-        assert len(measured(folder, node)) == 12
-        assert "resume" in kinds(folder, node)
-        assert "failure" not in kinds(folder, node)
 
 
 def test_a_node_dies(start, cli, simulated, slow, folder):

@@ -48,8 +48,10 @@ def ranks_of(events):
     }
 
 
-def test_ranks_on_both_nodes_train_together(cli, folder):
-    result = cli("submit", "jemalloc", *JOINT, "--blocks", 1, "--output", folder, timeout_s=REAL_S)
+def test_ranks_on_both_nodes_under_apptainer_train_together(cli, tmp_path, engine_options, surroundings, project):
+    folder = tmp_path / "run"
+    arguments = ["submit", "jemalloc", *engine_options("apptainer"), *JOINT, "--blocks", 1, "--output", folder]
+    result = cli(*arguments, cwd=project, timeout_s=REAL_S, **surroundings)
     assert result.returncode == 0, result
     rows = [line.split()[:2] for line in result.stdout.splitlines() if line.startswith(TOGETHER)]
     assert rows == [[TOGETHER, "jemalloc"], [TOGETHER, "1"]]
@@ -65,24 +67,6 @@ def test_ranks_on_both_nodes_train_together(cli, folder):
     assert losses == pytest.approx(by_arm["1 process"]["losses"], rel=1e-3)
     assert "1 process" in cli("report", folder).stdout
     assert [path.name for path in folder.iterdir() if path.is_dir()] == [TOGETHER]
-
-
-def test_weak_scaling_over_both_nodes_under_apptainer(cli, tmp_path, engine_options, surroundings, project):
-    """Each rank has the batch of the one process on the first node, and what the profile sets."""
-    folder = tmp_path / "run"
-    image = engine_options("apptainer")
-    arguments = ["submit", "jemalloc-retain", *image, *JOINT, "--weak", "--blocks", 1, "--output", folder]
-    result = cli(*arguments, cwd=project, timeout_s=REAL_S, **surroundings)
-    assert result.returncode == 0, result
-    found = {event["arm"]: event for event in measured(folder, TOGETHER)}
-    steps = {arm: event["images_per_step"] for arm, event in found.items()}
-    assert steps == {"baseline": 128, "jemalloc-retain": 128, "1 process": 64}
-    assert ranks_of(found.values()) == {"baseline": BOTH, "jemalloc-retain": BOTH}
-    of_ranks = found["jemalloc-retain"]["ranks"]
-    assert [rank["evidence"]["malloc"]["allocator"] for rank in of_ranks] == ["jemalloc"] * 2
-    assert "weak scaling: 2 ranks, 2 times the batch of 1 process" in " ".join(
-        cli("report", folder, "--details").stdout.split()
-    )
 
 
 @pytest.fixture

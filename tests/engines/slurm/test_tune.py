@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from envkit.bench import record
 from envkit.profiles import profile
 
-from tests.engines.slurm.cluster import CLUSTER, REAL_S, ended, kill, last_lines, slurm, trials, waiting_for
-from tests.engines.test_tune import SCRIPT
+from tests.engines.slurm.cluster import CLUSTER, ended, events, kill, last_lines, slurm, trials, waiting_for
+from tests.processes import PATIENCE_S
 
-# One candidate: that several are searched needs no container.
-SPACE = """\
-name: python
-title: What Python reads
-parameters:
-  objects: {variable: PYTHONMALLOC, values: [unset, malloc]}
-"""
+NODES = ("node1", "node2")
+# So long a trial takes while the test goes on: twice as long, and the search would give its candidate up.
+HELD_S = 10
+RUNNING = Path("/run/kit-slurm")
 
 
 def test_both_nodes_search_and_confirm(cli, tune, folder, tmp_path):
@@ -51,26 +49,73 @@ def test_a_node_that_is_killed_leaves_an_answer_and_the_same_command_goes_on(sta
     assert "on 2 nodes: faster" in " ".join(again.stdout.split())
 
 
-def test_a_script_of_the_user_s_own_is_tuned_for_on_both_nodes_under_apptainer(
-    cli, engine_options, open_folder, surroundings, project
-):
-    place = open_folder / "runs" / "tune-nodes"
-    place.mkdir(0o755)
-    (place / "train.py").write_text(SCRIPT)
-    (place / "python.yaml").write_text(SPACE)
+def printed(folder):
+    """What the jobs of a submission printed, with what is not in any node's log."""
+    return "".join(path.read_text() for path in folder.glob("slurm-*.out"))
 
-    def tune(budget, output):
-        return cli(
-            "tune", "--nodes", 2, "--partition", "work", *engine_options("apptainer"),
-            "--metric", r"took ([\d.]+) s", "--warmup-lines", 2, "--space", place / "python.yaml", "--space-only",
-            "--budget", budget, "--profile", place / "mine.yaml", "--output", place / output, "--json",
-            "--", "python", "train.py", cwd=place, timeout_s=REAL_S, **surroundings,
-        )  # fmt: skip
 
-    result = tune("50s", "tuning")
-    if too_small := re.search(r"no room for a single candidate .*give --budget (\d+)s", result.stderr):
-        result = tune(f"{3 * int(too_small[1]) // 2}s", "again")  # the machine is busy
+def search_events(folder, node):
+    return [event["event"] for event in record.read(folder / node, "tune")]
+
+
+def test_a_job_that_makes_room_for_another_is_requeued_and_goes_on(start, tune, slow, folder, tmp_path):
+    slow(0.5)
+    process = start(*tune(budget="40s"))
+    waiting_for(lambda: process.poll() is not None or all(len(trials(folder, node)) >= 2 for node in NODES))
+    slow(HELD_S)
+    earlier = {node: trials(folder, node) for node in NODES}
+    slurm("sbatch", "--partition=urgent", "--nodes=2", "--exclusive", "--output=/dev/null", "--wrap", "sleep 1")
+    waiting_for(lambda: process.poll() is not None or all("end" in search_events(folder, node) for node in NODES))
+    slow(0)
+    result = ended(process, 2 * PATIENCE_S)  # until Slurm starts it again, and what is left of its budget
     assert result.returncode == 0, result
-    found = json.loads(result.stdout)
-    assert (found["best"], found["verdict"]["nodes"]) == ("tuned", ["node1", "node2"])
-    assert profile.load(str(place / "mine.yaml")).env == {"PYTHONMALLOC": "malloc"}
+    assert len(events(folder, "submitted")) == 1
+    assert "Traceback" not in printed(folder)
+    assert "on 2 nodes: faster" in " ".join(result.stdout.split())
+    assert profile.load(str(tmp_path / "work-tuned.yaml")).env == {"GOMP_SPINCOUNT": "1000"}
+    for node, before in earlier.items():
+        assert trials(folder, node)[: len(before)] == before
+        assert "resume" in search_events(folder, node)
+        assert "failure" not in search_events(folder, node)
+        twice = Counter((event["round"], event["candidate"]) for event in trials(folder, node))
+        assert max(twice.values()) == 1
+
+
+@pytest.fixture
+def another_cpu(tmp_path):
+    """Have node2 see another processor, for as long as the test runs."""
+    text = Path("/proc/cpuinfo").read_text()
+    lines = ["model name\t: Another CPU" if line.startswith("model name") else line for line in text.splitlines()]
+    (tmp_path / "cpuinfo").write_text("\n".join(lines).replace("model\t\t: ", "model\t\t: 9") + "\n")
+    outside = (RUNNING / "node2.pid").read_text().strip()
+    (first,) = Path(f"/proc/{outside}/task/{outside}/children").read_text().split()
+    inside = ("nsenter", "--target", first, "--mount", "--pid")
+    slurm(*inside, "mount", "--bind", tmp_path / "cpuinfo", "/proc/cpuinfo")
+    yield
+    slurm(*inside, "umount", "/proc/cpuinfo")
+
+
+def test_nodes_with_two_cpu_models(cli, tune, folder, tmp_path, another_cpu):
+    """The other one answers."""
+    result = cli(*tune())
+    assert result.returncode == 2, result
+    assert "on 1 node: faster" in " ".join(result.stdout.split())
+    assert profile.load(str(tmp_path / "work-tuned.yaml")).env == {"GOMP_SPINCOUNT": "1000"}
+    line, go_on = last_lines(result)
+    assert go_on == f"1 of 2 nodes measured; continue with: envkit tune --resume {folder}"
+    assert ": is of another type than the others: " in line
+    assert "Another CPU" in line
+    assert line.endswith("; name nodes of one type with --nodelist, or a partition of them")
+
+
+def test_two_tunings_into_one_folder(start, cli, tune, folder, tmp_path):
+    process = start(*tune())
+    waiting_for(lambda: process.poll() is not None or trials(folder, "node1"))
+    for arguments in (tune(), ("tune", "--resume", folder)):
+        second = cli(*arguments)
+        assert (second.returncode, second.stdout) == (2, ""), second
+        why = "another envkit process is writing to it; wait for it, or give another folder"
+        assert second.stderr == f"envkit: {folder / record.FILE_NAME}: {why}\n"
+    result = ended(process)
+    assert result.returncode == 0, result
+    assert profile.load(str(tmp_path / "work-tuned.yaml")).env == {"GOMP_SPINCOUNT": "1000"}

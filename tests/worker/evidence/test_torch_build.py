@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import torch
+import pytest
 from envkit.worker.evidence import torch_build
 
 
-def test_what_pytorch_says_of_itself():
+@pytest.fixture
+def torch():
+    """PyTorch, which no process imports that only collects this test."""
+    import torch
+
+    return torch
+
+
+def test_what_pytorch_says_of_itself(torch):
     found = torch_build.probe()
     assert found["version"] == torch.__version__
     assert found["cpu_capability"] == torch.backends.cpu.get_cpu_capability()
 
 
-def test_a_release_that_does_not_tell_its_instructions(monkeypatch):
+def test_a_release_that_does_not_tell_its_instructions(torch, monkeypatch):
     monkeypatch.setattr(torch, "backends", SimpleNamespace())  # as PyTorch 2.0
     found = torch_build.probe()
     assert found["cpu_capability"] is None

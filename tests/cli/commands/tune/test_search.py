@@ -334,6 +334,12 @@ def test_exhaustive_ranks_all_candidates_each_with_its_interval_and_writes_no_pr
         (("--exhaustive", "--profile", "x.yaml"), "--profile has no effect with --exhaustive"),
         (("--profile", "tuned"), "give a name that ends in .yaml"),
         (("--exhaustive", "--space", "default"), "more than 500 candidates one by one"),
+        (
+            ("--exhaustive", "--nodes", 2),
+            "--nodes has no effect with --exhaustive, which only measures the space on this",
+        ),
+        (("--nodes", 0), "--nodes: '0' is not a whole number above 0"),
+        (("--nodelist", ""), "--nodelist: '' names no node; write for example node1,node2"),
     ],
 )
 def test_what_does_not_go_together_is_refused(refused, arguments, tmp_path, options, said):
