@@ -73,6 +73,8 @@ class Typed:
             (programs / name).write_text(f"#!/bin/sh\n{text}\n")
             (programs / name).chmod(0o755)
         patch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+        for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):  # of a make that runs these tests
+            patch.delenv(name, raising=False)
         patch.setenv("HOME", str(self.here))
         patch.setenv(FOLDER, str(self.stand_ins))
         patch.chdir(self.here)
