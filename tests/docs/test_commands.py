@@ -201,6 +201,18 @@ def test_a_page_with_a_fault_fails(text, typed, tmp_path):
         check(page, typed)
 
 
+def test_the_call_from_python_works(typed, capfd):
+    """With three blocks in the place of five minutes."""
+    (script,) = (block for block in blocks(PROJECT / "docs/own-script.md") if block.lines[0] == "import envkit")
+    text = "\n".join(script.lines)
+    assert 'budget="5m"' in text
+    arrange(typed.patch, typed.stand_ins)
+    exec(text.replace('budget="5m"', "blocks=3"), {})
+    first, *report = capfd.readouterr().out.splitlines()
+    assert first.startswith("report.")
+    assert report[0].startswith(("NO ", "SAME"))
+
+
 def test_the_tutorial_s_training_trains(tmp_path):
     (script,) = (block for block in blocks(PROJECT / "docs/tutorial.md") if block.language == "python")
     text = "\n".join(script.lines)
