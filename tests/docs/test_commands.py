@@ -152,7 +152,8 @@ class Typed:
             fleet(path, 8, began=BEGUN + 3600 * next(self.numbers))
         elif re.match("results/(20|RUN)", word):
             arrange(self.patch, self.stand_ins)
-            assert self.cli("bench", "intel-omp", "--blocks", 6, "--output", path).returncode == 0
+            options = ("--data", "synthetic", "--blocks", 6, "--output", path)
+            assert self.cli("bench", "intel-omp", *options).returncode == 0
 
 
 def check(page: Path, typed: Typed) -> None:
