@@ -76,7 +76,7 @@ A kernel for Jupyter, whose interpreter is the one that `--python` names and mus
 `mkdir -p ~/.local/share/jupyter/kernels/PROFILE`, then `envkit env PROFILE --format jupyter >
 ~/.local/share/jupyter/kernels/PROFILE/kernel.json`. No `$`, and no name in braces in what it is started with, which
 Jupyter may replace. In a cell, `from envkit import check; check("PROFILE")` says whether it is in effect."""),
-    "python": ("python", """\
+    "python": ("text", """\
 For a notebook's first cell, or the beginning of a script: it sets what is read when torch is imported or later, and
 raises an error where that has been done. What is read when a process starts is named in a comment, and not set. Any
 value."""),

@@ -50,7 +50,7 @@ CHANGES = (
     Change("one block of each setting", ("loader-grid",), ("--blocks", "1")),
     Change("a short search in a small space", ("tune",), ("--budget", "100s", "--space", "coarse"),
            ("--budget", "--space"), ("--dry-run",)),
-    Change("a data set that is fetched from the network", (*MEASURING, "breakdown", "submit", "fleet"),
+    Change("a data set that is fetched from the network", (*MEASURING, "breakdown", "check", "submit", "fleet"),
            ("--data", "synthetic"), ("--data",), (*REPORTS, "--workload"), of_kit=True),
     Change("a data set that is fetched from the network", ("all",), ("--data", "synthetic")),
     Change("the image that make builds", ("apptainer",), ("--sif", "FILE"), unless=("--sif", "--format")),

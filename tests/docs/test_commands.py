@@ -73,6 +73,8 @@ class Typed:
             (programs / name).write_text(f"#!/bin/sh\n{text}\n")
             (programs / name).chmod(0o755)
         patch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+        for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):  # of a make that runs these tests
+            patch.delenv(name, raising=False)
         patch.setenv("HOME", str(self.here))
         patch.setenv(FOLDER, str(self.stand_ins))
         patch.chdir(self.here)
@@ -150,7 +152,8 @@ class Typed:
             fleet(path, 8, began=BEGUN + 3600 * next(self.numbers))
         elif re.match("results/(20|RUN)", word):
             arrange(self.patch, self.stand_ins)
-            assert self.cli("bench", "intel-omp", "--blocks", 6, "--output", path).returncode == 0
+            options = ("--data", "synthetic", "--blocks", 6, "--output", path)
+            assert self.cli("bench", "intel-omp", *options).returncode == 0
 
 
 def check(page: Path, typed: Typed) -> None:
@@ -197,6 +200,18 @@ def test_a_page_with_a_fault_fails(text, typed, tmp_path):
     page.write_text(text)
     with pytest.raises(AssertionError):
         check(page, typed)
+
+
+def test_the_call_from_python_works(typed, capfd):
+    """With three blocks in the place of five minutes."""
+    (script,) = (block for block in blocks(PROJECT / "docs/own-script.md") if block.lines[0] == "import envkit")
+    text = "\n".join(script.lines)
+    assert 'budget="5m"' in text
+    arrange(typed.patch, typed.stand_ins)
+    exec(text.replace('budget="5m"', "blocks=3"), {})
+    first, *report = capfd.readouterr().out.splitlines()
+    assert first.startswith("report.")
+    assert report[0].startswith(("NO ", "SAME"))
 
 
 def test_the_tutorial_s_training_trains(tmp_path):
