@@ -10,39 +10,15 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from envkit.common import yamlfile
 from envkit.common.errors import InputError
-from envkit.common.suggestion import nearest as nearest_word
-from envkit.common.yamlfile import YamlFile
 from envkit.messages import Message
-from envkit.profiles.catalogue_messages import (
-    DEFAULT_UNKNOWN,
-    DESCRIBED_THERE,
-    NOTHING_ASKS,
-    PART,
-    BadLimits,
-    BadPattern,
-    BadType,
-    BothKeys,
-    EntryNotAMapping,
-    InTwoFiles,
-    LimitNotAWholeNumber,
-    MissingText,
-    NoReaders,
-    NotAUrl,
-    NotTexts,
-    OneOfTwoKeys,
-    TypeNeedsKey,
-    UnknownEntryKey,
-    UnquotedWords,
-    WrongTypeOfKey,
-    way_to_get,
-)
+from envkit.profiles.catalogue_messages import DEFAULT_UNKNOWN, DESCRIBED_THERE, NOTHING_ASKS, PART, way_to_get
 from envkit.profiles.environment import Environment
 from envkit.profiles.messages import CantBeUsed, SetsInVain
 from envkit.profiles.setting_messages import (
@@ -60,16 +36,12 @@ from envkit.profiles.setting_messages import (
     VersionDoesNotRead,
     Write,
 )
-from envkit.profiles.values import TYPES, Kind, SettingsError, numbers, refusal
+from envkit.profiles.values import Kind, SettingsError, numbers, refusal
 from envkit.worker import libraries
 from envkit.worker.libraries import LIBRARIES, Library
 from envkit.worker.performance_variables import is_performance_variable
 
 FOLDER = Path(__file__).resolve().parent / "variables"
-_ENTRY_KEYS = ("default", "does", "source", "verified_by", "not_observable", "same_as")
-_KIND_KEYS = ("type", "min", "max", "max_before", "above", "below", "words", "exact", "units", "pattern", "shape",
-              "separator", "assign", "tight", "hex", "keys")  # fmt: skip
-_SETTING_KEYS = ("default", "since", "does")
 _READS = re.compile(r"any|(>=|<)(\d+(?:\.\d+)*)")
 # How PyTorch's version ends where it is built without CUDA.
 _BUILDS_WITHOUT_CUDA = re.compile(r"\+(cpu|rocm|xpu)")
@@ -109,13 +81,13 @@ class Problem:
 
 @cache
 def load() -> dict[str, Variable]:
-    """All variables by name. Raises InputError, naming file and line, where the catalogue itself is wrong."""
+    """All variables by name. The files are the kit's own: its tests hold them against ``variables.schema.json``."""
     found: dict[str, Variable] = {}
     for path in sorted(FOLDER.glob("*.yaml")):
-        for name, variable in read(path).items():
-            if name in found:
-                raise InputError(InTwoFiles(str(path), name))
-            found[name] = variable
+        file = yamlfile.read(path, PART, own=True).data
+        found |= {
+            name: _variable(name, {**file.get(entry.get("same_as"), {}), **entry}) for name, entry in file.items()
+        }
     for name, library in libraries.variables().items():
         if name not in found and library.source:
             found[name] = _undescribed(name, library)
@@ -132,79 +104,19 @@ def _undescribed(name: str, library: Library) -> Variable:
     )
 
 
-def read(path: Path) -> dict[str, Variable]:
-    """The variables of one file."""
-    file = yamlfile.read(path, PART, own=True)
-    return {name: _variable(file, name) for name in file.data}
-
-
-def _variable(file: YamlFile, name: str) -> Variable:
-    entry = file.data[name]
-    if isinstance(entry, dict) and "same_as" in entry:
-        entry = {**file.data.get(entry["same_as"], {}), **entry}
-    _only(file, (name,), entry, (*_ENTRY_KEYS, *_KIND_KEYS))
-    for key in ("default", "does", "source"):
-        if not isinstance(entry.get(key), str) or not entry[key]:
-            raise file.error((name,), MissingText(name, key))
-    if not entry["source"].startswith("https://"):
-        raise file.error((name,), NotAUrl(name))
-    if ("verified_by" in entry) == ("not_observable" in entry):
-        raise file.error((name,), OneOfTwoKeys(name, "verified_by", "not_observable"))
-    read_by = libraries.readers(name)
-    if not read_by:
-        raise file.error((name,), NoReaders(name))
+def _variable(name: str, entry: Mapping[str, Any]) -> Variable:
+    told = entry.get("verified_by"), entry.get("not_observable")
     return Variable(
-        name, read_by, _kind(file, (name,), entry), entry["default"], entry["does"], entry["source"],
-        entry.get("verified_by"), entry.get("not_observable"),
+        name, libraries.readers(name), _kind(entry), entry["default"], entry["does"], entry["source"], *told
     )  # fmt: skip
 
 
-def _only(file: YamlFile, at: tuple[str | int, ...], entry: Any, allowed: tuple[str, ...]) -> None:
-    if not isinstance(entry, dict):
-        raise file.error(at, EntryNotAMapping(str(at[-1])))
-    for key in entry:
-        if key not in allowed:
-            raise file.error((*at, key), UnknownEntryKey(str(at[-1]), key, nearest_word(key, allowed)))
-
-
-def _kind(file: YamlFile, at: tuple[str | int, ...], entry: dict[str, Any]) -> Kind:
-    """Which values are allowed; ``entry`` has been checked for unknown keys."""
-    name = str(at[-1])
-    if entry.get("type") not in TYPES:
-        raise file.error(at, BadType(name, tuple(TYPES)))
-    types: dict[str, type[Any]] = {
-        "words": list, "keys": dict, "max_before": dict, "exact": bool, "tight": bool, "hex": bool, "pattern": str,
-    }  # fmt: skip
-    for key, wanted in types.items():
-        if not isinstance(entry.get(key, wanted()), wanted):
-            raise file.error(at, WrongTypeOfKey(name, key))
-    if not all(isinstance(word, str) for word in entry.get("words", [])):
-        raise file.error(at, UnquotedWords(name))
-    for key in ("min", "max", "above", "below"):
-        if type(entry.get(key, 0)) is not int:
-            raise file.error(at, LimitNotAWholeNumber(name, key))
-    limits = entry.get("max_before", {})
-    if not all(isinstance(version, str) and type(most) is int for version, most in limits.items()):
-        raise file.error(at, BadLimits(name))
-    needs = {"word": "words", "words": "words", "boolean": "words", "size": "units", "settings": "keys"}
-    if entry["type"] in needs and not entry.get(needs[entry["type"]]):
-        raise file.error(at, TypeNeedsKey(name, entry["type"], needs[entry["type"]]))
-    if ("pattern" in entry) != ("shape" in entry):
-        raise file.error(at, BothKeys(name, "pattern", "shape"))
-    try:
-        re.compile(entry.get("pattern", ""))
-    except re.error as error:
-        raise file.error(at, BadPattern(name, str(error))) from None
-    keys = {}
-    for key, setting in entry.get("keys", {}).items():
-        inner = (*at, "keys", key)
-        _only(file, inner, setting, (*_KIND_KEYS, *_SETTING_KEYS))
-        keys[key] = _kind(file, inner, {"hex": entry.get("hex", False), **setting})
-    about = {key: entry[key] for key in _SETTING_KEYS if key in entry}
-    if not all(isinstance(text, str) for text in about.values()):
-        raise file.error(at, NotTexts(name, _SETTING_KEYS))
-    given = {key: entry[key] for key in _KIND_KEYS if key in entry}
-    return Kind(**{**given, **about, "words": tuple(entry.get("words", ())), "keys": keys})
+def _kind(entry: Mapping[str, Any]) -> Kind:
+    """Which values are allowed."""
+    inner = {"hex": entry.get("hex", False)}
+    keys = {key: _kind({**inner, **setting}) for key, setting in entry.get("keys", {}).items()}
+    given = {one.name: entry[one.name] for one in fields(Kind) if one.name in entry}
+    return Kind(**{**given, "words": tuple(entry.get("words", ())), "keys": keys})
 
 
 def readers(inspection: Mapping[str, Any]) -> frozenset[str]:
