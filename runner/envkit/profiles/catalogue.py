@@ -1,8 +1,8 @@
 """The environment variables that the kit understands, and what is wrong with a set of them.
 
-The catalogue is data, in the folder ``variables`` beside this file: who reads a variable, which values it takes, what
-it does, where that is documented and how it is verified. Checking it before anything runs matters: most libraries
-ignore, without a word, a name they do not know or a value they can't use, and some hang or run out of memory at one.
+The catalogue is data, in the folder ``variables`` beside this file: which values a variable takes, what it does,
+where that is documented and how it is verified. The registry of libraries says who reads it. Problems are to show
+before anything runs: most libraries ignore an unknown name or value without a word, and some hang at one.
 """
 
 from __future__ import annotations
@@ -122,9 +122,8 @@ def _kind(entry: Mapping[str, Any]) -> Kind:
 def readers(inspection: Mapping[str, Any]) -> frozenset[str]:
     """The libraries of the registry that are in the image, by what ``envkit.worker inspect`` printed in there.
 
-    Those that are a part of PyTorch are taken from the build that its version names, as nothing has been loaded yet:
-    all wheels bring libgomp and oneDNN, x86-64 ones MKL, and all but ``+cpu``, ``+rocm`` and ``+xpu`` ones CUDA and
-    NCCL.
+    PyTorch's version names its build, which tells what it has built in. All wheels bring libgomp and oneDNN, and those
+    for x86-64 bring MKL. All but ``+cpu``, ``+rocm`` and ``+xpu`` ones bring CUDA and NCCL.
     """
     fingerprint, torch = inspection["fingerprint"], inspection["packages"].get("torch")
     parts = {"system"}
@@ -147,7 +146,7 @@ def readers(inspection: Mapping[str, Any]) -> frozenset[str]:
 
 
 def versions(inspection: Mapping[str, Any]) -> dict[str, str]:
-    """Of those libraries whose version the inspection tells, the version."""
+    """Return the version of each library of which the inspection tells it."""
     libc = str(inspection["fingerprint"].get("libc") or "").split()
     known = {
         "glibc": libc[1] if len(libc) == 2 and libc[0] == "glibc" else None,

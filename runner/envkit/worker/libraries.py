@@ -293,8 +293,10 @@ def is_alone(path: str) -> bool:
 
 
 def search_folders() -> list[Path]:
-    """Folders in the order they are searched: the interpreter's own environment, what ``pip --user`` installs, the
-    environment that a virtual one was made of, the system's, then the kit's own.
+    """Return the folders in the order in which they are searched.
+
+    The interpreter's environment is first, then what ``pip --user`` installs, then the environment that a virtual one
+    was made of. The system's folders and the kit's are last.
     """
     machine = platform.machine()
     users = [Path(site.getuserbase()) / "lib"] if site.ENABLE_USER_SITE else []
