@@ -25,7 +25,6 @@ ENTRIES = """\
     "stuballoc": Library(
         kind="allocator",
         files=("libstuballoc.so.1",),
-        stems=("libstuballoc",),
         shows=("malloc.allocator", "stuballoc"),
         packages={"debian": "libstuballoc1"},
         profile="stuballoc",
@@ -36,7 +35,6 @@ ENTRIES = """\
     "stubblas": Library(
         kind="blas",
         files=("libstubblas.so",),
-        stems=("libstubblas",),
         shows=("blas.implementation", "stubblas"),
         packages={"conda": "stubblas"},
     ),

@@ -3,23 +3,13 @@ from __future__ import annotations
 import re
 
 import pytest
+from envkit.common import messages as said
+from envkit.common import schema, yamlfile
 from envkit.common.errors import InputError
 from envkit.common.messages import InFile
 from envkit.profiles import catalogue, profile
 from envkit.profiles.catalogue import check, load, readers, require, versions
-from envkit.profiles.catalogue_messages import (
-    QUOTED,
-    TEXT,
-    URL,
-    BadPattern,
-    BothKeys,
-    MustBe,
-    NoReaders,
-    OneOfTwoKeys,
-    TypeNeedsKey,
-    UnknownEntryKey,
-    way_to_get,
-)
+from envkit.profiles.catalogue_messages import way_to_get
 from envkit.profiles.environment import Environment
 from envkit.profiles.messages import CantBeUsed, SetsInVain
 from envkit.profiles.resolve import resolve
@@ -56,12 +46,15 @@ from envkit.profiles.value_messages import (
 )
 from envkit.profiles.values import TYPES
 from envkit.rendering import text
+from envkit.worker import libraries
 from envkit.worker.evidence import PROBES
 from envkit.worker.libraries import LIBRARIES, preloadable
 from envkit.worker.performance_variables import is_performance_variable
 
 from tests.refusals import refusal
 
+FILES = sorted(catalogue.FOLDER.glob("*.yaml"))
+SCHEMA = catalogue.FOLDER.parent / "schemas/variables.schema.json"
 INSPECTION = {
     "facts": {"physical_cores": 4, "usable_cpus": 8, "numa_nodes": 2},
     "fingerprint": {"libc": "glibc 2.36", "architecture": "x86_64"},
@@ -130,38 +123,42 @@ def test_a_shipped_profile_for_gpus_needs_some(name):
     assert refusal(resolve, loaded, INSPECTION).reason.fact == "gpus"
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_catalogue_is_as_its_schema_says(path):
+    file = yamlfile.read(path)
+    schema.validate(file, SCHEMA)
+    assert all(libraries.readers(name) for name in file.data), "no library of the registry reads it"
+    others = [name for other in FILES if other != path for name in yamlfile.read(other).data]
+    assert file.data.keys().isdisjoint(others)
+    for name in file.data:
+        re.compile(load()[name].kind.pattern)
+
+
 @pytest.mark.parametrize(
-    ("text", "wrong"),
+    ("text", "message", "key"),
     [
-        ("type: inteeger", MustBe("TCMALLOC_SOME", "type", tuple(TYPES))),
-        ("type: word", TypeNeedsKey("TCMALLOC_SOME", "word", "words")),
-        ("type: word\n  words: [true]", MustBe("TCMALLOC_SOME", "words", (QUOTED,))),
-        ("min: '1'", MustBe("TCMALLOC_SOME", "min", (WHOLE_NUMBER,))),
-        ("pattern: '('\n  shape: x", BadPattern("TCMALLOC_SOME", "missing ), unterminated subpattern at position 0")),
-        ("pattern: x", BothKeys("TCMALLOC_SOME", "pattern", "shape")),
-        ("source: the manual", MustBe("TCMALLOC_SOME", "source", (URL,))),
-        ("does: ''", MustBe("TCMALLOC_SOME", "does", (TEXT,))),
-        ("not_observable: it hides", OneOfTwoKeys("TCMALLOC_SOME", "verified_by", "not_observable")),
-        ("sorce: x", UnknownEntryKey("TCMALLOC_SOME", "sorce", "source")),
-        ("type: settings\n  keys: {a: {type: integer, defalt: '1'}}", UnknownEntryKey("a", "defalt", "default")),
+        ("type: word", said.MissingKey, "words"),
+        ("type: word\n  words: [true]", said.WrongType, "'TCMALLOC_SOME.words.0'"),
+        ("min: '1'", said.WrongType, "'TCMALLOC_SOME.min'"),
+        ("pattern: x", said.DependentKey, "shape"),
+        ("source: the manual", said.BadValue, "'TCMALLOC_SOME.source'"),
+        ("does: ''", said.BadValue, "'TCMALLOC_SOME.does'"),
+        ("not_observable: it hides", said.BadCombination, "'TCMALLOC_SOME'"),
+        ("sorce: x", said.BadValue, "TCMALLOC_SOME"),
+        ("type: settings\n  keys: {a: {type: integer, defalt: '1'}}", said.BadValue, "'TCMALLOC_SOME.keys.a'"),
     ],
 )
-def test_wrong_catalogue_data_is_an_error_that_names_file_and_line(tmp_path, text, wrong):
+def test_wrong_catalogue_data_is_an_error_that_names_file_and_line(tmp_path, text, message, key):
     entry = {"type": "integer", "default": "'1'", "does": "Something.",
              "source": "https://example.org", "verified_by": "openmp.places"}  # fmt: skip
     kept = [f"  {key}: {value}\n" for key, value in entry.items() if f"{key}:" not in f"\n{text}".split()]
     path = tmp_path / "some.yaml"
     path.write_text(f"TCMALLOC_SOME:\n{''.join(kept)}  {text}\n")
-    found = refusal(catalogue.read, path)
+    found = refusal(schema.validate, yamlfile.read(path), SCHEMA)
     assert isinstance(found, InFile)
     assert found.file == str(path)
-    assert found.problem == wrong
-
-
-def test_a_variable_that_no_library_of_the_registry_reads_has_no_place_in_the_catalogue(tmp_path):
-    path = tmp_path / "some.yaml"
-    path.write_text("SOME:\n  type: text\n  default: x\n  does: y\n  source: https://z\n  not_observable: hides\n")
-    assert refusal(catalogue.read, path).problem == NoReaders("SOME")
+    assert isinstance(found.problem, message), found.problem
+    assert key in str(found.problem), found.problem
 
 
 # What the check finds

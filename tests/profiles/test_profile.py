@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from envkit.profiles import catalogue, profile
 from envkit.profiles.expressions import FACTS
+from envkit.profiles.limit_messages import SecondOfAKind
 from envkit.profiles.messages import ExtendsCircle, NoProfileFile, NotTuned, UnknownProfile
 from envkit.profiles.needs import TEXT_FACTS
 from envkit.profiles.places import PROFILE_FOLDER
@@ -272,6 +273,12 @@ def test_a_profile_of_one_s_own_needs_no_source_and_may_have_a_long_reason(tmp_p
 def test_the_schema_has_the_facts_that_the_code_has():
     known = json.loads(profile.SCHEMA.read_text())["$defs"]
     assert tuple(known["needs"]["properties"]) == (*FACTS, *TEXT_FACTS)
+
+
+@pytest.mark.parametrize("second", ["tcmalloc", "jemalloc, tcmalloc"])
+def test_two_libraries_of_which_one_would_run_are_refused(load, second):
+    found = refusal(load, f"preload: [mkl-dispatch, jemalloc, {second}]\n")
+    assert (found.line, found.problem) == (6, SecondOfAKind("tcmalloc", "jemalloc"))
 
 
 def test_a_longer_circle_is_shown_whole(write_profile, load):

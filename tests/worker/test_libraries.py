@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
-from envkit.worker.libraries import locate, search_folders
+from envkit.profiles import profile
+from envkit.worker.evidence.running import exporting, settings, shown
+from envkit.worker.libraries import LIBRARIES, ONE_RUNS, is_alone, locate, readers, search_folders
 
 
 @pytest.fixture
@@ -73,3 +77,62 @@ def test_what_pip_installs_for_one_user_and_what_an_environment_was_made_of_are_
     monkeypatch.setattr("site.ENABLE_USER_SITE", False)  # as in most virtual environments
     monkeypatch.setattr(sys, "base_prefix", "/usr")
     assert search_folders()[2] == Path("/usr/local/lib")
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_an_entry_is_complete(name):
+    library = LIBRARIES[name]
+    assert library.comes_with or library.packages
+    assert library.aborts_beside == () or name in library.aborts_beside
+    assert not library.profile or name in profile.load(library.profile).preload
+    if library.kind in ONE_RUNS:
+        assert library.shows[1]
+        assert library.stems or library.files
+    assert [one for one in LIBRARIES.values() if one.shows == library.shows and library.shows[0]] in ([], [library])
+
+
+@pytest.mark.parametrize("name", [name for name, library in LIBRARIES.items() if library.settings == "malloc:glibc"])
+def test_settings_are_asked_for_by_the_function_that_the_entry_names(name):
+    assert "glibc.malloc.trim_threshold" in settings(name)
+
+
+@pytest.mark.parametrize("library", [library for library in LIBRARIES.values() if library.settings])
+def test_each_function_that_an_entry_names_is_there(library):
+    module, _, function = library.settings.partition(":")
+    assert callable(getattr(importlib.import_module(f"envkit.worker.evidence.{module}"), function))
+
+
+def test_a_library_under_another_name_is_recognised_by_what_it_exports(tmp_path):
+    found = locate(search_folders()).get("intel-openmp") or pytest.skip("Intel's OpenMP runtime is not installed here")
+    copy = Path(shutil.copy(found["path"], tmp_path / "libother.so"))
+    assert exporting(str(copy), "openmp") == "intel-openmp"
+    assert exporting(str(copy), "allocator") is None
+    assert (shown("intel-openmp"), shown(None)) == ("intel", "unknown")
+
+
+@pytest.mark.parametrize(
+    ("variable", "found"),
+    [
+        ("MALLOC_CONF", {"jemalloc": "any"}),
+        ("MALLOC_ARENA_MAX", {"glibc": "any"}),
+        ("MIMALLOC_PURGE_DELAY", {"mimalloc": ">=2.1"}),  # the name counts, and not how it begins
+        ("GOMP_SPINCOUNT", {"gnu-openmp": "any"}),
+        ("GOMP_STACKSIZE", dict.fromkeys(("gnu-openmp", "intel-openmp", "llvm-openmp"), "any")),
+        ("PATH", {}),
+    ],
+)
+def test_who_reads_a_variable(variable, found):
+    assert readers(variable) == found
+
+
+@pytest.mark.parametrize(
+    ("path", "alone"),
+    [
+        ("/venv/lib/libiomp5.so", True),
+        ("/usr/lib/libomp.so.5", True),
+        ("/torch/lib/libgomp-a34b3233.so.1", False),
+        ("/usr/lib/libomptarget.so", False),
+    ],
+)
+def test_which_runtimes_end_a_process_that_has_another(path, alone):
+    assert is_alone(path) is alone

@@ -14,7 +14,7 @@ from envkit.profiles import catalogue
 from envkit.profiles.environment import Environment
 from envkit.worker.complaints import COMPLAINT, LOADER, NUMA
 from envkit.worker.host import expand_cpu_list
-from envkit.worker.libraries import LIBRARIES
+from envkit.worker.libraries import LIBRARIES, setting
 from envkit.worker.performance_variables import PRELOAD, is_performance_variable, preloaded
 
 # What the loader could not use: object '/x' from LD_PRELOAD cannot be preloaded, audit interface '/x' requires ...
@@ -22,12 +22,7 @@ OBJECT = re.compile(r"'([^']*)'")
 AUDIT = "LD_AUDIT"
 VARIABLE = re.compile(r"\b[A-Za-z]+(?:_[A-Za-z0-9]+)+\b")
 # Several variables for one thing: a runtime that refuses one may name another of them.
-SAME_THING = (
-    {"KMP_AFFINITY", "OMP_PLACES", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY"},
-    {"KMP_STACKSIZE", "OMP_STACKSIZE", "GOMP_STACKSIZE"},
-    {"KMP_BLOCKTIME", "KMP_LIBRARY", "OMP_WAIT_POLICY"},
-    {"KMP_ALL_THREADS", "KMP_DEVICE_THREAD_LIMIT", "OMP_THREAD_LIMIT"},
-)
+SAME_THING = [{*setting(purpose)} for purpose in ("binding", "stack", "waiting", "limit")]
 # It names no variable, but the number that OMP_NUM_THREADS or the program asked for.
 TEAM = re.compile(r"Cannot form a team with (\d+) threads")
 THREADS = "OMP_NUM_THREADS"

@@ -12,6 +12,7 @@ from envkit.checks.messages import AddressSpaceLimit, ProcessLimitElsewhere, Pro
 from envkit.messages import Message
 from envkit.worker.evidence.limits import processes
 from envkit.worker.host import cpu_facts
+from envkit.worker.libraries import setting
 
 # What runtimes, Python and shells print then (EAGAIN of clone(2), or of pthread_create(3) that can't map a stack).
 PRINTED = re.compile(
@@ -19,8 +20,7 @@ PRINTED = re.compile(
     r"fork: (?:retry: )?Resource temporarily unavailable|BlockingIOError: \[Errno 11\]"
 )
 
-# The size of the stack of an OpenMP runtime's threads: the first of these that is set counts.
-STACK_SIZES = ("KMP_STACKSIZE", "OMP_STACKSIZE", "GOMP_STACKSIZE")
+# A stack's size, as OpenMP runtimes take it.
 SIZE = re.compile(r"\s*(\d{1,18})\s*([BKMGT]?)\s*$", re.IGNORECASE)
 
 
@@ -44,7 +44,7 @@ def address_space() -> AddressSpaceLimit | None:
 
 def too_large_stacks(variables: Mapping[str, str]) -> AddressSpaceLimit | None:
     """Return the limit of address space if the stacks of a team of threads with these ``variables`` exceed it."""
-    stack = next(filter(None, (SIZE.match(variables.get(name, "")) for name in STACK_SIZES)), None)
+    stack = next(filter(None, (SIZE.match(variables.get(name, "")) for name in setting("stack"))), None)
     limit = address_space()
     if stack is None or limit is None:
         return None

@@ -13,6 +13,7 @@ from envkit.checks.process_scan import shorter
 from envkit.common.errors import MISFITS
 from envkit.profiles.environment import Environment
 from envkit.worker.host import expand_cpu_list
+from envkit.worker.libraries import setting
 from envkit.worker.messages.left import OtherForm
 from envkit.worker.performance_variables import (
     PRELOAD,
@@ -27,8 +28,6 @@ from envkit.worker.performance_variables import (
 ON_GPUS = ("gpu.", "nccl.")
 # Processes that one check names.
 NAMED = 3
-# What binds threads to CPUs.
-BINDING = {"GOMP_CPU_AFFINITY", "KMP_AFFINITY", "OMP_PROC_BIND", "OMP_PLACES"}
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ def _placed(environment: Environment, evidence: Mapping[str, Any], cpus: int) ->
     A runtime that binds the thread which starts another process has that inherit a single CPU.
     """
     started, masks = _started_on(evidence), (evidence.get("threads") or {}).get("masks") or {}
-    if not environment.variables.keys() & BINDING or not started:
+    if not environment.variables.keys() & {*setting("binding")} or not started:
         return
     if len(started) < cpus:
         yield Check("threads.started_on", Cpus(cpus).to_json(), InheritedCpus(len(started)).to_json())

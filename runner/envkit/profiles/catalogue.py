@@ -1,8 +1,8 @@
 """The environment variables that the kit understands, and what is wrong with a set of them.
 
-The catalogue is data, in the folder ``variables`` beside this file: who reads a variable, which values it takes, what
-it does, where that is documented and how it is verified. Checking it before anything runs matters: most libraries
-ignore, without a word, a name they do not know or a value they can't use, and some hang or run out of memory at one.
+The catalogue is data, in the folder ``variables`` beside this file: which values a variable takes, what it does,
+where that is documented and how it is verified. The registry of libraries says who reads it. Problems are to show
+before anything runs: most libraries ignore an unknown name or value without a word, and some hang at one.
 """
 
 from __future__ import annotations
@@ -10,38 +10,15 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from envkit.common import yamlfile
 from envkit.common.errors import InputError
-from envkit.common.suggestion import nearest as nearest_word
-from envkit.common.yamlfile import YamlFile
 from envkit.messages import Message
-from envkit.profiles.catalogue_messages import (
-    DEFAULT_UNKNOWN,
-    DESCRIBED_THERE,
-    KINDS,
-    LIMITS,
-    MAPPING,
-    NOTHING_ASKS,
-    PART,
-    QUOTED,
-    TEXT,
-    URL,
-    WHOLE_NUMBER,
-    BadPattern,
-    BothKeys,
-    InTwoFiles,
-    MustBe,
-    NoReaders,
-    OneOfTwoKeys,
-    TypeNeedsKey,
-    UnknownEntryKey,
-    way_to_get,
-)
+from envkit.profiles.catalogue_messages import DEFAULT_UNKNOWN, DESCRIBED_THERE, NOTHING_ASKS, PART, way_to_get
 from envkit.profiles.environment import Environment
 from envkit.profiles.messages import CantBeUsed, SetsInVain
 from envkit.profiles.setting_messages import (
@@ -59,16 +36,12 @@ from envkit.profiles.setting_messages import (
     VersionDoesNotRead,
     Write,
 )
-from envkit.profiles.values import TYPES, Kind, SettingsError, numbers, refusal
+from envkit.profiles.values import Kind, SettingsError, numbers, refusal
 from envkit.worker import libraries
 from envkit.worker.libraries import LIBRARIES, Library
 from envkit.worker.performance_variables import is_performance_variable
 
 FOLDER = Path(__file__).resolve().parent / "variables"
-_ENTRY_KEYS = ("default", "does", "source", "verified_by", "not_observable", "same_as")
-_KIND_KEYS = ("type", "min", "max", "max_before", "above", "below", "words", "exact", "units", "pattern", "shape",
-              "separator", "assign", "tight", "hex", "keys")  # fmt: skip
-_SETTING_KEYS = ("default", "since", "does")
 _READS = re.compile(r"any|(>=|<)(\d+(?:\.\d+)*)")
 # How PyTorch's version ends where it is built without CUDA.
 _BUILDS_WITHOUT_CUDA = re.compile(r"\+(cpu|rocm|xpu)")
@@ -108,13 +81,13 @@ class Problem:
 
 @cache
 def load() -> dict[str, Variable]:
-    """All variables by name. Raises InputError, naming file and line, where the catalogue itself is wrong."""
+    """All variables by name. The files are the kit's own: its tests hold them against ``variables.schema.json``."""
     found: dict[str, Variable] = {}
     for path in sorted(FOLDER.glob("*.yaml")):
-        for name, variable in read(path).items():
-            if name in found:
-                raise InputError(InTwoFiles(str(path), name))
-            found[name] = variable
+        file = yamlfile.read(path, PART, own=True).data
+        found |= {
+            name: _variable(name, {**file.get(entry.get("same_as"), {}), **entry}) for name, entry in file.items()
+        }
     for name, library in libraries.variables().items():
         if name not in found and library.source:
             found[name] = _undescribed(name, library)
@@ -131,86 +104,26 @@ def _undescribed(name: str, library: Library) -> Variable:
     )
 
 
-def read(path: Path) -> dict[str, Variable]:
-    """The variables of one file."""
-    file = yamlfile.read(path, PART, own=True)
-    return {name: _variable(file, name) for name in file.data}
-
-
-def _variable(file: YamlFile, name: str) -> Variable:
-    entry = file.data[name]
-    if isinstance(entry, dict) and "same_as" in entry:
-        entry = {**file.data.get(entry["same_as"], {}), **entry}
-    _only(file, (name,), entry, (*_ENTRY_KEYS, *_KIND_KEYS))
-    for key in ("default", "does", "source"):
-        if not isinstance(entry.get(key), str) or not entry[key]:
-            raise file.error((name,), MustBe(name, key, (TEXT,)))
-    if not entry["source"].startswith("https://"):
-        raise file.error((name,), MustBe(name, "source", (URL,)))
-    if ("verified_by" in entry) == ("not_observable" in entry):
-        raise file.error((name,), OneOfTwoKeys(name, "verified_by", "not_observable"))
-    read_by = libraries.readers(name)
-    if not read_by:
-        raise file.error((name,), NoReaders(name))
+def _variable(name: str, entry: Mapping[str, Any]) -> Variable:
+    told = entry.get("verified_by"), entry.get("not_observable")
     return Variable(
-        name, read_by, _kind(file, (name,), entry), entry["default"], entry["does"], entry["source"],
-        entry.get("verified_by"), entry.get("not_observable"),
+        name, libraries.readers(name), _kind(entry), entry["default"], entry["does"], entry["source"], *told
     )  # fmt: skip
 
 
-def _only(file: YamlFile, at: tuple[str | int, ...], entry: Any, allowed: tuple[str, ...]) -> None:
-    if not isinstance(entry, dict):
-        raise file.error(at, MustBe(str(at[-1]), None, (MAPPING,)))
-    for key in entry:
-        if key not in allowed:
-            raise file.error((*at, key), UnknownEntryKey(str(at[-1]), key, nearest_word(key, allowed)))
-
-
-def _kind(file: YamlFile, at: tuple[str | int, ...], entry: dict[str, Any]) -> Kind:
-    """Which values are allowed; ``entry`` has been checked for unknown keys."""
-    name = str(at[-1])
-    if entry.get("type") not in TYPES:
-        raise file.error(at, MustBe(name, "type", tuple(TYPES)))
-    types: dict[str, type[Any]] = {
-        "words": list, "keys": dict, "max_before": dict, "exact": bool, "tight": bool, "hex": bool, "pattern": str,
-        **dict.fromkeys(_SETTING_KEYS, str),
-    }  # fmt: skip
-    for key, wanted in types.items():
-        if not isinstance(entry.get(key, wanted()), wanted):
-            raise file.error(at, MustBe(name, key, (KINDS[wanted.name],)))
-    if not all(isinstance(word, str) for word in entry.get("words", [])):
-        raise file.error(at, MustBe(name, "words", (QUOTED,)))
-    for key in ("min", "max", "above", "below"):
-        if type(entry.get(key, 0)) is not int:
-            raise file.error(at, MustBe(name, key, (WHOLE_NUMBER,)))
-    limits = entry.get("max_before", {})
-    if not all(isinstance(version, str) and type(most) is int for version, most in limits.items()):
-        raise file.error(at, MustBe(name, "max_before", (LIMITS,)))
-    needs = {"word": "words", "words": "words", "boolean": "words", "size": "units", "settings": "keys"}
-    if entry["type"] in needs and not entry.get(needs[entry["type"]]):
-        raise file.error(at, TypeNeedsKey(name, entry["type"], needs[entry["type"]]))
-    if ("pattern" in entry) != ("shape" in entry):
-        raise file.error(at, BothKeys(name, "pattern", "shape"))
-    try:
-        re.compile(entry.get("pattern", ""))
-    except re.error as error:
-        raise file.error(at, BadPattern(name, str(error))) from None
-    keys = {}
-    for key, setting in entry.get("keys", {}).items():
-        inner = (*at, "keys", key)
-        _only(file, inner, setting, (*_KIND_KEYS, *_SETTING_KEYS))
-        keys[key] = _kind(file, inner, {"hex": entry.get("hex", False), **setting})
-    about = {key: entry[key] for key in _SETTING_KEYS if key in entry}
-    given = {key: entry[key] for key in _KIND_KEYS if key in entry}
-    return Kind(**{**given, **about, "words": tuple(entry.get("words", ())), "keys": keys})
+def _kind(entry: Mapping[str, Any]) -> Kind:
+    """Which values are allowed."""
+    inner = {"hex": entry.get("hex", False)}
+    keys = {key: _kind({**inner, **setting}) for key, setting in entry.get("keys", {}).items()}
+    given = {one.name: entry[one.name] for one in fields(Kind) if one.name in entry}
+    return Kind(**{**given, "words": tuple(entry.get("words", ())), "keys": keys})
 
 
 def readers(inspection: Mapping[str, Any]) -> frozenset[str]:
     """The libraries of the registry that are in the image, by what ``envkit.worker inspect`` printed in there.
 
-    Those that are a part of PyTorch are taken from the build that its version names, as nothing has been loaded yet:
-    all wheels bring libgomp and oneDNN, x86-64 ones MKL, and all but ``+cpu``, ``+rocm`` and ``+xpu`` ones CUDA and
-    NCCL.
+    PyTorch's version names its build, which tells what it has built in. All wheels bring libgomp and oneDNN, and those
+    for x86-64 bring MKL. All but ``+cpu``, ``+rocm`` and ``+xpu`` ones bring CUDA and NCCL.
     """
     fingerprint, torch = inspection["fingerprint"], inspection["packages"].get("torch")
     parts = {"system"}
@@ -233,7 +146,7 @@ def readers(inspection: Mapping[str, Any]) -> frozenset[str]:
 
 
 def versions(inspection: Mapping[str, Any]) -> dict[str, str]:
-    """Of those libraries whose version the inspection tells, the version."""
+    """Return the version of each library of which the inspection tells it."""
     libc = str(inspection["fingerprint"].get("libc") or "").split()
     known = {
         "glibc": libc[1] if len(libc) == 2 and libc[0] == "glibc" else None,

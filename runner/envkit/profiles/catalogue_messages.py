@@ -1,8 +1,7 @@
-"""Messages about the catalogue of variables itself, and how libraries come into an image."""
+"""How libraries come into an image, and captions of the catalogue of variables."""
 
 from __future__ import annotations
 
-from envkit.messages import Message
 from envkit.worker.libraries import LIBRARIES
 
 # What entries of the catalogue, and values in them, must be.
@@ -45,79 +44,3 @@ def way_to_get(name: str) -> str:
     ways = [FROM[source].format(package) for source, package in library.packages.items() if source in FROM]
     others = [f"{source.title()}: {package}" for source, package in library.packages.items() if source not in FROM]
     return ", or ".join(ways) + (f" ({', '.join(others)})" if others else "")
-
-
-class InTwoFiles(Message):
-    """Two files of the catalogue have one variable."""
-
-    template = "{file}: {name} is in another file too; remove one"
-
-    file: str
-    name: str
-
-
-class MustBe(Message):
-    """An entry of the catalogue, or a value in it, is of another form."""
-
-    template = "{name}[: '{key}'] must be {wanted:or}"
-
-    name: str
-    key: str | None
-    wanted: tuple[str, ...]
-
-
-class UnknownEntryKey(Message):
-    """An entry has a key that the catalogue does not know."""
-
-    template = "{name}: unknown key '{key}'[ (did you mean '{suggestion}'?)]"
-
-    name: str
-    key: str
-    suggestion: str | None = None
-
-
-class OneOfTwoKeys(Message):
-    """An entry has both of two keys, or none of them."""
-
-    template = "{name}: give one of '{one}' and '{other}'"
-
-    name: str
-    one: str
-    other: str
-
-
-class BothKeys(Message):
-    """An entry has one of two keys that belong together."""
-
-    template = "{name}: '{one}' and '{other}' go together"
-
-    name: str
-    one: str
-    other: str
-
-
-class NoReaders(Message):
-    """No library reads the variable of an entry."""
-
-    template = "{name}: no library in runner/envkit/worker/libraries.py reads it; add it to 'reads' of one that does"
-
-    name: str
-
-
-class TypeNeedsKey(Message):
-    """A type lacks the key that belongs to it."""
-
-    template = "{name}: type {type} needs '{key}'"
-
-    name: str
-    type: str
-    key: str
-
-
-class BadPattern(Message):
-    """A pattern is no regular expression."""
-
-    template = "{name}: 'pattern' can't be compiled: {reason}"
-
-    name: str
-    reason: str

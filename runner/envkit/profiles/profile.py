@@ -281,7 +281,7 @@ def _check(file: YamlFile) -> None:
 def require_libraries(file: YamlFile, at: Path_, data: Mapping[str, Any]) -> None:
     """Raise InputError if the list ``preload`` at ``at`` names what is no library of the registry, or two of a kind.
 
-    Of two allocators, or runtimes of another kind, the second would do nothing.
+    The second of two allocators would do nothing.
     """
     known = tuple(preloadable())
     first: dict[str, str] = {}

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from envkit.messages import Message
 from envkit.worker.host import expand_cpu_list
 from envkit.worker.initial_environment import started_with
+from envkit.worker.libraries import setting
 from envkit.worker.messages.cpus import (
     BoundByGroup,
     BoundByMpi,
@@ -37,8 +38,6 @@ TOOLS = ("taskset", "numactl", "hwloc-bind", "likwid-pin", "schedtool", "dplace"
 MPI = ("mpirun", "mpiexec", "orterun", "orted", "prte", "prted", "prterun", "hydra_pmi_proxy", "hydra_bstrap_proxy",
        "pmi_proxy", "palsd")  # fmt: skip
 STEP_DAEMON = "slurmstepd"
-# What has an OpenMP runtime bind threads, the first one among them.
-BINDING = ("KMP_AFFINITY", "GOMP_CPU_AFFINITY", "OMP_PROC_BIND", "OMP_PLACES")
 FARTHEST = 32  # processes above one
 
 
@@ -132,7 +131,7 @@ def _between(child: Process | None, parent: Process, cpus: frozenset[int]) -> Me
         return BoundByTool(tool)
     if child is not None and (group := _group(child.pid)) != _group(parent.pid) and _allows(group) == cpus:
         return BoundByGroup(group)
-    variable = next((name for name in BINDING if name in (parent.variables or {})), None)
+    variable = next((name for name in setting("binding") if name in (parent.variables or {})), None)
     if variable is not None and len(cpus) == 1:
         return BoundByRuntime(variable, parent.command, parent.pid)
     return BoundByParent(parent.command, parent.pid)

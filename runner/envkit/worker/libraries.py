@@ -29,7 +29,7 @@ class Library:
 
     kind: str  # allocator, openmp, blas: one of each runs; switch: only preloaded; other: of PyTorch and the system
     files: tuple[str, ...] = ()  # names of files to preload, the preferred one first; none if no profile preloads it
-    stems: tuple[str, ...] = ()  # how names of its files begin, up to the first '-', '.' or '_'
+    stems: tuple[str, ...] = ()  # how other names of it begin than those of files, up to the first '-', '.' or '_'
     symbol: str = ""  # a function that it exports under whatever file name
     text: bytes = b""  # what its file contains besides, and that of a library of the same symbol does not
     shows: tuple[str, str] = ("", "")  # the key of the evidence and the value there while it is in effect
@@ -39,6 +39,7 @@ class Library:
     profile: str = ""  # the shipped profile that preloads it alone
     reads: tuple[str, ...] = ()
     source: str = ""  # where variables without a description are documented
+    purposes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # binding, stack, ...: variables that set it
     lists: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # variables: what separates settings, and values
     keeps_freed: Mapping[str, str] = field(default_factory=dict)  # variables: values by which freed memory stays
     huge_pages: Mapping[str, str] = field(default_factory=dict)  # variables: values that ask for huge pages
@@ -50,6 +51,18 @@ class Library:
 
 
 _OMP = ("OMP_*", "GOMP_CPU_AFFINITY", "GOMP_STACKSIZE")
+_OMP_PURPOSES = {
+    "binding": ("GOMP_CPU_AFFINITY", "OMP_PROC_BIND", "OMP_PLACES"),
+    "stack": ("OMP_STACKSIZE", "GOMP_STACKSIZE"),
+    "waiting": ("OMP_WAIT_POLICY",),
+    "limit": ("OMP_THREAD_LIMIT",),
+}
+_KMP_PURPOSES = {
+    "binding": ("KMP_AFFINITY",),
+    "stack": ("KMP_STACKSIZE",),
+    "waiting": ("KMP_BLOCKTIME", "KMP_LIBRARY"),
+    "limit": ("KMP_ALL_THREADS", "KMP_DEVICE_THREAD_LIMIT"),
+}
 _LISTED = (",", ":")  # a:1,b:2
 _KMP_COMPLAINT = r"OMP: (?:Warning|Error) #(?!\d+: Forking)"  # and not of a fork, which concerns no setting
 
@@ -61,12 +74,12 @@ LIBRARIES: dict[str, Library] = {
         shows=("openmp.runtime", "gnu"),
         comes_with="torch",
         reads=("OMP_*", "GOMP_*"),
+        purposes=_OMP_PURPOSES,
         complaint="libgomp: ",
     ),
     "intel-openmp": Library(
         kind="openmp",
         files=("libiomp5.so",),
-        stems=("libiomp5",),
         symbol="kmp_get_blocktime",
         text=b"Intel(R) OMP",
         shows=("openmp.runtime", "intel"),
@@ -74,19 +87,20 @@ LIBRARIES: dict[str, Library] = {
         in_images=True,
         profile="intel-omp",
         reads=(*_OMP, "KMP_*"),
+        purposes=_KMP_PURPOSES,
         complaint=_KMP_COMPLAINT,
         aborts_beside=("intel-openmp", "llvm-openmp"),
     ),
     "llvm-openmp": Library(
         kind="openmp",
         files=("libomp.so", "libomp.so.5"),
-        stems=("libomp",),
         symbol="kmp_get_blocktime",
         shows=("openmp.runtime", "llvm"),
         packages={"debian": "libomp5"},
         in_images=True,
         profile="llvm-omp",
         reads=(*_OMP, "KMP_*", "LIBOMP_*"),
+        purposes=_KMP_PURPOSES,
         complaint=_KMP_COMPLAINT,
         aborts_beside=("intel-openmp", "llvm-openmp"),
     ),
@@ -107,7 +121,6 @@ LIBRARIES: dict[str, Library] = {
     "jemalloc": Library(
         kind="allocator",
         files=("libjemalloc.so.2",),
-        stems=("libjemalloc",),
         symbol="mallctl",
         shows=("malloc.allocator", "jemalloc"),
         packages={"debian": "libjemalloc2", "conda": "jemalloc"},
@@ -123,7 +136,6 @@ LIBRARIES: dict[str, Library] = {
     "tcmalloc": Library(
         kind="allocator",
         files=("libtcmalloc.so.4", "libtcmalloc_minimal.so.4"),
-        stems=("libtcmalloc",),
         symbol="MallocExtension_GetNumericProperty",
         shows=("malloc.allocator", "tcmalloc"),
         packages={"debian": "libtcmalloc-minimal4", "conda": "gperftools"},
@@ -136,7 +148,6 @@ LIBRARIES: dict[str, Library] = {
     "mimalloc": Library(
         kind="allocator",
         files=("libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so"),
-        stems=("libmimalloc",),
         symbol="mi_version",
         shows=("malloc.allocator", "mimalloc"),
         packages={"debian": "libmimalloc2.0", "debian 13": "libmimalloc3"},
@@ -163,7 +174,7 @@ LIBRARIES: dict[str, Library] = {
     "openblas": Library(
         kind="blas",
         files=("libopenblas.so.0", "libopenblas.so"),
-        stems=("libopenblas", "libopenblasp"),
+        stems=("libopenblasp",),
         symbol="openblas_get_config",
         shows=("blas.implementation", "openblas"),
         packages={"debian": "libopenblas0-pthread", "conda": "libopenblas"},
@@ -173,7 +184,6 @@ LIBRARIES: dict[str, Library] = {
     "blis": Library(
         kind="blas",
         files=("libblis.so.4", "libblis.so"),
-        stems=("libblis",),
         symbol="bli_info_get_version_str",
         shows=("blas.implementation", "blis"),
         packages={"debian": "libblis4-pthread", "conda": "blis"},
@@ -272,6 +282,12 @@ def prefixes(kinds: Iterable[str]) -> tuple[str, ...]:
     return shortest(start for name, one in _ENTRIES.items() if LIBRARIES[name].kind in kinds for start, _, _ in one)
 
 
+def setting(purpose: str) -> tuple[str, ...]:
+    """Return the variables that set one thing, such as ``binding``. The first that a runtime knows wins."""
+    known = sorted(LIBRARIES.values(), key=lambda library: not library.files)
+    return tuple(dict.fromkeys(name for library in known for name in library.purposes.get(purpose, ())))
+
+
 def shortest(starts: Iterable[str]) -> tuple[str, ...]:
     """Return the ``starts`` without those that begin with another of them."""
     known = dict.fromkeys(starts)
@@ -283,8 +299,12 @@ def named_as(path: str, kind: str) -> str | None:
 
     Wheels append a hash to the stem (``libgomp-a34b3233.so.1``), systems a variant (``libtcmalloc_minimal.so.4``).
     """
-    stem = re.split(r"[-._]", Path(path).name)[0]
-    return next((name for name, one in of_kind(kind).items() if stem in one.stems), None)
+    stem = _stem(path)
+    return next((name for name, one in of_kind(kind).items() if stem in {*one.stems, *map(_stem, one.files)}), None)
+
+
+def _stem(path: str) -> str:
+    return re.split(r"[-._]", Path(path).name)[0]
 
 
 def is_alone(path: str) -> bool:
@@ -293,8 +313,10 @@ def is_alone(path: str) -> bool:
 
 
 def search_folders() -> list[Path]:
-    """Folders in the order they are searched: the interpreter's own environment, what ``pip --user`` installs, the
-    environment that a virtual one was made of, the system's, then the kit's own.
+    """Return the folders in the order in which they are searched.
+
+    The interpreter's environment is first, then what ``pip --user`` installs, then the environment that a virtual one
+    was made of. The system's folders and the kit's are last.
     """
     machine = platform.machine()
     users = [Path(site.getuserbase()) / "lib"] if site.ENABLE_USER_SITE else []

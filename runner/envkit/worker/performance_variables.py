@@ -168,5 +168,5 @@ def asked_for(names: Iterable[str]) -> dict[str, str]:
 
 
 def noted(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variable by which the hook notes the libraries of a program that a second runtime would abort."""
+    """Return the variable that has the hook note loaded libraries, if a second runtime would abort the program."""
     return {"ENVKIT_LIBRARIES": "1"} if any(map(libraries.is_alone, preloaded(variables.get(PRELOAD, "")))) else {}

@@ -22,7 +22,7 @@ from envkit.checks.profile_messages import (
 )
 from envkit.worker import gpus
 from envkit.worker.host import expand_cpu_list
-from envkit.worker.libraries import LIBRARIES
+from envkit.worker.libraries import LIBRARIES, setting
 
 GPU_VARIABLES = ("NCCL_", "CUDA_", "CUBLAS_", "CUDNN_", "NVIDIA_")
 # What must be in /proc/cpuinfo for a part of an instruction set's name, and for a floating-point mode one of these, to
@@ -40,7 +40,6 @@ NUMA_NODES = re.compile(
     r"(?:--(?:cpunodebind|membind|interleave|weighted-interleave|preferred|preferred-many)=|-[NmiwpP])([\d,-]+)"
 )
 GPU_DEVICES = (Path("/dev/nvidiactl"), Path("/dev/kfd"))
-BINDING = ("KMP_AFFINITY", "OMP_PLACES", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY")
 
 
 def asks_for_too_many_threads(situation: Situation) -> Finding | None:
@@ -168,7 +167,7 @@ def mixed_versions(situation: Situation) -> Finding | None:
 
 
 def hidden_topology(situation: Situation) -> Finding | None:
-    binds = any(situation.variable(name) for name in BINDING)
+    binds = any(situation.variable(name) for name in setting("binding"))
     if not binds or situation.fingerprint["hypervisor"] is None or situation.facts["smt"]:
         return None
     return found("hidden-topology", HiddenTopology())

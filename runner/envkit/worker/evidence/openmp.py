@@ -17,7 +17,7 @@ from envkit.worker import initial_environment
 from envkit.worker.evidence.capture import printed, run_child
 from envkit.worker.evidence.running import exporting, shown
 from envkit.worker.evidence.symbols import function, mapped_files, origin
-from envkit.worker.libraries import named_as, preloadable
+from envkit.worker.libraries import named_as, prefixes, preloadable
 from envkit.worker.messages.evidence import VariablesChanged
 from envkit.worker.performance_variables import PRELOAD, preloaded
 from envkit.worker.readings import NOT_VERIFIED, Unread
@@ -40,7 +40,7 @@ DISPLAY = "\n".join(
 ALWAYS_LOOKS = 30_000_000_000
 ALWAYS_MS = 2_147_483
 # The names of what runtimes read begin so.
-READ_HERE = ("OMP_", "KMP_", "GOMP_")
+READ_HERE = prefixes(["openmp"])
 SETTING = re.compile(r"^\s*(?:\[\w+\]\s*)?(\w+)\s*=\s*'?(.*?)'?\s*$")
 
 

@@ -25,7 +25,7 @@ def running(path: str | None, kind: str) -> str | None:
 def exporting(path: str, kind: str) -> str | None:
     """Return the library of this kind by the functions that the loaded file ``path`` exports, or None.
 
-    A library that is preloaded in the place of another has the functions of that besides, and so is looked for first.
+    Libraries that can be preloaded come first: they export the functions of those that they replace too.
     """
     loaded = ctypes.CDLL(path)
     candidates = sorted(of_kind(kind).items(), key=lambda item: (not item[1].text, not item[1].files))
