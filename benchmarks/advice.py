@@ -25,6 +25,7 @@ from envkit.report import advised
 from envkit.stats.interval import Speedup, log_ratios, speedup
 from envkit.stats.verdict import Verdict
 from envkit.worker.host import cpu_facts, fingerprint
+from envkit.worker.request import RunCommand, UserCommand, WorkerRequest
 
 from benchmarks import fitting, gallery_runs, page, script
 from benchmarks.errors import ScriptError
@@ -151,19 +152,16 @@ def _example() -> str:
 
 def _pair(name: str, number: int) -> Line:
     """Seconds per step of a process that is left alone and of one that is watched, in turns."""
-    watching = ["--watch", str(WATCHED_S), "--watch-limit", "120", "--warmup-lines", str(WARMUP), "--"]
+    command = UserCommand(tuple(_command(name, ENDLESS)), str(PROJECT), in_place=True)
+    watching = RunCommand(command, WARMUP, watch_s=WATCHED_S, watch_limit_s=120.0)
     commands = {
-        "alone_s": _command(name, WARMUP + STEPS),
-        "watched_s": [
-            sys.executable, str(WORKER), "command", "--folder", str(PROJECT), "--in-place", *watching,
-            *_command(name, ENDLESS),
-        ],
-    }  # fmt: skip
+        "alone_s": (_command(name, WARMUP + STEPS), ""),
+        "watched_s": ([sys.executable, str(WORKER), "-"], WorkerRequest(watching).line()),
+    }
     found = {}
     for which in sorted(commands, reverse=bool(number % 2)):
-        printed = subprocess.run(
-            commands[which], cwd=PROJECT, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL
-        )
+        argv, stdin = commands[which]
+        printed = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=True, input=stdin)
         times = [float(time) for time in STEP.findall(printed.stdout + printed.stderr)][WARMUP : WARMUP + STEPS]
         if len(times) < STEPS:
             raise ScriptError(f"{name}: only {len(times)} steps were seen in {WATCHED_S} s; this machine is too slow")
@@ -224,7 +222,7 @@ def _page(results: Results, trainings: Sequence[Training], example: str) -> list
         page.heading("Advice before anything is measured", QUESTION, results.lines, results.lines[0]["machine"]),
         "## Use",
         USE,
-        f"A training that is not in the gallery, with nothing left out:\n\n    envkit {shlex.join(EXAMPLE)}",
+        f"A training that is not in the gallery, with nothing left out:\n\n```sh\nenvkit {shlex.join(EXAMPLE)}\n```",
         f"```text\n{example.rstrip()}\n```",
         "## Is it right?",
         RIGHT,
@@ -306,10 +304,12 @@ def _slowed(name: str, results: Results) -> list[str]:
 
 QUESTION = """`envkit advise -- python train.py` watches a training for some seconds and says which profile to try
 first, how much that is expected to gain, and why."""
-USE = """    envkit advise -- python train.py                 # as you would start it; nothing of it is changed
-    envkit advise --prove 4m -- python train.py      # then measure what is advised first, beside nothing set
-    envkit advise --pid 4711                         # a training that runs already, from outside
-    envkit advise --engine docker -- python train.py # in the image
+USE = """```sh
+envkit advise -- python train.py                 # as you would start it; nothing of it is changed
+envkit advise --prove 4m -- python train.py      # then measure what is advised first, beside nothing set
+envkit advise --pid 4711                         # a training that runs already, from outside
+envkit advise --engine docker -- python train.py # in the image
+```
 
 The command is started as it is, in a fresh copy of the current folder: your files stay as they are
 ([own-script.md](own-script.md#files-that-it-writes)). `--in-place` starts it in the folder itself. Three steps of its

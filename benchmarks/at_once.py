@@ -1,6 +1,7 @@
-"""``python -m benchmarks.at_once N LAUNCHER … WORKER …``: one sample of workers that another launcher starts.
+"""``python -m benchmarks.at_once N LAUNCHER … WORKER -``: one sample of workers that another launcher starts.
 
-They meet as the kit's own instances do (``envkit.worker.instances``). It imports what workers may, and no more.
+They train as the request at stdin says, and meet as the kit's own instances do (``envkit.worker.instances``). It
+imports what workers may, and no more.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ from envkit.worker import ranks, scratch
 from envkit.worker.instances import merged
 from envkit.worker.measure.meeting import documents
 from envkit.worker.messages import FewMeasured
+from envkit.worker.request import Instance, Train, WorkerRequest, read
 
 
 def main() -> int:
-    number, *command = sys.argv[1:]
+    number, *command, stdin = sys.argv[1:]
+    training = read(stdin).work
+    assert isinstance(training, Train), training
     with scratch.folder("envkit-at-once") as folder:
+        file = ranks.written(WorkerRequest(Instance(int(number), training, str(folder))), folder)
         # what they print would stand beside the sample
-        status = subprocess.run([*command, "--meet", number, str(folder)], stdout=sys.stderr, check=False).returncode
+        status = subprocess.run([*command, file], stdout=sys.stderr, check=False).returncode
         found = documents(folder)
         if status or len(found) != int(number):
             return ranks.problem(FewMeasured(len(found), int(number), status))

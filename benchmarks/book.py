@@ -16,9 +16,9 @@ from pathlib import Path
 
 from envkit.analysis.summary import Comparison, Measured, Summary, summarise
 from envkit.bench import record
+from envkit.bench.arms import Arm
 from envkit.bench.measure import COMPLETE
-from envkit.bench.plan import Arm, Plan
-from envkit.bench.specification import FULL_TIMEOUT_S, Specification
+from envkit.bench.plan import FULL_TIMEOUT_S, Plan, StoppingRule
 from envkit.cli import measuring
 from envkit.cli.arguments import count
 from envkit.cli.measuring import Invocation
@@ -70,10 +70,13 @@ def main() -> int:
         if events[-1].get("reason") == COMPLETE:
             return tell(arguments.record)
         return measuring.resume(arguments.record, Invocation(), tell)
-    asked = Specification(
-        title="book", arms=tuple(arms), budget_s=BUDGET_S, epochs=arguments.epochs, blocks=arguments.blocks,
-        timeout_s=FULL_TIMEOUT_S, data=arguments.data, engine_options=EngineOptions(python=arguments.python),
-    )  # fmt: skip
+    asked = Plan(
+        title="book",
+        stopping=StoppingRule(BUDGET_S, arguments.blocks, timeout_s=FULL_TIMEOUT_S, open_ended=True),
+        epochs=arguments.epochs,
+        data=arguments.data,
+        engine_options=EngineOptions(python=arguments.python),
+    ).with_arms(arms)
     return measuring.run(asked, Invocation(output=arguments.record), tell)
 
 
@@ -111,7 +114,7 @@ def _check_same(arguments: argparse.Namespace, arms: Sequence[Arm], plan: Plan) 
         "blocks": (plan.stopping.blocks, arguments.blocks),
         "arms": (", ".join(arm.name for arm in plan.arms), ", ".join(arm.name for arm in arms)),
         "engine": (plan.reference.engine, arms[0].engine),
-        "data": (plan.training.data, arguments.data or plan.training.data),
+        "data": (plan.data_of(plan.reference), arguments.data or plan.data_of(plan.reference)),
     }
     recorded.require_same(arguments.record, pairs, "--record")
 

@@ -36,17 +36,17 @@ that too.
 The kit's own folder is `/home/you/envkit` here."""
 # Per format: the language of its text; how it is used, and what it can't express.
 ABOUT = {
-    "shell": ("sh", """\
+    "shell": ("bash", """\
 In bash, zsh or dash: `eval "$(envkit env PROFILE)"`. It lasts as long as that shell, so use a fresh one for each
 profile. What this shell has set that could change the outcome and is not the profile's, of an earlier profile or a
 `.bashrc`, is unset, and a note on the standard error names it; what only says where to run stays
 (`CUDA_VISIBLE_DEVICES`). Any value."""),
-    "dotenv": ("sh", """\
+    "dotenv": ("bash", """\
 `docker run --env-file FILE`, Compose and python-dotenv read it. They don't agree on quotes, so what needs them is
 refused: line breaks, blanks at either end, a quote at the beginning, `$`, and `#` after a blank. For a container add
 `--engine docker --image NAME`, as a preloaded library's path is another inside; a note says so. With python-dotenv
 start commands by `dotenv run -- python train.py`: what is loaded by `load_dotenv()` comes too late for a preload."""),
-    "docker": ("sh", """\
+    "docker": ("bash", """\
 For Docker and Podman: `eval "docker run $(envkit env PROFILE --format docker …) IMAGE python train.py"`. Limits that
 you give (`--cpus`, `--cpuset-cpus`, `--memory`) are among the options, and with a profile for GPUs the machine's. Any
 value."""),
@@ -54,14 +54,15 @@ value."""),
 Paste it behind the last `RUN`: what follows it is under the profile. No line breaks and other control characters."""),
     "apptainer": ("text", """\
 Paste it into a definition file. `apptainer run` and `exec` set the variables; only `run` starts commands with what a
-profile needs. No control characters but tabs and line breaks."""),
-    "sbatch": ("sh", """\
+profile needs. Apptainer also sets other variables of your shell, such as a site's `OMP_NUM_THREADS=1`: `--cleanenv`
+keeps them out. No control characters but tabs and line breaks."""),
+    "sbatch": ("bash", """\
 `envkit env PROFILE --format sbatch > job.sh`, then `sbatch job.sh python train.py`. It asks for as many CPUs as the
 profile has threads; where these are for a part of what runs there (one of several NUMA nodes; training on GPUs, beside
 DataLoader's workers), for as many as the profile was resolved for, of which each GPU has its part. What the job is
 given by the shell that submits it, or the site, and could change the outcome, is unset and named in the job's output.
 Print it on a node of the kind that the job will run on. Any value."""),
-    "pyxis": ("sh", """\
+    "pyxis": ("bash", """\
 For Slurm with NVIDIA's plugin Pyxis, otherwise as `sbatch`: the command runs in the image, in the folder that the job
 starts in. Give `--engine enroot --sqsh FILE` for the file of an image; one that `--image` names is fetched from a
 registry. The variables are set inside: those of the job would give way to the image's. Any value."""),
@@ -110,7 +111,7 @@ def main() -> int:
         inside = ["--engine", "docker", "--image", arguments.image] if chosen.inside and arguments.image else []
         command = ["env", arguments.profile, "--format", name, *inside]
         text = printed(command)
-        parts.append(f"## {name}\n\n{about}\n\n    envkit {shlex.join(command)}\n\n```{language}\n{text}```")
+        parts.append(f"## {name}\n\n{about}\n\n```sh\nenvkit {shlex.join(command)}\n```\n\n```{language}\n{text}```")
     page.write(arguments.page, parts)
     return 0
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from envkit.bench import record
-from envkit.bench.plan import REFERENCE_PROFILE, Arm
-from envkit.bench.specification import Specification
+from envkit.bench.arms import Arm
+from envkit.bench.plan import REFERENCE_PROFILE, Plan, StoppingRule
 from envkit.cli import measuring
 from envkit.cli.arguments import count
 from envkit.cli.measuring import Invocation
@@ -107,10 +107,12 @@ def _measure(model: Model, folder: Path, arms: Sequence[Arm], blocks: int) -> in
 
     if record.is_begun(folder):
         return measuring.resume(folder, how, tell)
-    asked = Specification(
-        title=model.name, arms=tuple(arms), budget_s=BUDGET_S, workload=model.name, user_command=model.command,
-        blocks=blocks,
-    )  # fmt: skip
+    asked = Plan(
+        title=model.name,
+        stopping=StoppingRule(BUDGET_S, blocks, open_ended=True),
+        workload=model.name,
+        user_command=model.command,
+    ).with_arms(arms)
     return measuring.run(asked, how, tell)
 
 

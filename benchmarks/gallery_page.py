@@ -69,7 +69,7 @@ def _opening(runs: Sequence[Run], profiles: Sequence[str]) -> list[str]:
     return [
         page.heading(TITLE, QUESTION, every, "; ".join(where), _command(blocks, profiles)),
         HOW.format(hold=hold, confidence=CONFIDENCE, warmup=WARMUP_LINES),
-        f"```text\n{run}\n```",
+        f"```sh\n{run}\n```",
     ]
 
 

@@ -13,7 +13,6 @@ from envkit.bench.blocks import samples
 from envkit.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
 from envkit.bench.problems import problem_of
 from envkit.bench.record import Event
-from envkit.bench.user_command import UserCommand
 from envkit.common import yamlfile
 from envkit.engines.base import PROJECT
 from envkit.messages import Printed
@@ -21,6 +20,7 @@ from envkit.rendering import text
 from envkit.report import verdict
 from envkit.report.judgement import losses_differ
 from envkit.stats.verdict import Verdict
+from envkit.worker.request import UserCommand
 
 from benchmarks.errors import ScriptError
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from envkit import engines
 from envkit.analysis import losses, messages, noise
-from envkit.bench import dataset
+from envkit.bench import dataset, requests
 from envkit.bench.job import PADDING
 from envkit.bench.plan import MARGIN, MOST_PADDING
 from envkit.checks.effect import check
@@ -36,6 +36,7 @@ from envkit.stats.interval import ERROR_RATE, Speedup, log_ratios, speedup
 from envkit.stats.sequential import fewest_blocks
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.modes import USUAL, Options
+from envkit.worker.request import Instances, Train
 from envkit.worker.workloads import LOSS_TOLERANCE
 
 from benchmarks import page
@@ -113,16 +114,13 @@ class Bench:
         return inspect(self.engine, self.inherited, commands)
 
     def task(self, entry: Entry, steps: int, padding: int = 0) -> Task:
-        warmup = ("--warmup-steps", str(self.arguments.warmup_steps)) if steps > 1 else ()
-        modes = entry.options.arguments()
-        at_once = ("instances", "--number", str(entry.instances), "--") if entry.instances > 1 else ()
-        trained = ("--workload", "cnn", "--data", self.data, *warmup, "--steps", str(steps), *modes)
+        warmup_steps = self.arguments.warmup_steps if steps > 1 else 0
+        training = Train("cnn", requests.data(self.data), warmup_steps, steps, entry.options, profiles_ranks=steps > 1)
         return Task(
-            arguments=(*at_once, "train", *trained),
+            work=Instances(entry.instances, training) if entry.instances > 1 else training,
             variables={**entry.variables, PADDING: "x" * padding},
             inherited={name: value for name, value in self.inherited.items() if name not in entry.without},
             prefix=entry.prefix,
-            data=None if self.data == SYNTHETIC else self.data,
             timeout_s=COMPILING_TIMEOUT_S if entry.options.compile else TIMEOUT_S,
         )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from envkit.profiles.resolve import GET
+from envkit.profiles.catalogue_messages import way_to_get
 
 from benchmarks import interleaved
 from benchmarks.errors import ScriptError
@@ -80,7 +80,7 @@ def lay_out(libraries: Path, inspection: Mapping[str, Any]) -> None:
         found = inspection["libraries"].get(library)
         if found is None:
             raise ScriptError(
-                f"{library} is not installed, and the launcher is to be given it; get it with: {GET[library]}"
+                f"{library} is not installed, and the launcher is to be given it; get it with: {way_to_get(library)}"
             )
         link = libraries / "lib" / name
         link.unlink(missing_ok=True)

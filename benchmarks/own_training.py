@@ -67,7 +67,9 @@ def main() -> int:
             command = ["bench", arguments.profile, *engine, *metric, "--blocks", arguments.blocks, "--", "python", name]
             printed = report(command, Path(folder) / Path(name).stem)
             shown = shlex.join(command)
-            parts.append(f"### {title}\n\n    {line}\n\n    envkit {shown}\n\n```text\n{printed}\n```")
+            language = "json" if line.startswith("{") else "text"
+            log, typed = f"```{language}\n{line}\n```", f"```sh\nenvkit {shown}\n```"
+            parts.append(f"### {title}\n\n{log}\n\n{typed}\n\n```text\n{printed}\n```")
     page.write(arguments.page, parts)
     return 0
 

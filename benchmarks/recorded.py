@@ -74,7 +74,8 @@ def require_same(folder: Path, settings: Mapping[str, tuple[object, object]], op
 
 def data(summary: Summary) -> str:
     """What was trained on, without where it lies."""
-    return {SYNTHETIC: SYNTHETIC, GENERATED: text(summary.data_source)}.get(summary.plan.training.data, "Fashion-MNIST")
+    location = summary.plan.data_of(summary.plan.reference)
+    return {SYNTHETIC: SYNTHETIC, GENERATED: text(summary.data_source)}.get(location, "Fashion-MNIST")
 
 
 def shown(name: str, alternative: str) -> str:

@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from envkit.bench import dataset
+from envkit.bench import dataset, requests
 from envkit.cli.arguments import count, duration
 from envkit.engines.base import WORKER
 from envkit.profiles import profile
 from envkit.stats.verdict import Verdict
+from envkit.worker.request import Train, WorkerRequest
 
 from benchmarks import page, rivals, script, tools
 from benchmarks.results import Line, Results
@@ -46,7 +47,9 @@ def main() -> int:
     results = Results(arguments.results, settings)
     if not results.of("look"):
         with tempfile.TemporaryDirectory(prefix="rivals-") as folder:
-            results.append("look", **asdict(tools.look(Path(folder), arguments.budget / 4, training(data))))
+            results.append(
+                "look", **asdict(tools.look(Path(folder), arguments.budget / 4, training(Path(folder), data)))
+            )
     for trial in range(arguments.trials):
         for tool in random.Random(f"{arguments.seed}:{trial}").sample([*tools.TOOLS], len(tools.TOOLS)):
             if not results.of("trial", trial=trial, tool=tool):
@@ -56,17 +59,18 @@ def main() -> int:
     return 0
 
 
-def training(data: str) -> list[str]:
-    """The command that trains so many steps, without anything set."""
-    length = ["--warmup-steps", "0", "--steps", str(STEPS)]
-    return [sys.executable, str(WORKER), "train", "--workload", "cnn", "--data", data, *length]
+def training(folder: Path, data: str) -> list[str]:
+    """The command that trains so many steps, without anything set. Its request is written to ``folder``."""
+    file = folder / "request.json"
+    file.write_text(WorkerRequest(Train("cnn", requests.data(data), steps=STEPS)).line())
+    return [sys.executable, str(WORKER), str(file)]
 
 
 def question(folder: Path, data: str, budget_s: float, cost: tools.Cost) -> tools.Question:
     """Is the training faster with the variables of the profile?"""
     assignments = [f"{name}={value}" for name, value in profile.load(PROFILE).env.items()]
-    kit = [PROFILE, "--data", data]
-    return tools.Question(folder, training(data), ["env", *assignments, *training(data)], kit, {}, budget_s, cost)
+    kit, trained = [PROFILE, "--data", data], training(folder, data)
+    return tools.Question(folder, trained, ["env", *assignments, *trained], kit, {}, budget_s, cost)
 
 
 def _try(results: Results, trial: int, tool: str, budget_s: float, data: str) -> None:

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy
+from envkit.bench.arms import Arm
 from envkit.bench.blocks import block_ratios
 from envkit.bench.measure import precise_enough
-from envkit.bench.plan import MARGIN, Arm, Plan, StoppingRule, WorkloadSpec
+from envkit.bench.plan import MARGIN, Plan, StoppingRule, WorkloadSpec
 from envkit.bench.record import Event
 from envkit.cli.commands.plan import BLOCKS as PILOT_BLOCKS
 from envkit.stats.bootstrap import bootstrap
@@ -125,9 +126,9 @@ class Rates:
 
 def _plan(seed: int, margin: float = MARGIN) -> Plan:
     arms = (Arm("baseline", "baseline", "local"), Arm("profile", "profile", "local"))
-    training = {"cnn": WorkloadSpec(0, STEPS, "synthetic")}
+    training = {"cnn": WorkloadSpec(0, STEPS)}
     stopping = StoppingRule(budget_s=240.0, blocks=0, precision=0.04, margin=margin, timeout_s=300.0)
-    return Plan(arms, "cnn", training, stopping, seed)
+    return Plan("simulated", stopping, workloads=training, data="synthetic", seed=seed).with_arms(arms)
 
 
 def _slowdowns(noise: Noise, seed: int, blocks: int) -> Any:

@@ -19,8 +19,7 @@ from typing import Any
 from envkit.analysis.noise import interference_by_block
 from envkit.bench import dataset, record
 from envkit.bench.blocks import block_ratios, recorded_design
-from envkit.bench.plan import MARGIN, Plan
-from envkit.bench.specification import TIMEOUT_S
+from envkit.bench.plan import MARGIN, TIMEOUT_S, Plan
 from envkit.cli.arguments import count
 from envkit.profiles import profile
 from envkit.stats.sequential import at_end, design
@@ -173,7 +172,7 @@ def _write(folder: Path, choice: dict[str, str], path: Path) -> None:
 
 def _compared(events: list[record.Event], plan: Plan, reference: str, name: str, comparisons: int) -> Line:
     of = {arm.name: arm for arm in plan.arms}
-    ratios = block_ratios(events, replace(plan, arms=(of[reference], of[name])), of[name])
+    ratios = block_ratios(events, plan, of[name], reference=of[reference])
     fixed = recorded_design(events, plan) or design(len(ratios), comparisons)
     found = at_end(replace(fixed, comparisons=comparisons), ratios, plan.stopping.margin, stopped_early=False)
     assert found is not None, "there are enough blocks, as was seen at the start"

@@ -250,9 +250,7 @@ def install(locked: Lock, prefix: Path, folder: Path, final_prefix: str | None) 
 def write_providers(venv: Path) -> None:
     """Say in VENV/providers.json, as in an image, which package each library comes from."""
     script = PROJECT / "images/providers.py"
-    text = subprocess.run(
-        [venv / "bin/python", script, "--prefix", venv], check=True, capture_output=True, text=True
-    ).stdout
+    text = subprocess.run([venv / "bin/python", script], check=True, capture_output=True, text=True).stdout
     (venv / "providers.json").write_text(text)
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from addresses import hidden, refusal
+from providers import packages
 
 PROJECT = Path(__file__).resolve().parent.parent
 CHANNEL = "https://conda.anaconda.org/conda-forge"
-PACKAGES = ("jemalloc", "gperftools")
+PACKAGES = tuple(packages("conda"))
 PLATFORM = "linux-64"
 LOCK = PROJECT / "images/cpu/conda.lock"
 LARGEST = 1 << 30  # bytes; those of allocators are a few million

@@ -48,16 +48,22 @@ make_kit() {
     cp "$staged/manifest.sha256" "$staged/base.json" "$kit/"
     # Kept in the image: the last stage runs them from here, and they say how it was made.
     mkdir -p "$kit/share/envkit"
-    cp "$staged/install.sh" "$staged/providers.py" "$staged/contents.py" "$kit/share/envkit/"
+    for script in install.sh providers.py libraries.py contents.py; do
+        cp "$staged/$script" "$kit/share/envkit/"
+    done
+    for source in conda debian; do # the last stage has no Python yet when it needs to know
+        "$kit/bin/python" "$kit/share/envkit/providers.py" --debian $source >"$kit/share/envkit/$source.packages"
+    done
     chmod -R go+rX "$kit"
 }
 
 make_system() {
     case $1 in
-    conda) apt_install python3 numactl libomp5 libmimalloc2.0 ;;
-    debian) apt_install python3 numactl libomp5 libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4 ;;
+    conda | debian) ;;
     *) die "LIBRARIES is '$1': conda or debian" ;;
     esac
+    # shellcheck disable=SC2046 # names of packages, without spaces
+    apt_install python3 numactl $(cat "$kit/share/envkit/$1.packages")
     useradd --no-log-init --uid 1000 --user-group --create-home --shell /bin/bash kit
     # Where the engines mount the code and the data. Apptainer without an overlay mounts only on what exists.
     mkdir -p /kit/envkit /data

@@ -10,49 +10,49 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
 
-# Logical name -> file names, and the conda package that has them. The names and the order of the folders are those of
-# runner/envkit/worker/image/libraries.py, which is not in an image when this runs.
-LIBRARIES: dict[str, tuple[tuple[str, ...], str | None]] = {
-    "jemalloc": (("libjemalloc.so.2",), "jemalloc"),
-    "tcmalloc": (("libtcmalloc.so.4", "libtcmalloc_minimal.so.4"), "gperftools"),
-    "mimalloc": (("libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so"), None),
-    "llvm-openmp": (("libomp.so", "libomp.so.5"), None),
-    "intel-openmp": (("libiomp5.so",), None),
-}
+HERE = Path(__file__).resolve().parent
+# The registry lies beside this file in an image; nothing is to be written there.
+sys.path.append(str(HERE.parent / "runner/envkit/worker"))
+sys.dont_write_bytecode = True
+
+from libraries import LIBRARIES, Library, paths, search_folders  # noqa: E402
+
+INSTALLED = {name: library for name, library in LIBRARIES.items() if library.in_images}
+SOURCES = ("conda", "debian")
 
 
-def locate(prefix: Path, file_names: tuple[str, ...]) -> Path | None:
-    system = Path("/usr/lib")
-    folders = [
-        prefix / "lib",
-        prefix / "conda/lib",
-        Path("/usr/local/lib"),
-        system / f"{platform.machine()}-linux-gnu",
-        Path("/usr/lib64"),
-        system,
-        *sorted(system.glob("llvm-*/lib")),
-    ]
-    candidates = (folder / name for name in file_names for folder in folders)
-    return next((path for path in candidates if path.is_file()), None)
+def packages(source: str) -> list[str]:
+    """Return the packages of ``source`` (debian or conda) that bring libraries into an image."""
+    return [library.packages[source] for library in INSTALLED.values() if source in library.packages]
 
 
-def provider(prefix: Path, path: Path, conda_package: str | None) -> str:
+def of_debian(source: str) -> list[str]:
+    """Return Debian's packages for an image whose allocators are from ``source``: conda's are not among them."""
+    known = [library.packages for library in INSTALLED.values() if "debian" in library.packages]
+    return [one["debian"] for one in known if source == "debian" or source not in one]
+
+
+def locate(name: str) -> Path | None:
+    return next(iter(paths(name, search_folders())), None)
+
+
+def provider(prefix: Path, path: Path, library: Library) -> str:
     """One line that names the package of the library at ``path``."""
     if path.parent == prefix / "conda/lib":
         records = [json.loads(file.read_text()) for file in (prefix / "conda/conda-meta").glob("*.json")]
         for record in records:
-            if record["name"] == conda_package:
+            if record["name"] == library.packages.get("conda"):
                 channel = record["channel"].rstrip("/").rsplit("/", 1)[-1]
                 return f"{channel} {record['name']} {record['version']} {record['build']}"
-    if path.parent == prefix / "lib":
-        return f"PyPI wheel intel-openmp {metadata.version('intel-openmp')}"
+    if path.parent == prefix / "lib" and "pypi" in library.packages:
+        wheel = library.packages["pypi"]
+        return f"PyPI wheel {wheel} {metadata.version(wheel)}"
     if shutil.which("dpkg-query"):
         owner = subprocess.run(["dpkg-query", "--search", path.resolve()], capture_output=True, text=True, check=False)
         if owner.returncode == 0:
@@ -67,21 +67,21 @@ def provider(prefix: Path, path: Path, conda_package: str | None) -> str:
 
 def providers(prefix: Path) -> dict[str, str]:
     found = {}
-    for name, (file_names, conda_package) in LIBRARIES.items():
-        path = locate(prefix, file_names)
+    for name, library in INSTALLED.items():
+        path = locate(name)
         if path is not None:
-            found[name] = provider(prefix, path, conda_package)
+            found[name] = provider(prefix, path, library)
     found["gnu-openmp"] = f"bundled in torch {metadata.version('torch')}"
     return found
 
 
-def load(prefix: Path) -> None:
+def load() -> None:
     """Preload each library, as a profile does: the loader only warns of one that it cannot load, so look for it."""
     test = "import ctypes, sys; ctypes.CDLL(sys.argv[1]); sys.exit(sys.argv[2] not in open('/proc/self/maps').read())"
-    for name, (file_names, _) in LIBRARIES.items():
-        path = locate(prefix, file_names)
+    for name, library in INSTALLED.items():
+        path = locate(name)
         if path is None:
-            sys.exit(f"images/providers.py: {name} is not here: none of {', '.join(file_names)}")
+            sys.exit(f"images/providers.py: {name} is not here: none of {', '.join(library.files)}")
         result = subprocess.run(
             [sys.executable, "-c", test, path, path.resolve()], env={**os.environ, "LD_PRELOAD": str(path)}, check=False
         )
@@ -92,13 +92,15 @@ def load(prefix: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--prefix", type=Path, default=Path(sys.prefix), help="the environment (this Python's)")
     parser.add_argument("--load", action="store_true", help="load every library instead, and fail if one is not there")
+    parser.add_argument("--debian", choices=SOURCES, help="print Debian's packages instead, for allocators from there")
     arguments = parser.parse_args()
     if arguments.load:
-        load(arguments.prefix)
+        load()
+    elif arguments.debian:
+        print(*of_debian(arguments.debian))
     else:
-        print(json.dumps({"libraries": providers(arguments.prefix)}, indent=2))
+        print(json.dumps({"libraries": providers(Path(sys.prefix))}, indent=2))
 
 
 if __name__ == "__main__":

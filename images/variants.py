@@ -25,6 +25,7 @@ from envkit.common.errors import InputError  # noqa: E402
 from envkit.common.yamlfile import YamlFile  # noqa: E402
 from envkit.messages import Printed  # noqa: E402
 from envkit.rendering import text_of  # noqa: E402
+from providers import packages  # noqa: E402
 from wheels import read_lock  # noqa: E402
 
 FILE = Path("images/variants.yaml")
@@ -33,7 +34,7 @@ LIBRARIES = ("conda", "debian")
 # The compilers that can be in an image, which may have none; install.sh installs it, with Python's headers.
 COMPILERS = ("g++",)
 # Conda packages whose version may be chosen.
-PINS = ("jemalloc", "gperftools")
+PINS = tuple(packages("conda"))
 # The lock that has the version of a key, and how such a lock is made.
 LOCKED_IN = {"torch": "torch", "intel-openmp": "packages"}
 BY_LOCK, BY_HAND = "images/lock makes it", "it is made by hand, as images/cpu/torch.lock says"

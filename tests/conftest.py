@@ -68,7 +68,7 @@ SLOW = (
     "tests/cli/commands/tune/",
     "tests/cluster/fleet/test_slow.py", "tests/cluster/slurm/test_node.py",
     "tests/cluster/slurm/test_tuning_goes_on.py", "tests/cluster/test_without_slurm.py",
-    "tests/fuzz/",
+    "tests/docs/test_commands.py", "tests/fuzz/",
     "tests/profiles/test_catalogue_libraries.py", "tests/report/test_epoch_ends.py", "tests/report/test_grid.py",
     "tests/report/test_html.py",
     "tests/report/test_multi_workload.py", "tests/report/test_pictures.py", "tests/stats/test_drift.py",

@@ -12,6 +12,7 @@ from envkit import engines
 from envkit.engines.base import Engine, EngineOptions, Outcome, Task
 from envkit.engines.messages import ExitStatus
 from envkit.messages import from_json
+from envkit.worker.request import WorkerRequest
 
 from tests.simulated_worker import answer, log_start, name_of
 from tests.simulation import Simulation
@@ -73,11 +74,14 @@ class InstantEngine:
         return {"name": self.name, "version": "6.1", "image": "/sim/bin/python"}
 
     def command(self, task: Task) -> list[str]:
-        return ["env", "-i", *(f"{name}={value}" for name, value in task.variables.items()), *task.arguments]
+        return ["env", "-i", *(f"{name}={value}" for name, value in task.variables.items()), "worker", "-"]
+
+    def request(self, task: Task) -> WorkerRequest | None:
+        return task.request
 
     def start(self, task: Task) -> Answered:
         """A worker that was started ahead is not waited for: it answers when its turn comes."""
-        return Answered(self, replace(task, arguments=tuple(word for word in task.arguments if word != "--turn")))
+        return Answered(self, replace(task, ahead=False))
 
     def run(self, task: Task) -> Outcome:
         self._runs += 1
@@ -85,9 +89,10 @@ class InstantEngine:
             self.takes_s *= self._slower[1]
             self._slower = None
         config = json.loads((self._folder / "config.json").read_text())
-        arguments, environment = list(task.arguments), {**task.inherited, **task.variables}
-        name = name_of(arguments, environment)
-        nth = log_start(self._folder / "starts.jsonl", name, arguments, environment)
+        assert task.request is not None
+        work, environment = task.request.to_json()["work"], {**task.inherited, **task.variables}
+        name = name_of(work, environment)
+        nth = log_start(self._folder / "starts.jsonl", name, work, environment)
         behaviour = config["workers"].get(name, {})
         if "does" in behaviour and nth >= behaviour.get("from", 0):
             said = behaviour.get("stderr", "")
@@ -101,4 +106,4 @@ class InstantEngine:
                     return Outcome(behaviour["text"], said, self.takes_s, failure)
                 case "print":
                     return Outcome(behaviour["text"], said, self.takes_s, None)
-        return Outcome(json.dumps(answer(name, arguments, config, nth, environment)), "", self.takes_s, None)
+        return Outcome(json.dumps(answer(name, work, config, nth, environment)), "", self.takes_s, None)

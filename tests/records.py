@@ -10,15 +10,17 @@ from typing import Any
 
 from envkit import __version__
 from envkit.bench import seal as seals
+from envkit.bench.arms import Arm
 from envkit.bench.dataset_messages import FOLDER, FromPlace
-from envkit.bench.plan import Arm
 from envkit.bench.record import FILE_NAME, SCHEMA
 from envkit.checks.sample_effect import check_sample
 from envkit.profiles.environment import Environment
+from envkit.worker.request import Train
 
 from tests.plans import plan_of
 from tests.simulated_worker import inspection, sample
 from tests.simulation import STEADY, times
+from tests.worker_runs import document_of
 
 BEGUN = 1_793_000_000.0  # seconds since 1970
 SAMPLE_S = 2.0
@@ -43,7 +45,7 @@ def run_event(arms: list[dict[str, str]], time: float = BEGUN, **plan: Any) -> d
     }
     document = {
         "event": "run", "time": time, "schema": SCHEMA, "kit_version": __version__, "command": ["envkit", "bench"],
-        "cwd": str(Path.cwd()), "specification": None,
+        "cwd": str(Path.cwd()),
         "plan": plan_of([Arm(**one) for one in arms], **plan).to_json(),
         "engines": engines,
         "data_source": FromPlace(FOLDER, "/data").to_json(),
@@ -79,7 +81,7 @@ def run_events(
             events.append({
                 "event": "sample", "time": time, "block": block, "arm": one["name"], "worker_seconds": SAMPLE_S,
                 "padding_bytes": 0,
-                **sample(["train", "--steps", "3"], behaves, block, {}), "stderr": "",
+                **sample(document_of(Train("cnn", "synthetic", steps=3)), behaves, block, {}), "stderr": "",
             })  # fmt: skip
     judge(events)
     return [*events, *([{"event": "end", "time": time + 1, "reason": ended}] if ended else [])]

@@ -8,9 +8,10 @@ from typing import Any
 
 from envkit import __version__
 from envkit.analysis.summary import summarise
+from envkit.bench.arms import Arm
 from envkit.bench.dataset_messages import FOLDER, FromPlace
-from envkit.bench.plan import Arm
 from envkit.bench.record import SCHEMA, Event
+from envkit.bench.requests import of_sample
 from envkit.profiles.environment import Environment
 from envkit.report import terminal
 from rich.console import Console
@@ -19,6 +20,7 @@ from tests.plans import plan_of
 from tests.records import judge
 from tests.simulated_worker import inspection, sample
 from tests.simulation import STEADY, times
+from tests.worker_runs import document_of
 
 BEGUN = 1_793_000_000.0  # seconds since 1970
 WORKER_S, REFERENCE_KERNEL_S = 2.0, 0.5
@@ -36,6 +38,7 @@ def events_of(
     plan: dict[str, Any] | None = None,
     workloads: dict[str, str] | None = None,
     profiles: dict[str, str] | None = None,
+    files: dict[str, str] | None = None,
     **run: Any,
 ) -> list[Event]:
     """A run of ``blocks`` blocks, in which the workers of ``mine``, which take half the time, behave as given.
@@ -47,7 +50,10 @@ def events_of(
     behaviours = {"baseline": {"seconds": STEADY, **(baseline or {})}, "mine": {"seconds": times(0.5), **(mine or {})}}
     behaviours |= {name: {"seconds": times(1), **behaviour} for name, behaviour in (others or {}).items()}
     profiles = {name: profile if name == "mine" else (profiles or {}).get(name, name) for name in behaviours}
-    arms = tuple(Arm(name, profiles[name], "local", (workloads or {}).get(name)) for name in behaviours)
+    arms = tuple(
+        Arm(name, profiles[name], "local", (workloads or {}).get(name), file=(files or {}).get(name))
+        for name in behaviours
+    )
     fixed = plan_of(arms, **(plan or {}))
     environments = {
         arm.name: Environment(arm.profile, "A test", {}, {}, (), {"openmp.runtime": "gnu"}, numerics) for arm in arms
@@ -65,7 +71,6 @@ def events_of(
         "kit_version": __version__,
         "command": ["envkit", "bench"],
         "cwd": str(Path.cwd()),
-        "specification": None,
         "plan": fixed.to_json(),
         "engines": {"local": {"engine": engine, "inspection": inspection([], {})}},
         "data_source": FromPlace(FOLDER, "/data").to_json(),
@@ -88,7 +93,7 @@ def events_of(
             add("design", planned_blocks=looks[-1], looks=list(looks))
         add("reference-kernel", REFERENCE_KERNEL_S, block=block, seconds=0.1, digest="f" * 64)
         for arm in fixed.order(block):
-            document = sample(list(fixed.worker_arguments(arm, block)), behaviours[arm.name], block, {})
+            document = sample(document_of(of_sample(fixed, arm, block)), behaviours[arm.name], block, {})
             where = {"block": block, "arm": arm.name, "padding_bytes": fixed.padding(block, arm)}
             add("sample", WORKER_S, **where, **document, stderr="")
     judge(events)

@@ -1,6 +1,6 @@
 """Answers like ``python -m envkit.worker``, at once and as a JSON file tells it to.
 
-``main`` is started with the arguments CONFIG PATH inspect|train|ranks|instances|reference-kernel …
+``main`` is started with the arguments CONFIG PATH -, and reads its request from stdin.
 
 CONFIG has, for each value that a profile gives to the variable SIMULATED (``baseline`` where it gives none), what that
 profile's workers do, for that value with `` warming`` behind it what those do that are started unmeasured, and for
@@ -59,22 +59,21 @@ def inspection(commands: list[str], replaced: dict) -> dict:
     }  # fmt: skip
 
 
-def launched(arguments: list[str]) -> tuple[list[str], str]:
-    """The training's own arguments, and what it runs on: `` on 2 ranks``, `` on 1/2`` of the CPUs, or several
-    times at once (`` x 2``); or nothing."""
-    if arguments[0] not in ("ranks", "instances"):
-        return arguments, ""
-    own = arguments[arguments.index("--") + 1 :]
-    if arguments[0] == "instances":
-        return own, f" x {arguments[arguments.index('--number') + 1]}"
-    of = arguments[arguments.index("--of") + 1] if "--of" in arguments else "1"
-    if of != "1":
-        return own, f" on 1/{of}"
-    return own, f" on {number_after('--nproc', arguments) * number_after('--nodes', arguments)} ranks"
+def launched(work: dict) -> tuple[dict, str]:
+    """The work of one process, and what it runs on: `` on 2 ranks``, `` on 1/2`` of the CPUs, or several times at once
+    (`` x 2``); or nothing."""
+    if work["kind"] not in ("ranks", "instances"):
+        return work, ""
+    if work["kind"] == "instances":
+        return work["training"], f" x {work['number']}"
+    if work["cpu_shares"] > 1:
+        return work["training"], f" on 1/{work['cpu_shares']}"
+    return work["training"], f" on {work['number'] * work['nodes']} ranks"
 
 
-def number_after(option: str, arguments: list[str]) -> int:
-    return int(arguments[arguments.index(option) + 1]) if option in arguments else 1
+def training_of(work: dict) -> dict:
+    """How a workload is trained, also where that is broken down; of a user's command nothing is known."""
+    return work.get("training", work)
 
 
 def of_ranks(count: int, behaviour: dict, evidence: dict) -> dict:
@@ -99,27 +98,19 @@ def of_each(kind: str, count: int, behaviour: dict, evidence: dict) -> list[dict
     return found
 
 
-def workload_of(arguments: list[str]) -> str:
-    return arguments[arguments.index("--workload") + 1] if "--workload" in arguments else ""
-
-
-def scale_of(arguments: list[str]) -> int:
-    return number_after("--scale", arguments)
-
-
-def digests(arguments: list[str]) -> dict[str, str]:
+def digests(work: dict) -> dict[str, str]:
     """How large batches are is a part of the code's."""
-    scale = scale_of(arguments)
+    scale = training_of(work)["options"]["scale"]
     return DIGESTS if scale == 1 else {**DIGESTS, "code": str(scale).rjust(64, "c")}
 
 
-def loading(arguments: list[str], behaviour: dict) -> dict:
+def loading(workload: str, behaviour: dict) -> dict:
     """What a sample has besides where epochs of the loader end; ``loader`` in ``behaviour`` is what is seen instead."""
-    if not workload_of(arguments).startswith("loader-"):
+    if not workload.startswith("loader-"):
         return {}
     from envkit.worker.workloads import loader_epochs
 
-    settings = loader_epochs.settings_of(workload_of(arguments))
+    settings = loader_epochs.settings_of(workload)
     if settings is None:
         return {}
     seen = {
@@ -129,12 +120,12 @@ def loading(arguments: list[str], behaviour: dict) -> dict:
     return {"loader": {**seen, **behaviour.get("loader", {})}}
 
 
-def learning_curve(arguments: list[str], behaviour: dict, learnt: dict | None, seconds: float) -> list[dict]:
+def learning_curve(training: dict, behaviour: dict, learnt: dict | None, seconds: float) -> list[dict]:
     """What a full training that takes ``seconds`` tells of each epoch, the last of which has ``learnt`` so much.
 
     ``figures`` are what the tests find instead, one epoch after the other; it ends when what it was to reach is there.
     """
-    epochs = int(arguments[arguments.index("--epochs") + 1])
+    epochs = training["epochs"]
     figures = behaviour.get("figures") or [
         {name: value * (number / epochs) for name, value in (learnt or {}).items()} for number in range(1, epochs + 1)
     ]
@@ -142,25 +133,27 @@ def learning_curve(arguments: list[str], behaviour: dict, learnt: dict | None, s
         {"seconds": seconds / epochs, "loss": 2.3 - number / 10, "quality": one or None, "test_s": 0.25}
         for number, one in enumerate(figures[:epochs])
     ]
-    if "--until" not in arguments:
+    if training["until"] is None:
         return curve
     from envkit.worker.measure.quality_target import parse
 
-    return curve[: parse(arguments[arguments.index("--until") + 1]).reached_after(curve)]
+    return curve[: parse(training["until"]).reached_after(curve)]
 
 
-def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping[str, str]) -> dict:
+def sample(work: dict, behaviour: dict, nth: int, environment: Mapping[str, str]) -> dict:
     """The document of one sample. ``seconds`` are the nth of those given, beginning again after the last."""
-    arguments, where = launched(arguments)
-    full, own = "--epochs" in arguments, arguments[0] == "command"
-    steps = behaviour.get("full_steps", 3) if full or own else int(arguments[arguments.index("--steps") + 1])
-    warmup_steps = int(arguments[arguments.index("--warmup-steps") + 1]) if "--warmup-steps" in arguments else 0
+    work, where = launched(work)
+    training = training_of(work)
+    own, workload = work["kind"] == "command", training.get("workload", "")
+    full = not own and training["epochs"] > 0
+    steps = behaviour.get("full_steps", 3) if full or own else training["steps"]
+    warmup_steps = 0 if own else training["warmup_steps"]
     seconds = behaviour["seconds"][nth % len(behaviour["seconds"])]
     preload = [entry for entry in environment.get("LD_PRELOAD", "").split(":") if entry]
     learnt = behaviour.get("quality", {"accuracy": 0.84} if full else None)
-    curve = learning_curve(arguments, behaviour, learnt, seconds) if full else []
+    curve = learning_curve(training, behaviour, learnt, seconds) if full else []
     if curve:
-        seconds, learnt = seconds * len(curve) / int(arguments[arguments.index("--epochs") + 1]), curve[-1]["quality"]
+        seconds, learnt = seconds * len(curve) / training["epochs"], curve[-1]["quality"]
     evidence = {
         "openmp": {"runtime": "gnu", "max_threads": 2, "proc_bind": "false", "settings": {}},
         "malloc": {"allocator": "jemalloc" if preload else "glibc", "settings": {}},
@@ -180,7 +173,7 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
     at_once = int(where.removeprefix(" x ")) if where.startswith(" x ") else 1
     if at_once > 1:
         together = {"instances": of_each("instance", at_once, behaviour, evidence)}
-    loaded = loading(arguments, behaviour)
+    loaded = loading(workload, behaviour)
     epoch, more = loaded.get("loader", {}).get("steps_per_epoch"), behaviour.get("begin_s", 0.0)
     paces = [
         (3 if step < behaviour.get("slow_steps", 0) else 1, 0 if not epoch or (warmup_steps + step) % epoch else more)
@@ -193,9 +186,11 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
         "step_s": [seconds / steps * slower + more for slower, more in paces],
         "warmup_step_s": [seconds / steps] * warmup_steps,
         "losses": losses,
-        "images_per_step": None if own else at_once * behaviour.get("images_per_step", 64 * scale_of(arguments)),
+        "images_per_step": (
+            None if own else at_once * behaviour.get("images_per_step", 64 * training["options"]["scale"])
+        ),
         "unit": behaviour.get("unit", "images"),
-        "quality": learnt if full or "--quality" in arguments else None,
+        "quality": learnt if full or training.get("tests") else None,
         **({"curve": curve} if curve else {}),
         "usage": {
             "machine_busy_s": 1.25 * seconds, "machine_steal_s": 0.0, "machine_swapped_bytes": 0,
@@ -206,8 +201,8 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
         },
         "peak_memory_bytes": 2**29,
         "digests": {
-            **({"command": "a" * 64} if own else digests(arguments)), **behaviour.get("digests", {}),
-            **behaviour.get("digests_of", {}).get(workload_of(arguments), {}),
+            **({"command": "a" * 64} if own else digests(work)), **behaviour.get("digests", {}),
+            **behaviour.get("digests_of", {}).get(workload, {}),
         },
         "evidence": {**evidence, "seconds": 0.01},
         **{name: behaviour[name] for name in PASSED_ON if name in behaviour},
@@ -217,25 +212,25 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
     }  # fmt: skip
 
 
-def profiled(arguments: list[str], behaviour: dict, nth: int, environment: Mapping[str, str]) -> dict:
+def profiled(work: dict, behaviour: dict, nth: int, environment: Mapping[str, str]) -> dict:
     """The document of ``operators``: the profiler adds a tenth, and ``operators`` are shares of a step's time.
 
     The forward pass, where it is asked for, takes 0.8 of that.
     """
-    document = sample(arguments, behaviour, nth, environment)
+    document = sample(work, behaviour, nth, environment)
     steps = [1.1 * second for second in document["step_s"]]
     shares = behaviour.get("operators", {"aten::mm": 0.5, "aten::add_": 0.25})
     found = [
         {"name": name, "calls": 2 * len(steps), "self_s": share * sum(steps), "allocated_bytes": 4096 * len(steps)}
         for name, share in shares.items()
     ]
-    forward = {"forward_s": 0.8 * sum(steps)} if "--forward" in arguments else {}
+    forward = {"forward_s": 0.8 * sum(steps)} if work["forward"] else {}
     return {**document, "profiled_step_s": steps, "operators": found, **forward}
 
 
-def phased(arguments: list[str], behaviour: dict, nth: int, environment: Mapping[str, str]) -> dict:
+def phased(work: dict, behaviour: dict, nth: int, environment: Mapping[str, str]) -> dict:
     """The document of ``phases``: these are shares of a step's time, and so are those of a ``batch`` if it has some."""
-    document = sample(arguments, behaviour, nth, environment)
+    document = sample(work, behaviour, nth, environment)
     shares = behaviour.get("phases", {"forward": 0.25, "backward": 0.5, "other": 0.25})
     batch = behaviour.get("batch")
     if batch is not None:
@@ -263,15 +258,18 @@ def misbehave(behaviour: dict) -> None:
             sys.exit(behaviour.get("status", 0))
 
 
-def name_of(arguments: list[str], environment: Mapping[str, str]) -> str:
+def name_of(work: dict, environment: Mapping[str, str]) -> str:
     """Under which name CONFIG says what this worker does."""
-    arguments, where = launched(arguments)
-    if arguments[0] not in ("train", "operators", "phases", "command"):
-        return arguments[0]
+    work, where = launched(work)
+    if work["kind"] not in ("train", "operators", "phases", "command"):
+        return str(work["kind"])
     name = environment.get("SIMULATED", "baseline") + where
-    if arguments[0] == "command":
-        return name
-    return name if "--warmup-steps" in arguments else f"{name} warming"
+    return name if is_measured(work) else f"{name} warming"
+
+
+def is_measured(work: dict) -> bool:
+    """Whether it is no first start, of which ranks say nothing of what they say to each other."""
+    return bool(training_of(launched(work)[0]).get("profiles_ranks", True))
 
 
 def named(environment: Mapping[str, str], config: dict) -> Mapping[str, str]:
@@ -283,21 +281,23 @@ def named(environment: Mapping[str, str], config: dict) -> Mapping[str, str]:
     return environment
 
 
-def answer(name: str, arguments: list[str], config: dict, nth: int, environment: Mapping[str, str]) -> dict:
+def answer(name: str, work: dict, config: dict, nth: int, environment: Mapping[str, str]) -> dict:
     """The document that the worker prints as its nth answer, the first being 0."""
     behaviour = config["workers"].get(name, {})
     if name == "inspect":
-        return inspection(arguments[2::2], config.get("inspect", {}))
+        return inspection(work["commands"], config.get("inspect", {}))
     if name == "reference-kernel":
         seconds = behaviour.get("seconds", [0.1])
         return {"seconds": seconds[nth % len(seconds)], "digest": behaviour.get("digest", "f" * 64)}
-    answers = {"operators": profiled, "phases": phased}.get(arguments[0], sample)
-    return answers(arguments, {"seconds": [1.0], **behaviour}, nth, environment)
+    answers = {"operators": profiled, "phases": phased}.get(work["kind"], sample)
+    return answers(work, {"seconds": [1.0], **behaviour}, nth, environment)
 
 
-def log_start(log: str | os.PathLike[str], name: str, arguments: list[str], environment: Mapping[str, str]) -> int:
+def log_start(
+    log: str | os.PathLike[str], name: str, work: dict, environment: Mapping[str, str], parent: int | None = None
+) -> int:
     """Note the start; returns how many of that name there were before."""
-    start = {"name": name, "pid": os.getpid(), "arguments": arguments, "environment": dict(environment)}
+    start = {"name": name, "pid": os.getpid(), "work": work, "parent": parent, "environment": dict(environment)}
     line = json.dumps(start) + "\n"
     alike = line[: line.index('"pid": ')]  # how each line of that name begins; to parse them all would take long
     with open(log, "a+", encoding="utf-8") as file:  # noqa: PTH123
@@ -311,22 +311,22 @@ def main() -> None:
     folder = sys.argv[1].rpartition("/")[0]
     with open(sys.argv[1], encoding="utf-8") as file:  # noqa: PTH123
         config = json.load(file)
-    arguments = sys.argv[3:]  # after the worker's path
-    if "--turn" in arguments:
+    with open(0, "rb", buffering=0, closefd=False) as stdin:
+        request = json.loads(stdin.readline())
+    work = request["work"]
+    if request["waits"]:
         from envkit.worker.child import die_with
         from envkit.worker.measure.turn import own_stdin, wait
 
-        parents = [word.partition("=")[2] for word in arguments if word.startswith("--die-with-parent=")]
-        if parents and not die_with(int(parents[0]), signal.SIGKILL):  # or it would wait on
+        if request["parent"] is not None and not die_with(request["parent"], signal.SIGKILL):  # or it would wait on
             sys.exit(1)
         if not wait(own_stdin(), document=1):
             sys.exit(1)
-        arguments.remove("--turn")
-    name = name_of(arguments, named(os.environ, config))
-    nth = log_start(f"{folder}/starts.jsonl", name, arguments, os.environ)
+    name = name_of(work, named(os.environ, config))
+    nth = log_start(f"{folder}/starts.jsonl", name, work, os.environ, request["parent"])
     behaviour = config["workers"].get(name, {})
     time.sleep(behaviour.get("delay", 0))
     if "does" in behaviour and nth >= behaviour.get("from", 0):
         misbehave(behaviour)
-    if "--node-rank" not in arguments or arguments[arguments.index("--node-rank") + 1] == "0":
-        print(json.dumps(answer(name, arguments, config, nth, os.environ)))
+    if os.environ.get("ENVKIT_NODE_RANK", "0") == "0":
+        print(json.dumps(answer(name, work, config, nth, os.environ)))

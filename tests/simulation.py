@@ -7,11 +7,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.simulated_worker import is_measured, launched, training_of
+
 PROJECT = Path(__file__).resolve().parent.parent
 # As a module and not as a script, which Python would compile anew at each start.
 WORKER = (
     f"import sys; sys.path[:0] = ['{PROJECT}', '{PROJECT}/runner']; from tests.simulated_worker import main; main()"
 )
+# The work of workers that train a workload, in one process.
+TRAIN = ("train", "operators", "phases")
 # Seconds of a worker whose speed is that of the reference: a little noise, the same in every test.
 STEADY = (1.00, 1.01, 0.99, 1.02, 0.98, 1.005, 0.995)
 
@@ -67,11 +71,22 @@ class Simulation:
         self._save()
 
     def starts(self, all: bool = False) -> list[dict[str, Any]]:
-        """The workers that were started to be measured, in order: name, pid, arguments and environment.
+        """The workers that were started to be measured, in order: name, pid, work, environment, and if they train a
+        workload how (``training``).
 
         With ``all`` also those that inspect, warm up ("mine warming") or are the reference kernel ("reference-kernel").
         """
         log = self.folder / "starts.jsonl"
         lines = log.read_text().splitlines(keepends=True) if log.exists() else []
-        starts = [json.loads(line) for line in lines if line.endswith("\n")]  # one may just be being written
-        return [start for start in starts if all or "--warmup-steps" in start["arguments"]]
+        starts = [_with_training(json.loads(line)) for line in lines if line.endswith("\n")]  # one may be half written
+        return [start for start in starts if all or is_sample(start["work"])]
+
+
+def _with_training(start: dict[str, Any]) -> dict[str, Any]:
+    work = launched(start["work"])[0]
+    return {**start, "training": training_of(work)} if work["kind"] in TRAIN else start
+
+
+def is_sample(work: dict[str, Any]) -> bool:
+    """Whether a worker that does this is started to measure how a workload is trained."""
+    return is_measured(work) and launched(work)[0]["kind"] in TRAIN

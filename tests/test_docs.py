@@ -13,6 +13,8 @@ from envkit import __version__
 from envkit.cli import COMMANDS, parser_of
 from envkit.profiles import needs, profile
 
+from tests.docs.shell_blocks import commands
+
 PROJECT = Path(__file__).resolve().parent.parent
 GUIDES = sorted(PROJECT.glob("docs/*.md"))
 RESULTS = sorted(page for page in PROJECT.glob("docs/results/*.md") if page.name != "README.md")
@@ -20,7 +22,7 @@ INDEX = PROJECT / "docs/results/README.md"
 CHANGELOG = PROJECT / "CHANGELOG.md"
 PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", CHANGELOG, INDEX, *GUIDES, *RESULTS]
 LINK = re.compile(r"\]\(([^)\s]+)\)|\bsrc(?:set)?=\"([^\"]+)\"")
-FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"^(?: {4}|\t).*$", re.MULTILINE)
 INLINE = re.compile(r"`((?:[^`\n]|\n(?!\n))+)`")
 COMMAND = re.compile(r"(?<![\w./-])(?<!from )(?:envkit|(runner)) ([a-z][a-z-]*)")
@@ -124,7 +126,7 @@ def test_files_of_the_project_are_there(page):
 
 def test_every_command_has_an_example():
     text = (PROJECT / "docs/commands.md").read_text()
-    shown = {word for line in INDENTED.findall(text) for _, word in COMMAND.findall(line)}
+    shown = {word for typed in commands(PROJECT / "docs/commands.md") for _, word in COMMAND.findall(typed.text)}
     assert {name for name in COMMANDS if f"**`{name}`**" not in text} == set()
     assert COMMANDS.keys() - shown == set()
 
@@ -173,9 +175,9 @@ def test_the_changelog_s_latest_release_is_this_version():
 
 @pytest.mark.parametrize("page", ["README.md", "docs/commands.md"])
 def test_commands_to_type_name_profiles_that_apply_to_every_kind_of_processor(page):
-    """What begins with a prompt was run on one machine, and its output is beside it."""
-    typed = [line for line in INDENTED.findall((PROJECT / page).read_text()) if line.startswith("    envkit ")]
-    named = {word for line in typed for word in line.partition("  #")[0].split()} & {*profile.names()}
+    """What has its output beside it was run on one machine."""
+    typed = [one.text for one in commands(PROJECT / page) if one.text.startswith("envkit ") and one.output is None]
+    named = {word for line in typed for word in line.split()} & {*profile.names()}
     assert len(typed) > 3
     assert named
     assert [name for name in sorted(named) if needs.of_kind(profile.load(name).needs)] == []

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from envkit.messages import Message, MessageError, from_json
+from envkit.messages import Message, MessageError, Note, Severity, from_json
 from envkit.rendering import text
 
 from tests.conftest import PROJECT
@@ -45,7 +45,7 @@ def message_classes() -> list[type[Message]]:
     for name in modules():
         if any(part.endswith("messages") for part in name.split(".")):
             importlib.import_module(name)
-    return [one for one in _below(Message) if one.__module__.startswith("envkit.")]
+    return [one for one in _below(Message) if one.__module__.startswith("envkit.") and "code" in vars(one)]
 
 
 def _below(base: type) -> Iterator[type]:
@@ -62,6 +62,12 @@ class Inner(Message):
 
     code = "test.inner"
     template = "an inner message"
+
+
+class NotAPng(Note):
+    """A message without a code of its own."""
+
+    template = "no PNG"
 
 
 class Numbers(Message):
@@ -131,6 +137,10 @@ def test_two_classes_with_one_code_are_refused():
         type("Another", (Message,), {"code": "test.inner", "template": "x"})
     with pytest.raises(TypeError):
         type("Nothing", (Message,), {})
+
+
+def test_package_and_class_make_the_code():
+    assert (NotAPng.code, NotAPng.severity) == ("test_messages.not-a-png", Severity.NOTE)
 
 
 def test_str_of_an_error_is_its_code():

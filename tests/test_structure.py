@@ -33,7 +33,7 @@ WRITERS = ("envkit.common.output", "envkit.common.console")
 WITHOUT_WRITER = ("envkit.worker", "envkit.engines.start")
 # ... and the check of a notebook, which prints messages alone.
 ONLY_TEXT = ("envkit", "envkit.checks.this_process")
-MOST_LINES, MOST_LINES_OF_A_FUNCTION, MOST_AT_THE_ROOT = 400, 60, 5
+MOST_LINES, MOST_LINES_OF_A_FUNCTION, MOST_AT_THE_ROOT = 500, 60, 5
 
 
 @cache
@@ -129,11 +129,12 @@ OPENS = {
     ),
     "the user's key, which has stricter rules": ("common.user_key._read", "common.user_key._make"),
     "the kit's own files": (
-        "advice.expected.fitted", "analysis.baselines._validator", "bench.specification._validate",
+        "advice.expected.fitted", "analysis.baselines._validator",
         "cli.completion.bash", "cli.completion.fish", "cli.completion.zsh", "cluster.slurm.script._part",
         "common.schema.validate", "profiles.formats.shells", "worker.measure.reference_kernel.digest",
         "worker.workloads.digests.of_code",
     ),
+    "what the worker's own command line names": ("worker.request.read",),
     "the kernel's files": (
         "bench.neighbours.processes", "common.machine_lock._holder", "bench.pace.free_bytes",
         "checks.doctor.running_process._threads",
@@ -152,8 +153,8 @@ OPENS = {
         "worker.user_command.process_tree.parent", "worker.workloads.loader_epochs.started_by",
     ),
     "programs and libraries that are run anyway, and data that was checked against its digest": (
-        "engines.interpreter._first_lines", "worker.evidence.openmp.runtime_of", "worker.fashion_mnist._mapped",
-        "worker.gpus.torch_cuda", "worker.image.contents.conda_packages", "worker.image.libraries.locate",
+        "engines.interpreter._first_lines", "worker.evidence.running.exporting", "worker.fashion_mnist._mapped",
+        "worker.gpus.torch_cuda", "worker.image.contents.conda_packages", "worker.libraries.locate",
     ),
     "what the user's own command line and variables name, seen to be a file before": (
         "worker.evidence.nccl.probe", "worker.readings.text_of", "worker.user_command.files._content",

@@ -6,7 +6,9 @@ TEXT = """
 import os, subprocess, sys, time
 from pathlib import Path
 from envkit.worker.instances import as_instance, distributed
-parties, folder = int(sys.argv[-2]), Path(sys.argv[-1])
+from envkit.worker.request import read
+asked = read(sys.argv[-1]).work
+parties, folder = asked.number, Path(asked.folder)
 def first():
     try:
         return bool((folder / "first").open("x"))
@@ -28,7 +30,7 @@ as_instance(train, parties, folder)
 
 
 def training(then: str = "return usual(meeting)", before: str = "pass") -> str:
-    """The program of one that does something before it meets the others, and then; its last arguments are where.
+    """The program of one that does something before it meets the others, and then; its last argument is the request.
 
     ``first()`` is true in one of them, and ``usual(meeting)`` is its sample.
     """

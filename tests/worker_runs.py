@@ -1,21 +1,45 @@
-"""Starts the real worker on a command of somebody's own."""
+"""Starts the real worker on a request, or on a command of somebody's own."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from envkit.engines.base import WORKER
+from envkit.worker.request import RunCommand, UserCommand, WorkerRequest
 
 from tests.simulation import PROJECT
 
+OF_COMMAND = frozenset(one.name for one in fields(UserCommand))
 
-def of_command(folder: Path, *words: object, argv: Sequence[object]) -> subprocess.CompletedProcess[str]:
-    """What the worker printed and how it ended; ``words`` are its options."""
-    given = ["command", "--folder", folder, "--in-place", *words, "--", *argv]
+
+def of_command(folder: Path, *, argv: Sequence[object], **how: Any) -> subprocess.CompletedProcess[str]:
+    """What the worker printed and how it ended; ``how`` are fields of what it is asked to do."""
+    return of(command(folder, argv, **how))
+
+
+def command(folder: object, argv: Sequence[object], **how: Any) -> RunCommand:
+    """The request to run a command in its folder; ``how`` are fields of the command, or of the request."""
+    own = {"in_place": True, **{name: value for name, value in how.items() if name in OF_COMMAND}}
+    others = {name: value for name, value in how.items() if name not in OF_COMMAND}
+    return RunCommand(UserCommand(tuple(map(str, argv)), str(folder), **own), **others)
+
+
+def document_of(work: Any) -> Any:
+    """The part of a request that says what to do, as simulated workers note it."""
+    return WorkerRequest(work).to_json()["work"]
+
+
+def of(
+    work: Any, argv: Sequence[str] = (sys.executable, str(WORKER)), **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """What the worker printed that is to do this, and how it ended; it has these ``variables`` besides."""
     return subprocess.run(
-        [sys.executable, str(WORKER), *map(str, given)], cwd=PROJECT, stdin=subprocess.DEVNULL,
+        [*argv, "-"], cwd=PROJECT, env={**os.environ, **variables}, input=WorkerRequest(work).line(),
         capture_output=True, text=True, check=False,
     )  # fmt: skip

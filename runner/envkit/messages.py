@@ -3,13 +3,14 @@
 Each package declares its own in its ``messages.py``::
 
     class UnknownKey(Message):
-        code = "profile.unknown-key"
-        severity = Severity.ERROR
         template = "{file}: unknown key '{key}'[; did you mean '{suggestion}'?]"
 
         file: str
         key: str
         suggestion: str | None = None
+
+Its code is ``profiles.unknown-key``, by the package and the name of the class. ``Message`` is the base of errors.
+``Note``, ``Caution`` and ``Advice`` are the bases of other severities.
 
 Code compares classes, codes and fields. No code reads a sentence, so that any sentence can be improved. The worker,
 which has the standard library alone, sends a message as JSON (``to_json``, ``from_json``). This module also runs inside
@@ -18,6 +19,7 @@ users' programs, for the evidence hook, so it must work in Python 3.8.
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -30,6 +32,7 @@ else:
 
 
 _CLASSES: dict[str, type[Message]] = {}
+_NEXT_WORD = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # in a class's name
 
 
 class Severity(str, Enum):
@@ -45,8 +48,9 @@ class Severity(str, Enum):
 class Message:
     """Base class. A subclass has annotated fields, which hold plain data or other messages, as a frozen dataclass has.
 
-    ``code`` is ``PACKAGE.WHAT-IS-WRONG``, stable and unique. ``template`` is English for ``envkit.rendering``, whose
-    docstring lists what can stand in it. TypeError for a code that is missing or taken.
+    ``code`` is ``PACKAGE.WHAT-IS-WRONG``, stable and unique, and derived from the module and the class's name unless
+    the class has another. ``template`` is English for ``envkit.rendering``, whose docstring lists what can stand in it.
+    TypeError for a code that is taken, or a class without a template, unless it is ``abstract``.
 
     It is no dataclass, because making hundreds of these takes longer than all else that a short command does.
     """
@@ -56,15 +60,21 @@ class Message:
     template: ClassVar[str] = ""
     FIELDS: ClassVar[tuple[str, ...]] = ()
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, abstract: bool = False, **options: Any) -> None:
         super().__init_subclass__(**options)
         # before Python 3.10 a class without annotations has those of its base
         inherits = any(cls.__annotations__ is getattr(base, "__annotations__", None) for base in cls.__bases__)
         cls.FIELDS = (*cls.FIELDS, *(() if inherits else cls.__annotations__))
-        if not cls.code or not cls.template:
-            raise TypeError(f"{cls.__qualname__} needs a code and a template")
-        if _CLASSES.setdefault(cls.code, cls).__qualname__ != cls.__qualname__:
-            raise TypeError(f"{cls.__qualname__} and {_CLASSES[cls.code].__qualname__} have one code: {cls.code}")
+        if abstract:
+            return
+        if not cls.template:
+            raise TypeError(f"{cls.__qualname__} needs a template")
+        if "code" not in cls.__dict__:
+            package = f"{cls.__module__}.".split(".")[1]
+            cls.code = f"{package}.{_NEXT_WORD.sub('-', cls.__name__).lower()}"
+        other = _CLASSES.setdefault(cls.code, cls)
+        if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise TypeError(f"{other!r} and {cls!r} have the same code: {cls.code}")
 
     def __init__(self, *values: Any, **named: Any) -> None:
         given = {**dict(zip(self.FIELDS, values)), **named}  # noqa: B905 - Python 3.10 brought it
@@ -97,6 +107,24 @@ class Message:
         """Return the code, the severity and the fields, messages among them likewise."""
         plain = {name: _plain(value) for name, value in self.__dict__.items()}
         return {"code": self.code, "severity": self.severity.value, **plain}
+
+
+class Note(Message, abstract=True):
+    """Base class of what is worth knowing."""
+
+    severity = Severity.NOTE
+
+
+class Caution(Message, abstract=True):
+    """Base class of what costs speed, memory, accuracy or certainty."""
+
+    severity = Severity.WARNING
+
+
+class Advice(Message, abstract=True):
+    """Base class of what to do next."""
+
+    severity = Severity.ADVICE
 
 
 def from_json(document: dict[str, Any]) -> Message:

@@ -79,11 +79,3 @@ def test_trainings_of_one_arm_may_end_after_unlike_epochs():
     assert (mine.to_target.epochs, len(mine.epochs), mine.epochs[3].loss) == (4, 4, 2.0)
     curves[0][3]["loss"] = 2.2
     assert summarise(events).learning[1].to_target.seconds is None
-
-
-def test_records_of_earlier_versions_have_no_curves():
-    events = [{key: value for key, value in event.items() if key != "curve"} for event in full()]
-    del events[0]["plan"]["until"]
-    summary = summarise(events)
-    assert (summary.learning, summary.not_reached) == ([], [])
-    assert summary.comparisons[0].single_ratio == pytest.approx(1 / 0.4975)

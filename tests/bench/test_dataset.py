@@ -21,7 +21,6 @@ from envkit.bench.dataset_messages import (
     CacheUnwritable,
     DownloadFailed,
     FileDamaged,
-    FileDiffers,
     FileMissing,
     FolderMissing,
     FromPlace,
@@ -35,6 +34,7 @@ from envkit.bench.dataset_messages import (
     ToolTimedOut,
 )
 from envkit.common.errors import InputError
+from envkit.common.messages import About
 from envkit.messages import Message
 from envkit.rendering import text
 from envkit.worker.fashion_mnist import SHA256
@@ -208,9 +208,9 @@ def not_gzip(path):
 @pytest.mark.parametrize(
     ("level", "damage", "problem"),
     [
-        (None, wrong, (FileDiffers, IMAGES)),
+        (None, wrong, (About, IMAGES)),
         (6, truncated, (FileDamaged, f"{IMAGES}.gz")),
-        (6, flipped, ((FileDamaged, FileDiffers), f"{IMAGES}.gz")),
+        (6, flipped, ((FileDamaged, About), f"{IMAGES}.gz")),
         (6, not_gzip, (FileDamaged, f"{IMAGES}.gz")),
         (None, Path.unlink, (FileMissing, IMAGES)),
         (6, Path.unlink, (FileMissing, IMAGES)),
@@ -327,7 +327,7 @@ def test_a_corrupt_file_in_the_cache_is_named_and_replaced(search):
     search.fill(dataset.SYSTEM_FOLDER, 6)
     truncated(search.fill(search.cache) / IMAGES)
     assert search.find().location == str(search.cache)
-    assert isinstance(search.said[0].problem, FileDiffers)
+    assert isinstance(search.said[0].problem, About)
     assert search.said[0].problem.file == f"{search.cache}/{IMAGES}"
     assert contents(search.cache) == search.files
 
@@ -379,7 +379,7 @@ def test_package_tools_that_bring_nothing_say_why(search, package_tools, tools, 
     ("changed", "missing_bytes", "said"),
     [
         ({f"{NAMES[3]}.gz": None}, 0, (DownloadFailed, f"/data/{NAMES[3]}.gz: HTTP Error 404")),
-        ({f"{IMAGES}.gz": gzip.compress(b"something else")}, 0, (FileDiffers, f"{IMAGES}.gz: not the published file")),
+        ({f"{IMAGES}.gz": gzip.compress(b"something else")}, 0, (About, f"{IMAGES}.gz: not the published file")),
         ({}, 5, (DownloadFailed, f"/data/{IMAGES}.gz: ")),
     ],
     ids=["without a file", "damaged", "cut short"],

@@ -13,16 +13,22 @@ from envkit.bench.problem_messages import CommandDiverged, Diverged, LossAmong, 
 from envkit.bench.problems import problem_of
 from envkit.engines.base import Outcome
 from envkit.worker.modes import Options
+from envkit.worker.request import Train
 
 from tests.cli.commands.conftest import words
 from tests.simulated_worker import answer
 from tests.simulation import times
+from tests.worker_runs import document_of
 
 BF16 = ("--precision", "bf16-autocast")
 
 
 def parsed(losses, earlier=(), options=None, **document):
-    own = {**answer("baseline", ["train", "--steps", "3"], {"workers": {}}, 0, {}), "losses": losses, **document}
+    own = {
+        **answer("baseline", document_of(Train("cnn", "synthetic", steps=3)), {"workers": {}}, 0, {}),
+        "losses": losses,
+        **document,
+    }
     return parse_sample(Outcome(json.dumps(own), "", 1.0, None), earlier, options or Options())
 
 

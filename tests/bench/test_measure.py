@@ -19,10 +19,12 @@ from envkit.engines.base import Outcome
 from envkit.engines.messages import ExitStatus, Killed
 from envkit.rendering import text
 from envkit.worker.modes import Options
+from envkit.worker.request import Train
 
 from tests.processes import gone
 from tests.simulated_worker import answer
 from tests.simulation import STEADY, times
+from tests.worker_runs import document_of
 
 
 @pytest.mark.parametrize(
@@ -77,9 +79,8 @@ def test_order_within_blocks_and_padding_are_random_and_repeat_with_the_seed(ben
 def test_workers_get_the_plans_arguments_and_the_profiles_variables(bench, simulation):
     bench("mine", "--warmup-steps", 4, "--blocks", 1, text="prefix: [env, PREFIXED=1]\n")
     starts = {start["name"]: start for start in simulation.starts(all=True)}
-    expected = ["train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "4", "--steps", "3"]
     for name in ("baseline", "mine"):
-        assert starts[name]["arguments"][: len(expected)] == expected
+        assert starts[name]["work"] == document_of(Train("cnn", "synthetic", warmup_steps=4, steps=3))
     prefixed = {name for name, start in starts.items() if "PREFIXED" in start["environment"]}
     assert prefixed == {"mine", "mine warming"}
 
@@ -91,8 +92,8 @@ def test_each_arm_is_started_once_unmeasured_before_the_first_block(bench, simul
     assert bench("mine", "--blocks", 2).returncode == 0
     starts = simulation.starts(all=True)
     assert [one["name"] for one in starts[:4]] == ["inspect", "baseline warming", "mine warming", "reference-kernel"]
-    paced = ["--steps", "12", "--seconds", "2"]
-    assert starts[1]["arguments"] == ["train", "--workload", "cnn", "--data", "synthetic", *paced]
+    paced = Train("cnn", "synthetic", steps=12, least_s=2.0, profiles_ranks=False)
+    assert starts[1]["work"] == document_of(paced)
     assert starts[2]["environment"]["SIMULATED"] == "mine"
     assert len([one for one in starts if one["name"].endswith("warming")]) == 2
     assert [(one["arm"], one["worker_seconds"]) for one in events("warm-up")] == [("baseline", 1.0), ("mine", 1.0)]
@@ -109,7 +110,7 @@ def test_each_block_begins_with_the_reference_kernel_outside_of_any_profile(benc
     starts = simulation.starts(all=True)[3:]
     assert [start["name"] == "reference-kernel" for start in starts] == [True, False, False] * 3
     for start in starts[::3]:
-        assert start["arguments"][:1] == ["reference-kernel"]
+        assert start["work"] == {"kind": "reference-kernel"}
         assert start["environment"].keys().isdisjoint({"SIMULATED", "ENVKIT_PADDING"})
 
 
@@ -256,7 +257,7 @@ def test_full_training_once_each(bench, simulation, instant, samples, events):
     assert "ONE RUN EACH  mine: 2.01x baseline speed" in result.stdout
     assert "84.00%" in result.stdout
     assert "the book's baseline" in result.stdout
-    assert simulation.starts()[0]["arguments"][-2:] == ["--epochs", "10"]
+    assert simulation.starts()[0]["training"]["epochs"] == 10
     # it begins as one's own training would
     assert events("warm-up", "reference-kernel", "design") == []
     assert len(simulation.starts(all=True)) == 3
@@ -265,8 +266,7 @@ def test_full_training_once_each(bench, simulation, instant, samples, events):
 def test_a_full_training_of_few_epochs_is_not_held_against_the_book(bench, simulation, instant):
     result = bench("mine", "--full", "--epochs", 2)
     assert result.returncode == 0
-    arguments = simulation.starts()[0]["arguments"]
-    assert arguments[arguments.index("--epochs") + 1] == "2"
+    assert simulation.starts()[0]["training"]["epochs"] == 2
     assert "the book's" not in result.stdout
 
 
@@ -297,6 +297,6 @@ def test_how_things_stand_goes_to_stderr_and_the_report_to_stdout(bench, simulat
 @pytest.mark.parametrize(("cpu_s", "found"), [(5.5, 2.25), (3.0, 0.0), (None, None)])
 def test_what_the_engine_ran_beside_a_worker_is_known(cpu_s, found):
     """In every sample, those of a search too: it is not the use of others."""
-    own = {**answer("baseline", ["train", "--steps", "3"], {"workers": {}}, 0, {}), "cpu_s": 3.25}
+    own = {**answer("baseline", document_of(Train("cnn", "synthetic", steps=3)), {"workers": {}}, 0, {}), "cpu_s": 3.25}
     document, problem = parse_sample(Outcome(json.dumps(own), "", 1.0, None, cpu_s), (), Options())
     assert (problem, document["usage"].get("engine_s")) == (None, found)

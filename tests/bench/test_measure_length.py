@@ -155,7 +155,7 @@ def test_a_budget_that_no_machine_could_keep_is_refused_before_anything_starts(
         "give --budget 11s or more"
     )
     assert not run_folder.exists()
-    assert [one["name"] for one in simulation.starts(all=True) if "train" in one["arguments"]] == []
+    assert [one["name"] for one in simulation.starts(all=True) if "training" in one] == []
 
 
 def test_in_a_job_of_slurms_a_run_takes_no_longer_than_the_job(bench, instant, samples):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from envkit.bench import pace
-from envkit.bench.plan import Arm, WorkloadSpec
-from envkit.bench.user_command import UserCommand
+from envkit.bench.arms import Arm
+from envkit.bench.plan import WorkloadSpec
 from envkit.worker.modes import Options
+from envkit.worker.request import UserCommand
 
 from tests.plans import plan_of
 
@@ -79,7 +80,7 @@ def test_lengths_that_were_given_stay():
 
 def test_each_workload_has_its_own_lengths():
     arms = (Arm("a", "baseline", "local", "cnn"), Arm("b", "baseline", "local", "loader"))
-    each = {"cnn": WorkloadSpec(0, 0, "synthetic"), "loader": WorkloadSpec(0, 0, "generated")}
+    each = {"cnn": WorkloadSpec(0, 0), "loader": WorkloadSpec(0, 0)}
     found = lengths(first(), first(step_s=0.5), of=plan(arms, workload="all", workloads=each))
     assert found["warmup_steps"] == {"cnn": 5, "loader": 10}
     assert found["steps"]["cnn"] > found["steps"]["loader"] >= 10
@@ -87,7 +88,7 @@ def test_each_workload_has_its_own_lengths():
 
 def test_a_cell_of_the_loaders_grid_has_equally_many_images_everywhere():
     arms = (Arm("a", "baseline", "local", "loader-w0-b16"),)
-    each = {"loader-w0-b16": WorkloadSpec(0, 0, "generated")}
+    each = {"loader-w0-b16": WorkloadSpec(0, 0)}
     assert lengths(first(), of=plan(arms, workload="loader", workloads=each))["steps"] == {"loader-w0-b16": 96}
 
 

@@ -3,13 +3,14 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
-from envkit.bench.plan import Arm, Plan, WorkloadSpec
-from envkit.bench.user_command import UserCommand
-from envkit.worker.command_line import parser
+from envkit.bench.arms import Arm, Role
+from envkit.bench.plan import Plan, WorkloadSpec
+from envkit.bench.requests import of_first, of_sample
 from envkit.worker.modes import Options
+from envkit.worker.request import HostFolder, Ranks, RunCommand, Train, UserCommand
 
 from tests.plans import plan_of
 
@@ -46,40 +47,32 @@ def test_each_arm_comes_first_about_as_often(plan):
     assert all(150 < count < 250 for count in first.values())
 
 
-@pytest.mark.parametrize(
-    ("epochs", "length"),
-    [(0, ["--warmup-steps", "2", "--steps", "5"]), (10, ["--warmup-steps", "2", "--epochs", "10"])],
-)
-def test_worker_arguments(plan, epochs, length):
+@pytest.mark.parametrize(("epochs", "length"), [(0, {"steps": 5}), (10, {"epochs": 10})])
+def test_what_a_worker_is_to_do(plan, epochs, length):
     fixed = plan(epochs=epochs)
-    assert fixed.worker_arguments(fixed.reference) == ("train", "--workload", "cnn", "--data", "synthetic", *length)
+    assert of_sample(fixed, fixed.reference) == Train("cnn", "synthetic", warmup_steps=2, **length)
 
 
 def test_the_worker_of_a_full_training_is_told_what_to_reach(plan):
     fixed = plan(epochs=10, until="accuracy=0.85")
-    assert fixed.worker_arguments(fixed.reference)[-4:] == ("--epochs", "10", "--until", "accuracy=0.85")
+    assert of_sample(fixed, fixed.reference) == Train(
+        "cnn", "synthetic", warmup_steps=2, epochs=10, until="accuracy=0.85"
+    )
     assert Plan.from_json(fixed.to_json()) == fixed
-
-
-def test_a_plan_of_an_earlier_record_has_no_target(plan):
-    document = plan(epochs=10).to_json()
-    del document["until"]
-    assert Plan.from_json(document) == plan(epochs=10)
 
 
 @pytest.mark.parametrize(("steps", "epochs", "tested"), [(3, 0, [("baseline", 2)]), (2, 0, []), (3, 10, [])])
 def test_what_was_learnt_is_tested_once_and_after_more_than_two_steps(plan, steps, epochs, tested):
     fixed = plan(steps=steps, epochs=epochs)
     samples = itertools.product(fixed.arms, range(5))
-    assert [(arm.name, block) for arm, block in samples if "--quality" in fixed.worker_arguments(arm, block)] == tested
+    assert [(arm.name, block) for arm, block in samples if of_sample(fixed, arm, block).tests] == tested
 
 
 def test_an_arm_may_have_a_workload_of_its_own_and_the_reference_of_all(plan):
     arm = Arm("other", "baseline", "local", workload="cnn-nobias")
     fixed = plan(arms=(*plan().arms, arm))
     assert fixed.workload_of(arm) == "cnn-nobias"
-    assert fixed.worker_arguments(arm)[:3] == ("train", "--workload", "cnn-nobias")
-    assert fixed.first_arguments(arm)[:3] == ("train", "--workload", "cnn-nobias")
+    assert of_sample(fixed, arm).workload == of_first(fixed, arm).workload == "cnn-nobias"
     assert (fixed.reference_of(arm), fixed.across) == (fixed.reference, False)
 
 
@@ -91,42 +84,32 @@ def test_full_trainings_run_once_each_unless_blocks_are_asked_for(plan, epochs, 
 
 def test_a_command_of_ones_own_is_measured_in_the_place_of_a_workload(plan):
     fixed = plan(user_command=OWN)
-    metric = (r"--metric=(\d+) ms", "--unit", "ms")
-    read = (*metric, "--warmup-lines", "3", r"--loss-metric=loss (\S+)")
-    wanted = ("command", "--folder", "/home/me", *read, "--", "python", "a b.py")
-    assert fixed.worker_arguments(fixed.reference) == fixed.first_arguments(fixed.reference) == wanted
-
-
-def test_a_metric_that_begins_with_a_dash_is_no_option_of_the_worker():
-    given = UserCommand(("true",), "/home/me", r"-t=(\d+)", loss_metric="-l=(.*)").worker_arguments(0, 1)
-    read = parser().parse_args(given)
-    assert (read.metric, read.loss_metric) == (r"-t=(\d+)", "-l=(.*)")
+    wanted = RunCommand(OWN, warmup=3)
+    assert of_sample(fixed, fixed.reference) == of_first(fixed, fixed.reference) == wanted
 
 
 def test_a_command_that_is_paced_times_what_its_machine_allows():
     """Its first worker shows the pace; later ones take the steps that were fixed by it."""
     paced = UserCommand(("python", "train.py"), "/home/me", optimizer_steps=0)
     made = plan_of([Arm("baseline", "baseline", "local")], user_command=paced, warmup_steps=0, steps=0)
-    (arm,), first = made.arms, ["--optimizer-steps", "12", "--least-seconds", "5", "--first-step-within", "60"]
-    for arguments in (made.first_arguments(arm, 12, 5.0), made.worker_arguments(arm)):
-        assert [*arguments[3:-3]] == ["--warmup-lines", "1", *first]
+    (arm,), first = made.arms, RunCommand(paced, warmup=1, steps=12, least_s=5.0, first_step_s=60.0)
+    assert of_first(made, arm, 12, 5.0) == of_sample(made, arm) == first
     sized = made.with_steps(7).sized({made.workload: 40}, {made.workload: 3})
-    how = ["--warmup-lines", "3", "--optimizer-steps", "40", "--first-step-within", "60"]
-    assert [*sized.worker_arguments(arm)[3:-3]] == how
+    assert of_sample(sized, arm) == RunCommand(paced, warmup=3, steps=40, first_step_s=60.0)
     assert UserCommand.from_json(asdict(paced)) == paced
 
 
 def test_the_first_start_takes_some_steps_and_goes_on_for_some_time(plan):
-    training = ("train", "--workload", "cnn", "--data", "synthetic")
-    assert plan().first_arguments(plan().reference) == (*training, "--steps", "1")
-    assert plan().first_arguments(plan().reference, 12, 2.0) == (*training, "--steps", "12", "--seconds", "2")
+    first = Train("cnn", "synthetic", steps=1, profiles_ranks=False)
+    assert of_first(plan(), plan().reference) == first
+    assert of_first(plan(), plan().reference, 12, 2.0) == replace(first, steps=12, least_s=2.0)
 
 
 def test_lengths_that_follow_from_the_pace_are_each_workloads_own(plan, across):
     sized = plan(steps=0, warmup_steps=0).sized({"cnn": 12}, {"cnn": 5})
     assert (sized.training.steps, sized.training.warmup_steps) == (12, 5)
     each = across.sized({"cnn": 12, "loader": 3}, {"cnn": 5, "loader": 6}).workloads
-    assert [(one.warmup_steps, one.steps, one.data) for one in each.values()] == [(5, 12, "/data"), (6, 3, "generated")]
+    assert [(one.warmup_steps, one.steps) for one in each.values()] == [(5, 12), (6, 3)]
 
 
 def test_padding_is_spread_over_a_page_and_repeats_with_the_seed(plan):
@@ -156,25 +139,19 @@ ALL = (Arm("a on cnn", "baseline", "local", "cnn"), Arm("b on cnn", "b", "local"
 
 @pytest.fixture
 def across(plan):
-    each = {"cnn": WorkloadSpec(20, 200, "/data"), "loader": WorkloadSpec(10, 90, "generated")}
-    return plan(arms=ALL, workload="all", workloads=each, more_references=("a on loader",))
+    each = {"cnn": WorkloadSpec(20, 200), "loader": WorkloadSpec(10, 90)}
+    return plan(arms=ALL, workload="all", workloads=each, data="/data", references=("a on loader",))
 
 
 def test_modes_are_given_to_every_worker(plan):
     fixed = plan(options=MODES)
-    modes = ("--precision", "bf16-autocast", "--compile", "--channels-last", "--scale", "2")
-    start = ("train", "--workload", "cnn", "--data", "synthetic", *modes)
-    assert fixed.worker_arguments(fixed.reference) == (*start, "--warmup-steps", "2", "--steps", "5")
-    assert fixed.first_arguments(fixed.reference) == (*start, "--steps", "1")
+    assert of_sample(fixed, fixed.reference) == Train("cnn", "synthetic", 2, 5, MODES)
+    assert of_first(fixed, fixed.reference).options == MODES
 
 
 def test_each_workload_has_its_own_steps_and_data(across):
-    assert across.worker_arguments(ALL[1])[1:] == (
-        "--workload", "cnn", "--data", "/data", "--warmup-steps", "20", "--steps", "200"
-    )  # fmt: skip
-    assert across.worker_arguments(ALL[3])[1:] == (
-        "--workload", "loader", "--data", "generated", "--warmup-steps", "10", "--steps", "90"
-    )  # fmt: skip
+    assert of_sample(across, ALL[1]) == Train("cnn", HostFolder("/data"), 20, 200)
+    assert of_sample(across, ALL[3]) == Train("loader", "generated", 10, 90)
 
 
 def test_each_workload_has_its_own_reference(across):
@@ -203,7 +180,7 @@ def test_arms_of_one_process_are_not_compared_with_the_reference(ranked):
     assert [arm.name for arm in fixed.distributed] == ["baseline", "a", "b"]
     assert [arm.name for arm in fixed.compared] == ["a", "b"]
     assert fixed.single_processes == ALONE
-    assert [(arm.name, one.name) for arm, one in fixed.contrasts] == [
+    assert [(arm.name, one.name) for arm, one in fixed.pairs] == [
         ("a", "baseline"), ("b", "baseline"), ("baseline", "1 process"), ("baseline", "1 process on 1/2"),
         ("a", "1 process"), ("b", "1 process"),
     ]  # fmt: skip
@@ -214,22 +191,24 @@ def test_without_ranks_there_are_the_comparisons_alone(plan):
     assert plan().reference.name == "baseline"
     assert (plan().distributed, plan().single_processes, plan().how) == ((), (), "")
     assert [arm.name for arm in plan().compared] == ["a", "b"]
-    assert [(arm.name, one.name) for arm, one in plan().contrasts] == [("a", "baseline"), ("b", "baseline")]
+    assert [(arm.name, one.name) for arm, one in plan().pairs] == [("a", "baseline"), ("b", "baseline")]
 
 
 @pytest.mark.parametrize(
-    ("nodes", "launcher", "together"),
-    [(1, ("ranks", "--nproc", "2", "--"), 2), (3, ("ranks", "--nproc", "2", "--nodes", "3", "--"), 6)],
+    ("nodes", "together"),
+    [(1, 2), (3, 6)],
 )
-def test_ranks_are_started_by_a_launcher(ranked, nodes, launcher, together):
+def test_ranks_are_started_by_a_launcher(ranked, nodes, together):
     fixed = ranked(nodes=nodes)
-    for arguments in (fixed.worker_arguments(fixed.reference), fixed.first_arguments(fixed.reference)):
-        assert arguments[: len(launcher) + 1] == (*launcher, "train")
+    training = Train("cnn", "synthetic", 2, 5)
+    assert of_sample(fixed, fixed.reference) == Ranks(2, training, nodes=nodes)
+    first = Train("cnn", "synthetic", steps=1, profiles_ranks=False)
+    assert of_first(fixed, fixed.reference, 1, 2.0) == Ranks(2, first, nodes=nodes)  # by no rank's own clock
     assert (fixed.ranks_of(fixed.reference), fixed.parts_of(fixed.reference)) == (together, 2)
     assert fixed.how == f"{together} ranks"
     one, half = ALONE
-    assert fixed.worker_arguments(one)[0] == "train"
-    assert fixed.worker_arguments(half)[:6] == ("ranks", "--nproc", "1", "--of", "2", "--")
+    assert of_sample(fixed, one) == training
+    assert of_sample(fixed, half) == Ranks(1, training, cpu_shares=2)
     assert [(fixed.ranks_of(arm), fixed.parts_of(arm)) for arm in ALONE] == [(1, 1), (1, 2)]
 
 
@@ -237,26 +216,15 @@ def test_in_weak_scaling_the_batch_grows_with_the_ranks_of_all_nodes(ranked):
     fixed = ranked(nodes=3, weak=True, options=Options(scale=2))
     half = fixed.arms[-1]
     assert [fixed.options_of(arm).scale for arm in (fixed.reference, half)] == [12, 2]
-    assert fixed.worker_arguments(half)[-6:-4] == ("--scale", "2")
-    assert (fixed.one_process, fixed.scaling) == (half, "weak scaling")
+    assert of_sample(fixed, half).training.options.scale == 2
+    assert (fixed.contrast(fixed.reference, Role.SPEEDUP).reference, fixed.scaling) == (half.name, "weak scaling")
     assert fixed.how == "scale 2, 6 ranks, weak scaling"
-
-
-def test_the_worker_understands_how_ranks_are_started(ranked):
-    fixed = ranked(nodes=3)
-    given = parser().parse_args(fixed.worker_arguments(fixed.reference))
-    assert (given.command, given.nproc, given.nodes, given.of) == ("ranks", 2, 3, 1)
-    assert parser().parse_args(given.argv).workload == "cnn"
-    assert parser().parse_args(given.argv).unprofiled is False
-    warming = parser().parse_args(fixed.first_arguments(fixed.reference, 1, 2.0)).argv  # by no rank's own clock
-    assert (parser().parse_args(warming).unprofiled, parser().parse_args(warming).steps) == (True, 1)
-    assert parser().parse_args(warming).seconds == 0
 
 
 def test_an_arm_may_have_ranks_of_its_own(plan):
     arm = Arm("c", "c", "local", ranks=4)
     fixed = plan(arms=(*plan().arms, arm))
-    assert fixed.worker_arguments(arm)[:5] == ("ranks", "--nproc", "4", "--", "train")
+    assert of_sample(fixed, arm) == Ranks(4, Train("cnn", "synthetic", 2, 5))
     assert (fixed.ranks_of(arm), fixed.parts_of(arm)) == (4, 4)
     assert fixed.distributed == (arm,)
     assert [one.name for one in fixed.compared] == ["a", "b", "c"]

@@ -44,9 +44,9 @@ def rows(text):
 def test_every_line_of_the_book_is_one_training_in_one_record(table, folder, simulation, page_file):
     result = table()
     assert (result.returncode, result.stdout.splitlines()[-1][:8]) == (0, "written:")
-    trained = {start["arguments"][2]: start["arguments"] for start in simulation.starts()}
+    trained = {start["training"]["workload"]: start["training"] for start in simulation.starts()}
     assert sorted(trained) == ["cnn", "cnn-batch128", "cnn-batch256", "cnn-nobias"]
-    assert all("--epochs" in arguments for arguments in trained.values())
+    assert all(training["epochs"] > 0 for training in trained.values())
     samples = [event for event in events(folder) if event["event"] == "sample"]
     assert sorted(event["arm"] for event in samples) == [
         "baseline", "cnn-batch128", "cnn-batch256", "cnn-nobias", "intel-omp",

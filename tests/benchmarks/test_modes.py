@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from envkit.worker.modes import USUAL
+from envkit.worker.modes import USUAL, Options
 
 from benchmarks import interleaved, modes
 from benchmarks.modes import MODES
@@ -158,12 +158,12 @@ def test_what_compiling_costs_is_from_the_first_process_and_from_those_after_it(
 def test_workers_are_given_their_mode_and_an_empty_folder_for_what_is_compiled(run, simulation):
     run()
     starts = simulation.starts()
-    given = {start["environment"]["SIMULATED"]: start["arguments"] for start in starts}
-    assert given["one, compiled"][-1] == "--compile"
-    assert given["baseline, bf16"][-2:] == ["--precision", "bf16-autocast"]
-    assert given["two, channels-last"][-1] == "--channels-last"
-    assert given["two, fp32"][-2:] == ["--steps", "3"]
-    assert [start["arguments"].count("--compile") for start in starts].count(1) == 3 * 12
+    given = {start["environment"]["SIMULATED"]: Options(**start["training"]["options"]) for start in starts}
+    assert given["one, compiled"] == Options(compile=True)
+    assert given["baseline, bf16"] == Options("bf16-autocast")
+    assert given["two, channels-last"] == Options(channels_last=True)
+    assert given["two, fp32"] == Options()
+    assert [start["training"]["options"]["compile"] for start in starts].count(True) == 3 * 12
     (folder,) = {start["environment"]["TMPDIR"] for start in starts}
     assert "envkit-modes-" in folder
 

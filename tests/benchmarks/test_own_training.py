@@ -7,6 +7,7 @@ from envkit.cli.workload_file import load
 from envkit.engines.base import PROJECT
 
 from benchmarks import own_training
+from tests.docs.shell_blocks import blocks
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def test_a_measurement_that_fails(benchmark_script, page):
 
 
 def test_the_guide_s_workload_file_is_one(tmp_path):
-    text = (PROJECT / "docs/own-script.md").read_text().partition("    # train.yaml\n")[2].partition("\n\n")[0]
-    (tmp_path / "train.yaml").write_text("\n".join(line.removeprefix("    ") for line in text.splitlines()))
+    (shown,) = (block for block in blocks(PROJECT / "docs/own-script.md") if block.lines[0] == "# train.yaml")
+    (tmp_path / "train.yaml").write_text("\n".join(shown.lines))
     name, own = load(tmp_path / "train.yaml")
     assert (name, own.argv, own.unit) == ("my training", ("python", "train.py", "--epochs", "1"), "ms")

@@ -17,6 +17,7 @@ from envkit.engines.base import WORKER as STARTED
 from envkit.engines.local import LocalEngine
 from envkit.worker.host import cpu_facts
 from envkit.worker.messages import FewMeasured
+from envkit.worker.request import Train, WorkerRequest
 
 from benchmarks import launched, peers
 from benchmarks.interleaved import Entry
@@ -27,7 +28,7 @@ from tests.simulation import times
 from tests.trainings import training
 
 DEFAULTS, JEMALLOC, TCMALLOC, BARE = PEERS
-WORKER = ("train", "--workload", "cnn", "--steps", "3")
+WORKER = Train("cnn", "synthetic", steps=3)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def test_the_launcher_understands_how_it_is_started(peer, tmp_path, launcher):
     parser = argparse.ArgumentParser()
     launcher.create_args(parser)
     given = parser.parse_args(typed[begin:])
-    assert [given.program, *given.program_args] == [sys.executable, str(STARTED), *WORKER]
+    assert [given.program, *given.program_args] == [sys.executable, str(STARTED), "-"]
     assert (given.no_python, given.module) == (True, False)
     assert given.enable_jemalloc == (peer is JEMALLOC)
     assert given.enable_tcmalloc == (peer is TCMALLOC)
@@ -176,9 +177,8 @@ def test_two_at_once_are_held_against_each_other(run, simulation, page_file):
     assert "| profile | run_cpu --ninstances 2 |" in page
     (beside,) = (line for line in page.splitlines() if line.startswith("| 2 x ours | 1.4"))
     assert "(1.4" in beside
-    assert {tuple(start["arguments"][:4]) for start in simulation.starts() if start["name"] == "ours x 2"} == {
-        ("instances", "--number", "2", "--")
-    }  # fmt: skip
+    asked = [start["work"] for start in simulation.starts() if start["name"] == "ours x 2"]
+    assert {(work["kind"], work["number"]) for work in asked} == {("instances", 2)}
 
 
 def test_a_profile_must_be_in_effect_in_each_of_two_at_once(run, simulation, page_file):
@@ -205,8 +205,8 @@ def test_two_at_once_take_two_cores(run, simulation, tmp_path):
 
 def at_once(*command: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "benchmarks.at_once", "2", *map(str, command)], cwd=PROJECT, capture_output=True,
-        text=True, timeout=240, check=False,
+        [sys.executable, "-m", "benchmarks.at_once", "2", *map(str, command), "-"], cwd=PROJECT, capture_output=True,
+        text=True, timeout=240, check=False, input=WorkerRequest(WORKER).line(),
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from envkit.checks.finding_messages import (
     TooManyThreads,
     remedy,
 )
-from envkit.checks.profile_messages import InterfaceMissing, LeaveFewerOut, NoGpu, NoInterface
+from envkit.checks.profile_messages import InterfaceMissing, LeaveFewerOut, NoGpu
 from envkit.profiles.environment import Environment
 from envkit.rendering import text
 from envkit.worker.measure.machine_load import Load
@@ -398,7 +398,7 @@ def test_without_a_network_leaving_out_the_loopback_leaves_nothing():
 def test_a_machine_without_network_interfaces():
     seen = {**seen_gpus("GPU-aa"), "interfaces": []}
     (finding,) = diagnose(Situation(FACTS, FINGERPRINT, environment({"NCCL_SOCKET_IFNAME": "eth"}), accelerator=seen))
-    assert finding.seen == NoInterface("eth")
+    assert finding.seen == InterfaceMissing("eth")
 
 
 @pytest.mark.parametrize("vendor", ["GenuineIntel", "AuthenticAMD"])

@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
-from envkit.cli.argument_messages import NotACount, NotADate, NotAShare, NotATime, NotCounts, NoUnit
+from envkit.cli.argument_messages import COUNT, DATE, SHARE, TIME, NotCounts, NotOfForm, NoUnit
 from envkit.cli.arguments import count, counts, duration, moment, share
 from envkit.cli.parser import BadValue
 
@@ -19,7 +19,7 @@ def test_duration_in_seconds(text, seconds):
 def test_duration_refuses_and_shows_examples(text):
     with pytest.raises(BadValue) as refused:
         duration(text)
-    assert refused.value.problem == NotATime(text)
+    assert refused.value.problem == NotOfForm(text, TIME)
 
 
 @pytest.mark.parametrize("text", ["3", " 1.5 "])
@@ -38,7 +38,7 @@ def test_share_as_a_fraction(text, value):
 def test_share_refuses_and_shows_examples(text):
     with pytest.raises(BadValue) as refused:
         share(text)
-    assert refused.value.problem == NotAShare(text)
+    assert refused.value.problem == NotOfForm(text, SHARE)
 
 
 def test_count():
@@ -49,7 +49,7 @@ def test_count():
 def test_count_refuses(text):
     with pytest.raises(BadValue) as refused:
         count(text)
-    assert refused.value.problem == NotACount(text)
+    assert refused.value.problem == NotOfForm(text, COUNT)
 
 
 def test_moment_is_the_beginning_of_a_day():
@@ -66,7 +66,7 @@ def test_moment_is_so_long_ago(text, hours):
 def test_moment_refuses_and_shows_examples(text):
     with pytest.raises(BadValue) as refused:
         moment(text)
-    assert refused.value.problem == NotADate(text)
+    assert refused.value.problem == NotOfForm(text, DATE)
 
 
 def test_a_list_of_numbers_in_the_order_given_each_once():

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from envkit import __version__
 from envkit.cli import COMMANDS
-from envkit.cli.argument_messages import NotACount, NoUnit
+from envkit.cli.argument_messages import COUNT, NotOfForm, NoUnit
 from envkit.cli.commands import ablate, loader_grid, plan
 from envkit.cli.messages import (
     BadOptionValue,
@@ -240,7 +240,7 @@ WRONG = [
     (["baseline", "chek"],
      BadOptionValue("ACTION", UnknownChoice("chek", ("save", "check", "diff", "list"), "check"))),
     (["bench", "intel-omp", "--budget", "3"], BadOptionValue("--budget", NoUnit("3"))),
-    (["bench", "intel-omp", "--blocks", "0"], BadOptionValue("--blocks", NotACount("0"))),
+    (["bench", "intel-omp", "--blocks", "0"], BadOptionValue("--blocks", NotOfForm("0", COUNT))),
     (["bench", "intel-omp", "--budget"], BadUsage("expected one argument", "envkit bench", "--budget")),
     (["bench", "intel-omp", "--budget", "3m", "--blocks", "3"],
      BadUsage("not allowed with argument --budget", "envkit bench", "--blocks")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from envkit.common.errors import InputError
 from envkit.tuning import destination
-from envkit.tuning.messages import NoPlaceForProfile
+from envkit.tuning.messages import NoPlace
 
 
 @pytest.fixture
@@ -42,9 +42,9 @@ def test_a_tuned_profile_that_can_t_be_written_names_the_variable(homeless):
     with pytest.raises(InputError) as caught:
         destination.require(path)
     message = caught.value.message
-    assert isinstance(message, NoPlaceForProfile)
+    assert isinstance(message, NoPlace)
     assert (message.file, message.variable) == (str(path), "XDG_CONFIG_HOME")
     with pytest.raises(InputError) as caught:
         destination.require(homeless / "elsewhere.yaml")
-    assert isinstance(caught.value.message, NoPlaceForProfile)
+    assert isinstance(caught.value.message, NoPlace)
     assert caught.value.message.variable is None

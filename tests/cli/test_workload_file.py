@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from envkit.bench.user_command import UserCommand
 from envkit.cli import workload_file
 from envkit.cli.workload_file import CommandError, load, words
-from envkit.cli.workload_messages import ForAShell, ReplacedByAShell
+from envkit.cli.workload_messages import QUOTE_IT, SINGLE_QUOTES, ForAShell
 from envkit.common.errors import InputError
 from envkit.common.ownership_messages import WritableFile
 from envkit.rendering import text_of
+from envkit.worker.request import UserCommand
 from envkit.worker.user_command.units import CHOICES
 
 from tests.refusals import assert_refused
@@ -103,33 +103,33 @@ def test_a_workload_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("command", "what", "problem"),
+    ("command", "what", "quoting"),
     [
-        ("cd x && python train.py", "&&", ForAShell),
-        ("cd x;python train.py", ";", ForAShell),
-        ("python train.py || true", "||", ForAShell),
-        ("python train.py|tee log", "|", ForAShell),
-        ("python train.py > log", ">", ForAShell),
-        ("python train.py 2>&1", ">", ForAShell),
-        ("python train.py>>log", ">>", ForAShell),
-        ("python train.py < in", "<", ForAShell),
-        ("python train.py &", "&", ForAShell),
-        ("python train.py 'a;b'; true", ";", ForAShell),
-        ("OMP_NUM_THREADS=4 python train.py", "OMP_NUM_THREADS=", ForAShell),
-        ("python ~/train.py", "~", ForAShell),
+        ("cd x && python train.py", "&&", QUOTE_IT),
+        ("cd x;python train.py", ";", QUOTE_IT),
+        ("python train.py || true", "||", QUOTE_IT),
+        ("python train.py|tee log", "|", QUOTE_IT),
+        ("python train.py > log", ">", QUOTE_IT),
+        ("python train.py 2>&1", ">", QUOTE_IT),
+        ("python train.py>>log", ">>", QUOTE_IT),
+        ("python train.py < in", "<", QUOTE_IT),
+        ("python train.py &", "&", QUOTE_IT),
+        ("python train.py 'a;b'; true", ";", QUOTE_IT),
+        ("OMP_NUM_THREADS=4 python train.py", "OMP_NUM_THREADS=", QUOTE_IT),
+        ("python ~/train.py", "~", QUOTE_IT),
         # what it would replace, also between double quotes
-        ("python train.py --data $HOME/data", "$HOME", ReplacedByAShell),
-        ('python train.py --data "$HOME/data"', "$HOME", ReplacedByAShell),
-        ("python train.py --data ${DATA}", "${", ReplacedByAShell),
-        ("python train.py --epochs $(cat epochs)", "$(", ReplacedByAShell),
-        ("python train.py `cat options`", "`", ReplacedByAShell),
-        ("bash -c 'python train.py' $1", "$1", ReplacedByAShell),
+        ("python train.py --data $HOME/data", "$HOME", SINGLE_QUOTES),
+        ('python train.py --data "$HOME/data"', "$HOME", SINGLE_QUOTES),
+        ("python train.py --data ${DATA}", "${", SINGLE_QUOTES),
+        ("python train.py --epochs $(cat epochs)", "$(", SINGLE_QUOTES),
+        ("python train.py `cat options`", "`", SINGLE_QUOTES),
+        ("bash -c 'python train.py' $1", "$1", SINGLE_QUOTES),
     ],
 )
-def test_a_shell_s_syntax_is_refused(command, what, problem):
+def test_a_shell_s_syntax_is_refused(command, what, quoting):
     with pytest.raises(CommandError) as refused:
         words(command)
-    assert refused.value.message == problem(what)
+    assert refused.value.message == ForAShell(what, quoting)
 
 
 @pytest.mark.parametrize(

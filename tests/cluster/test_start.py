@@ -15,6 +15,7 @@ from envkit.engines.start import GIVEN, interface
 from envkit.messages import from_json
 
 START = ("-m", "envkit.engines.start")
+REQUEST = '{"work": "what to do"}\n'
 SHOW = (sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ)))")
 
 
@@ -22,8 +23,8 @@ SHOW = (sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ
 def started():
     """What comes of it on the node of this number."""
 
-    def start(argv=SHOW, number=0, inside="", environment=None, within=False, start=START, **own):
-        given = {"argv": [*argv], "environment": environment or {"A": "1"}, "inside": inside}
+    def start(argv=SHOW, number=0, inside="", environment=None, within=False, start=START, request=REQUEST, **own):
+        given = {"argv": [*argv], "environment": environment or {"A": "1"}, "inside": inside, "request": request}
         given |= {"host": "127.0.0.1", "port": 20017, "nodes": ["node1", "node2"], "within": within}
         return subprocess.run(
             [sys.executable, *start],
@@ -38,7 +39,7 @@ def test_it_has_the_environment_that_it_was_given_and_no_other(started):
     seen = json.loads(started(SLURM_JOB_ID="17", LD_LIBRARY_PATH="/mine").stdout)
     seen.pop("LC_CTYPE", None)  # Python's own
     assert seen.pop("A") == "1"
-    assert seen == {"GLOO_SOCKET_IFNAME": "lo"}
+    assert seen == {"GLOO_SOCKET_IFNAME": "lo", "ENVKIT_RENDEZVOUS": "127.0.0.1:20017", "ENVKIT_NODE_RANK": "0"}
 
 
 def test_in_a_container_it_has_the_image_s_too(started):
@@ -64,10 +65,17 @@ def test_what_each_node_has_of_its_own(started):
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_ranks_are_told_where_to_meet_and_which_node_this_is(started, number):
-    words = (sys.executable, "-c", "import sys; print(sys.argv[1:])", "-m", "envkit.worker", "ranks", "--nproc", "2")
-    met = ["--rendezvous", "127.0.0.1:20017", "--node-rank", str(number)]
-    printed = started(words, number).stdout
-    assert printed == f"{['-m', 'envkit.worker', 'ranks', *met, '--nproc', '2']}\n"
+    for inside in ("", "APPTAINERENV_"):
+        seen = json.loads(started(number=number, inside=inside).stdout)
+        met = (seen[f"{inside}ENVKIT_RENDEZVOUS"], seen[f"{inside}ENVKIT_NODE_RANK"])
+        assert met == ("127.0.0.1:20017", str(number))
+
+
+def test_the_worker_reads_its_request(started):
+    """One that takes more than a pipe usually has room for, too."""
+    assert started((sys.executable, "-c", "print(input())")).stdout == REQUEST
+    count = (sys.executable, "-c", "import sys; print(len(sys.stdin.read()))")
+    assert started(count, request="x" * 10**5).stdout == "100000\n"
 
 
 def test_the_interface_to_an_address():

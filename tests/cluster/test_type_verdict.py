@@ -7,7 +7,7 @@ import math
 import pytest
 from envkit.analysis.messages import BesideOtherPrograms
 from envkit.cluster import messages, type_verdict, type_wording
-from envkit.cluster.fleet.messages import TooFewSamplesYet
+from envkit.cluster.fleet.messages import UNFINISHED, TooFewSamples
 from envkit.rendering import text
 
 from tests import records
@@ -94,7 +94,7 @@ def test_a_node_with_too_few_blocks_does_not_count(cluster, tmp_path):
     places["node3"] = records.write(tmp_path / "node3", records.run_events(blocks=2, ended=None))
     verdict = type_verdict.find(places, MARGIN)
     assert verdict.nodes == ("node1", "node2")
-    assert verdict.left_out == {"node3": TooFewSamplesYet(2, 3)}
+    assert verdict.left_out == {"node3": TooFewSamples(2, 3, UNFINISHED)}
 
 
 def test_nothing_where_no_node_has_enough(cluster):

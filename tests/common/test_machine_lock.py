@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from envkit.common import machine_lock as machine_lock_module
 from envkit.common.machine_lock import machine_lock
-from envkit.common.running_messages import Locked, LockUnopenable, NoLocks, NotALock
+from envkit.common.running_messages import NO_LOCK, Locked, NoLocks, UnusableLock
 from envkit.rendering import text
 
 from tests import second_user
@@ -73,14 +73,14 @@ def test_other_users_can_use_the_same_lock():
 
 def test_a_lock_that_cannot_be_opened():
     (Path(tempfile.gettempdir()) / LOCK).mkdir()
-    assert refusal(hold) == LockUnopenable(str(Path(tempfile.gettempdir()) / LOCK), "Is a directory")
+    assert refusal(hold) == UnusableLock(str(Path(tempfile.gettempdir()) / LOCK), "Is a directory")
 
 
 def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("content")
     (Path(tempfile.gettempdir()) / LOCK).symlink_to(precious)
-    assert isinstance(refusal(hold), LockUnopenable)
+    assert isinstance(refusal(hold), UnusableLock)
     assert precious.read_text() == "content"
 
 
@@ -91,7 +91,7 @@ def test_what_is_no_file_in_the_place_of_the_lock_holds_nobody_up(make):
         make(path)
     except PermissionError:
         pytest.skip("only root can make a device")
-    assert refusal(hold) == NotALock(str(path))
+    assert refusal(hold) == UnusableLock(str(path), NO_LOCK)
 
 
 # Makes the lock first, and holds it for ever.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from envkit.bench.messages import InterimSpeedup, InterimSpeedups
+from envkit.bench.messages import InterimSpeedup
 from envkit.common import progress
+from envkit.common.messages import Clauses
 from envkit.common.progress import Progress
 
-STANDING = InterimSpeedups((InterimSpeedup("mine", 1.5, 1.4, 1.6),))
+STANDING = Clauses((InterimSpeedup("mine", 1.5, 1.4, 1.6),))
 
 
 @pytest.fixture

@@ -11,12 +11,13 @@ from envkit import rendering
 from envkit.common import schema, user_folders, yamlfile
 from envkit.common.errors import InputError
 from envkit.common.messages import (
-    BadCombination,
-    BadName,
+    BAD_KEYS,
+    BAD_NAME,
+    EMPTY,
+    BadForm,
     BadValue,
     BelowMinimum,
     DependentKey,
-    Empty,
     InFile,
     MissingKey,
     NotAChoice,
@@ -81,7 +82,7 @@ WHOLE = ("a whole number",)
     ("text", "line", "problem"),
     [
         ("nmae: y\n", 2, UnknownKey("nmae", KEYS, "name")),
-        ("value: 0\n", 2, BelowMinimum("'value'", 1, "0")),
+        ("value: 0\n", 2, BelowMinimum("'value'", "0", 1)),
         ("value: 1.0\n", 2, WrongType("'value'", WHOLE, "1.0")),
         ("value: yes\n", 2, WrongType("'value'", WHOLE, "yes")),
         ("value: 2026-01-01\n", 2, WrongType("'value'", WHOLE, "2026-01-01")),
@@ -91,14 +92,14 @@ WHOLE = ("a whole number",)
         ("value: 1\nunit:\n", 3, NotAChoice("'unit'", "nothing", ("s", "ms"))),
         ("word: 'b\n\n  c'\n", 2, BadValue("'word'", "'b c'", "pattern")),
         (f"word: {'b' * 99}\n", 2, BadValue("'word'", f"'{'b' * 30}…{'b' * 30}'", "pattern")),
-        ("items: []\n", 2, Empty("'items'", "add one")),
+        ("items: []\n", 2, BadForm("'items'", EMPTY, "add one")),
         ("items: {a: 1}\n", 2, WrongType("'items'", ("a list",), "a mapping", "add one")),
         ("items:\n- yes\n- 0x10\n", 4, WrongType("'items.1'", ("true/false",), "0x10")),
         ("map: {a: 1}\n", 2, UnknownKey("map.a", ("gone", "x.NAME"))),
-        ("map:\n  x.a: 1\n  x.A: 1\n", 4, BadName("'map.x.A'", "use small letters")),
-        ('map: {"x.a\\n": 1}\n', 2, BadName("'map.x.a'", "use small letters")),
+        ("map:\n  x.a: 1\n  x.A: 1\n", 4, BadForm("'map.x.A'", BAD_NAME, "use small letters")),
+        ('map: {"x.a\\n": 1}\n', 2, BadForm("'map.x.a'", BAD_NAME, "use small letters")),
         ("map:\n  gone: 1\n", 3, BadValue("'map.gone'", "1", "not", "remove it")),
-        ("either: {}\n", 2, BadCombination("'either'", "give a or b")),
+        ("either: {}\n", 2, BadForm("'either'", BAD_KEYS, "give a or b")),
         # an unknown key comes first, then what stands first
         ("value: 0\nmap: {a: 1}\n", 3, UnknownKey("map.a", ("gone", "x.NAME"))),
         ("word: b\nvalue: 0\n", 2, BadValue("'word'", "'b'", "pattern")),
@@ -121,14 +122,14 @@ def test_the_text_of_each_problem():
         DependentKey("unit", "value"): "'unit' has no effect without 'value'; add 'value', or remove 'unit'",
         WrongType("'a'", ("a list", "a text"), "1", "add one"): "'a' must be a list or a text, not 1; add one",
         NotAChoice("'u'", "'m'", ("s", "ms"), "ms"): "'u' can't be 'm' (did you mean 'ms'?); the choices are: s, ms",
-        BelowMinimum("'value'", 1, "0"): "'value' must be 1 or more, not 0",
-        Empty("'items'", "add one"): "'items' is empty; add one",
-        BadName("'x.A'", "use small letters"): "'x.A' is not a valid name; use small letters",
-        BadCombination("'either'", "give a or b"): "'either' does not have the keys that it needs; give a or b",
+        BelowMinimum("'value'", "0", 1): "'value' must be 1 or more, not 0",
+        BadForm("'items'", EMPTY, "add one"): "'items' is empty; add one",
+        BadForm("'x.A'", BAD_NAME, "use small letters"): "'x.A' is not a valid name; use small letters",
+        BadForm("'either'", BAD_KEYS, "give a or b"): "'either' does not have the keys that it needs; give a or b",
         BadValue("'word'", "'b'", "pattern"): "'word' can't be 'b'",
     }  # fmt: skip
     assert {one: rendering.text(one) for one in said} == said
-    assert rendering.text(InFile("x.yaml", 1200, Empty("'items'"))) == "x.yaml:1200: 'items' is empty"
+    assert rendering.text(InFile("x.yaml", 1200, BadForm("'items'", EMPTY))) == "x.yaml:1200: 'items' is empty"
 
 
 def test_what_was_accepted_is_not_held_against_the_same_schema_again(check, tmp_path, monkeypatch):
@@ -144,7 +145,7 @@ def test_what_was_accepted_is_not_held_against_the_same_schema_again(check, tmp_
 
 
 def test_what_was_refused_is_refused_again(check):
-    assert [check("value: 0\n").problem for _ in range(2)] == [BelowMinimum("'value'", 1, "0")] * 2
+    assert [check("value: 0\n").problem for _ in range(2)] == [BelowMinimum("'value'", "0", 1)] * 2
 
 
 def test_nothing_need_be_remembered(check, monkeypatch, tmp_path):

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from envkit.common import user_key
 from envkit.common.key_messages import (
+    IS_LINK,
+    NO_FILE,
+    OF_OTHER,
+    OPEN,
+    OTHER_LENGTH,
     BadKey,
     ForeignFolder,
-    KeyIsLink,
-    KeyIsNoFile,
-    KeyLength,
-    KeyNotMade,
-    KeyOfOther,
-    KeyOpen,
     NoHome,
     WritableByOthers,
 )
+from envkit.common.running_messages import NotMade
 from envkit.common.user_key import NoKey
 
 from tests.refusals import refusal
@@ -114,19 +114,19 @@ def is_a_pipe(place):
 @pytest.mark.parametrize(
     ("spoil", "fault"),
     [
-        (is_open, KeyOpen("0640")),
-        (is_short, KeyLength(32)),
-        (is_long, KeyLength(32)),
-        (is_a_link, KeyIsLink()),
-        (is_a_folder, KeyIsNoFile()),
-        (is_a_pipe, KeyIsNoFile()),
+        (is_open, (OPEN, "mode 0640")),
+        (is_short, (OTHER_LENGTH, None)),
+        (is_long, (OTHER_LENGTH, None)),
+        (is_a_link, (IS_LINK, None)),
+        (is_a_folder, (NO_FILE, None)),
+        (is_a_pipe, (NO_FILE, None)),
     ],
 )
 def test_what_may_be_no_secret_is_refused_with_the_mend(place, spoil, fault):
     user_key.find_or_make()
     spoil(place)
     for ask in (user_key.find, user_key.find_or_make):
-        assert refusal(ask) == BadKey(str(place), fault, ("rm", str(place)))
+        assert refusal(ask) == BadKey(str(place), fault[0], ("rm", str(place)), fault[1])
 
 
 def test_a_folder_that_others_write_to_is_refused(place):
@@ -146,7 +146,7 @@ def test_a_key_of_another_user_is_refused(place, monkeypatch):
         return os.stat_result(found)
 
     monkeypatch.setattr(os, "fstat", another)
-    assert refusal(user_key.find).fault == KeyOfOther()
+    assert refusal(user_key.find).fault == OF_OTHER
 
 
 def test_a_home_of_another_user_gets_none(place, monkeypatch):
@@ -172,5 +172,5 @@ def test_where_nothing_can_be_written_there_is_none(place, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "link", full)
-    assert refusal(user_key.find_or_make, error=NoKey) == KeyNotMade(str(place), "No space left on device")
+    assert refusal(user_key.find_or_make, error=NoKey) == NotMade(str(place), "No space left on device")
     assert [*place.parent.iterdir()] == []

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from envkit.worker.modes import Options
+from envkit.worker.request import Train, WorkerRequest
 
 from tests.engines.conftest import BuiltImage, run
 
 INSTALL = "/opt/kit/share/envkit/install.sh compiler g++"
 TAG = f"envkit-cpu:test-compile-{os.getpid()}"
 # One worker, as one's own command: a measurement would start two, of which each compiles.
-WORKER = ("python", "/kit/envkit/worker/__main__.py", "train", "--compile")
-SHORT = ("--workload", "loader-w0-b4", "--data", "generated", "--steps", "2", "--warmup-steps", "2")
+WORKER = ("python", "/kit/envkit/worker/__main__.py", "request.json")
+SHORT = Train("loader-w0-b4", "generated", warmup_steps=2, steps=2, options=Options(compile=True))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -37,7 +39,8 @@ def image(built_image: BuiltImage, tmp_path: Path) -> str:
 def test_a_worker_compiles(
     cli: Callable[..., Any], image: str, open_folder: Path, surroundings: dict[str, str]
 ) -> None:
-    started = ("exec", "baseline", "--engine", "docker", "--image", image, "--no-check", "--", *WORKER, *SHORT)
+    (open_folder / "runs/request.json").write_text(WorkerRequest(SHORT).line())
+    started = ("exec", "baseline", "--engine", "docker", "--image", image, "--no-check", "--", *WORKER)
     result = cli(*started, cwd=open_folder / "runs", **surroundings)
     assert result.returncode == 0, result
     document = json.loads(result.stdout)

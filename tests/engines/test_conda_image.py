@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from envkit.analysis.image_differences import of_run
-from envkit.bench.plan import Arm
+from envkit.bench.arms import Arm
 from envkit.engines.base import PROJECT
 
 from tests.engines.conftest import BuiltImage, Requires, missing, run

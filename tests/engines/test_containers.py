@@ -183,7 +183,7 @@ def test_the_memory_limit_is_named_when_it_kills(measured, engine, words):
 def test_numactl_may_place_memory(engine, image_of):
     """Docker's seccomp filter refuses its system calls to a container as it is."""
     used = engines.get_all([engine], EngineOptions(image=image_of(engine)))[engine]
-    outcome = used.run(Task((), program=("numactl", "--show"), prefix=("numactl", "--interleave=all")))
+    outcome = used.run(Task(program=("numactl", "--show"), prefix=("numactl", "--interleave=all")))
     assert outcome.failure is None, outcome
     assert "policy: interleave" in outcome.stdout
 
@@ -200,7 +200,7 @@ print(*(status[name] for name in ("CapEff", "CapBnd", "NoNewPrivs")), most)
 @pytest.mark.parametrize("engine", OCI)
 def test_a_container_has_no_privileges(engine, image_of):
     used = engines.get_all([engine], EngineOptions(image=image_of(engine)))[engine]
-    outcome = used.run(Task((), program=(container.INTERPRETER, "-c", PRIVILEGES)))
+    outcome = used.run(Task(program=(container.INTERPRETER, "-c", PRIVILEGES)))
     *found, most = outcome.stdout.split()
     assert found == ["0" * 16, "0" * 16, "1"], outcome
     assert int(most) >= container.FEWEST_PROCESSES

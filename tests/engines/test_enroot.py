@@ -18,8 +18,10 @@ from envkit.engines.enroot import EnrootEngine
 from envkit.engines.messages import EngineFault, ExitStatus, TimedOut
 from envkit.engines.setup_messages import NoDriver, OptionWithoutEffect, UnmountableByEnroot, UnpassableValue
 from envkit.engines.slurm import client
+from envkit.engines.start import OF_EACH_NODE
 from envkit.messages import Printed
 from envkit.rendering import text_of
+from envkit.worker.request import HostFolder, Ranks, RunCommand, Train, UserCommand, WorkerRequest
 
 from tests.processes import gone, until
 from tests.refusals import refusal
@@ -47,6 +49,9 @@ rc='' && while [[ $1 != -- ]]; do
 done
 exec sh "$rc" "${@:3}"
 """
+
+TRAIN, WITH_DATA = Train("cnn", "synthetic"), Train("cnn", HostFolder("/my/data"))
+COMMAND = RunCommand(UserCommand(("true",), "/home/me"))
 
 
 @pytest.fixture
@@ -84,19 +89,20 @@ def image(tmp_path):
 
 
 def test_how_a_worker_is_started(engine):
-    task = Task(("train", "--data", "/my/data"), {"OMP_NUM_THREADS": "2", "LD_PRELOAD": "/x.so"}, data="/my/data")
+    task = Task(WITH_DATA, {"OMP_NUM_THREADS": "2", "LD_PRELOAD": "/x.so"})
     assert engine.command(task) == [
         "env", *SETTINGS, "enroot", "start", *NO_GPUS,
         "--mount", CODE, "--mount", f"/my/data:/data:{FSTAB},ro,nosuid,nodev", "--rc", RC, "--", "/images/x.sqsh",
         "/kit", "env", "OMP_NUM_THREADS=2", "LD_PRELOAD=/x.so",
-        "/opt/kit/bin/python", "/kit/envkit/worker/__main__.py", "train", "--data", "/data",
+        "/opt/kit/bin/python", "/kit/envkit/worker/__main__.py", "-",
     ]  # fmt: skip
+    assert engine.request(task) == WorkerRequest(Train("cnn", HostFolder("/data")))
 
 
 def test_any_value_of_a_profile_reaches_the_worker_and_not_enroot(engine):
     """What is given to --env is a line of a file, without the quotes around it, and is seen by Enroot's own shell."""
     values = {"A": "1,2", "B": "two\nlines", "C": "'quoted'", "D": "${HOME}", "ENROOT_X": "1"}
-    command = engine.command(Task(("train",), values))
+    command = engine.command(Task(TRAIN, values))
     at = command.index("/kit")
     assert command[at + 1 : at + 2 + len(values)] == ["env", *(f"{name}={value}" for name, value in values.items())]
     assert [word for word in command[:at] if "=" in word and not word.startswith("ENROOT_")] == [
@@ -105,12 +111,12 @@ def test_any_value_of_a_profile_reaches_the_worker_and_not_enroot(engine):
 
 
 def test_a_prefix_stands_before_the_interpreter(engine):
-    command = engine.command(Task(("train",), prefix=("numactl", "--localalloc")))
-    assert command[-5:] == ["numactl", "--localalloc", "/opt/kit/bin/python", "/kit/envkit/worker/__main__.py", "train"]
+    command = engine.command(Task(TRAIN, prefix=("numactl", "--localalloc")))
+    assert command[-5:] == ["numactl", "--localalloc", "/opt/kit/bin/python", "/kit/envkit/worker/__main__.py", "-"]
 
 
 def test_a_command_of_ones_own_runs_in_its_folder_and_can_write_there(engine):
-    command = engine.command(Task((), {"A": "1"}, program=("python", "x.py"), folder="/home/me/training"))
+    command = engine.command(Task(variables={"A": "1"}, program=("python", "x.py"), folder="/home/me/training"))
     assert f"/home/me/training:/home/me/training:{FSTAB},rw,nosuid,nodev" in command
     assert command[command.index("--") :] == [
         "--", "/images/x.sqsh", "/home/me/training", "env", "HOME=/tmp", "A=1", "python", "x.py",
@@ -120,14 +126,14 @@ def test_a_command_of_ones_own_runs_in_its_folder_and_can_write_there(engine):
 def test_only_training_on_gpus_is_given_them(engine):
     """Whatever the image says, which Enroot's hook hears as well."""
     for gpus, said in ((True, GPUS), (False, NO_GPUS)):
-        command = engine.command(Task(("train",), gpus=gpus))
+        command = engine.command(Task(TRAIN, gpus=gpus))
         assert command[command.index("start") + 1 : command.index("--mount")] == said
 
 
 @pytest.mark.parametrize("name", ["a b", "a\tb", "a\\b", "a$b", "a`b", 'a"b'])
 def test_a_folder_that_enroot_can_not_mount(engine, name):
     for make in (engine.command, engine.pyxis):
-        found = refusal(make, Task(("train",), data=f"/data/{name}"))
+        found = refusal(make, Task(Train("cnn", HostFolder(f"/data/{name}"))))
         assert found == UnmountableByEnroot(f"/data/{name}")
 
 
@@ -136,7 +142,7 @@ def test_a_folder_that_enroot_can_not_mount(engine, name):
 
 def test_what_is_passed_on_is_named_alone(engine):
     """Anybody may read a command line."""
-    task = Task(("command",), {"A": "1"}, passed_on={"TOKEN": "secret", "A": "2"}, folder="/home/me")
+    task = Task(COMMAND, {"A": "1"}, passed_on={"TOKEN": "secret", "A": "2"}, folder="/home/me")
     command = engine.command(task)
     assert "secret" not in " ".join(command)
     assert [command[at + 1] for at, word in enumerate(command) if word == "--env"] == [NO_GPUS[1], "TOKEN"]
@@ -148,12 +154,12 @@ def test_what_is_passed_on_is_named_alone(engine):
     [("A", "two\nlines"), ("A", "'quoted'"), ("A", '"quoted" '), ("ENROOT_A", "1"), ("BASH_FUNC_a%%", "() { :; }")],
 )
 def test_what_enroot_would_pass_on_as_something_else(engine, name, value):
-    assert refusal(engine.command, Task(("command",), passed_on={name: value})) == UnpassableValue(name)
+    assert refusal(engine.command, Task(COMMAND, passed_on={name: value})) == UnpassableValue(name)
 
 
 @pytest.mark.parametrize("value", ["", "'", "it's", "'a' and b", "a=b", "$x ${y}"])
 def test_what_enroot_passes_on_as_it_is(engine, value):
-    assert "A" in engine.command(Task(("command",), passed_on={"A": value}))
+    assert "A" in engine.command(Task(COMMAND, passed_on={"A": value}))
 
 
 def test_settings_of_the_callers_do_not_reach_a_container():
@@ -163,9 +169,9 @@ def test_settings_of_the_callers_do_not_reach_a_container():
         "ENROOT_MOUNT_HOME": "yes", "ENROOT_ROOTFS_WRITABLE": "yes", "ENROOT_CONFIG_PATH": "/home/me/.config/enroot",
         "ENROOT_LOGIN_SHELL": "yes", "NVIDIA_VISIBLE_DEVICES": "0", "MELLANOX_VISIBLE_DEVICES": "all",
     }  # fmt: skip
-    assert enroot.callers(Task(()), {**kept, **dropped}) == kept
+    assert enroot.callers(Task(), {**kept, **dropped}) == kept
     asked_for = {"NVIDIA_VISIBLE_DEVICES": "0"}
-    assert enroot.callers(Task((), passed_on=asked_for), {**kept, **dropped}) == {**kept, **asked_for}
+    assert enroot.callers(Task(passed_on=asked_for), {**kept, **dropped}) == {**kept, **asked_for}
 
 
 # --- what has to be there ---
@@ -271,7 +277,7 @@ def started(stand_in, image):
 
 
 def command(tmp_path: Path, script: str, **more: object) -> Task:
-    return Task((), program=("sh", "-c", script), folder=str(tmp_path), timeout_s=20, **more)
+    return Task(program=("sh", "-c", script), folder=str(tmp_path), timeout_s=20, **more)
 
 
 def test_a_command_goes_to_its_folder_with_its_variables(started, tmp_path):
@@ -308,7 +314,7 @@ def test_nothing_is_left_of_one_that_is_ended_early(started, tmp_path, script):
 def test_one_that_takes_too_long(started, tmp_path):
     engine, _ = started
     begin = time.monotonic()
-    task = Task((), program=("sleep", "600"), folder=str(tmp_path), timeout_s=0.5)
+    task = Task(program=("sleep", "600"), folder=str(tmp_path), timeout_s=0.5)
     assert engine.run(task).failure == TimedOut(0.5)
     assert time.monotonic() - begin < 300
 
@@ -362,14 +368,15 @@ def on_nodes(engine, monkeypatch):
 
 
 RANKS = Task(
-    ("ranks", "--nproc", "2"), {"LD_PRELOAD": "/x.so"}, {"HOME": "/home/me"}, data="/my/data",
+    Ranks(2, WITH_DATA, nodes=2), {"LD_PRELOAD": "/x.so"}, {"HOME": "/home/me"},
     passed_on={"T": "secret"}, nodes=2, timeout_s=9.0,
 )  # fmt: skip
 
 
 def test_slurm_makes_the_containers_where_it_can(on_nodes, engine):
-    (argv, environment, nodes, timeout_s), named = on_nodes(RANKS, pyxis=True)
-    assert argv == ["/opt/kit/bin/python", "/kit/envkit/worker/__main__.py", "ranks", "--nproc", "2"]
+    (argv, environment, nodes, timeout_s, request), named = on_nodes(RANKS, pyxis=True)
+    assert argv == ["/opt/kit/bin/python", "/kit/envkit/worker/__main__.py", "-"]
+    assert request == WorkerRequest(Ranks(2, Train("cnn", HostFolder("/data")), nodes=2))
     assert (environment, nodes, timeout_s) == ({"T": "secret", "LD_PRELOAD": "/x.so"}, 2, 9.0)
     assert named["container"] == engine.pyxis(RANKS) == [
         "--container-image=/images/x.sqsh",
@@ -381,9 +388,11 @@ def test_slurm_makes_the_containers_where_it_can(on_nodes, engine):
 
 
 def test_elsewhere_each_node_starts_enroot(on_nodes, engine):
-    (argv, environment, nodes, timeout_s), named = on_nodes(RANKS, pyxis=False)
-    # the network interface by which a node reaches the others is its own
+    (argv, environment, nodes, timeout_s, request), named = on_nodes(RANKS, pyxis=False)
+    assert request == engine.request(RANKS)
+    # the network interface by which a node reaches the others is its own, and so is its number
     plain = engine.command(RANKS)
+    own = [part for name in OF_EACH_NODE for part in ("--env", name)]
     at = plain.index("start") + 1
-    assert argv == [*plain[:at], "--env", "GLOO_SOCKET_IFNAME", *plain[at:]]
+    assert argv == [*plain[:at], *own, *plain[at:]]
     assert (environment, nodes, timeout_s, named) == ({"HOME": "/home/me", "T": "secret"}, 2, 9.0, {})

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from envkit.worker.host import cpu_facts
-from envkit.worker.image.libraries import locate, search_folders
+from envkit.worker.libraries import locate, search_folders
 
 from tests import second_user
 from tests.conftest import PROJECT, command_line

@@ -15,6 +15,7 @@ from envkit.engines.setup_messages import NoDevice, NoDriver
 from envkit.worker import nvml
 from envkit.worker.messages.gpus import NoDriverSeen
 from envkit.worker.nvml import Nvml, Unavailable
+from envkit.worker.request import Inspect, Train
 
 from tests.nvidia import Library
 from tests.refusals import refusal
@@ -31,16 +32,16 @@ def test_only_training_on_gpus_is_given_them(engine):
     made = engine.__new__(engine)
     made.given, made._sif, made._rootless = EngineOptions(), Path("x.sif"), False
     made._described = {"image": "x"}
-    with_them = " ".join(made.command(Task(("train",), gpus=True)))
+    with_them = " ".join(made.command(Task(Train("cnn", "synthetic"), gpus=True)))
     assert WORDS[engine] in with_them
     assert with_them.index(WORDS[engine]) < with_them.index("envkit/worker")
-    assert WORDS[engine] not in " ".join(made.command(Task(("train",))))
+    assert WORDS[engine] not in " ".join(made.command(Task(Train("cnn", "synthetic"))))
 
 
 def test_what_the_daemon_is_asked_for():
-    (request,) = docker._all_gpus(Task(("train",), gpus=True))
+    (request,) = docker._all_gpus(Task(Train("cnn", "synthetic"), gpus=True))
     assert (request["Count"], request["Capabilities"]) == (-1, [["gpu"]])
-    assert docker._all_gpus(Task(("train",))) is None
+    assert docker._all_gpus(Task(Train("cnn", "synthetic"))) is None
 
 
 def test_the_driver_is_missing(monkeypatch):
@@ -82,7 +83,7 @@ def test_a_real_engine_without_the_toolkit_says_so(requires, refused, built_imag
     image = built_image(engine)
     used = {"docker": docker.DockerEngine, "podman": podman.PodmanEngine}[engine](EngineOptions(image=image))
     monkeypatch.setattr(nvml, "start", lambda: Nvml(Library()))
-    outcome = used.run(Task(("inspect", "--gpus"), gpus=True))
+    outcome = used.run(Task(Inspect(gpus=True), gpus=True))
     assert isinstance(outcome.failure, NoContainerToolkit), outcome
 
 

@@ -12,6 +12,7 @@ from envkit.engines.base import EngineOptions, Task
 from envkit.engines.inspect_image import OLDEST_PYTHON, OLDEST_TORCH, inspect, require_own_workloads
 from envkit.engines.local import LocalEngine
 from envkit.engines.messages import NoTorch, TooOld
+from envkit.worker.request import Inspect
 
 PACKAGES = {"torch": "2.13.0", "numpy": "2.4.6", "intel-openmp": None, "mkl": None}
 
@@ -93,7 +94,7 @@ def test_a_worker_starts_where_no_package_of_the_kit_is(tmp_path):
     (tmp_path / "python").write_text("#!/bin/sh\npwd\n")
     (tmp_path / "python").chmod(0o755)
     engine = LocalEngine(EngineOptions(python=str(tmp_path / "python")))
-    task = Task(("inspect",), inherited={"PYTHONPATH": ":/x", "PATH": os.environ["PATH"]})
+    task = Task(Inspect(), inherited={"PYTHONPATH": ":/x", "PATH": os.environ["PATH"]})
     assert engine.run(task).stdout == "/\n"
     shown = subprocess.run(engine.command(task), cwd=tmp_path, capture_output=True, text=True, check=True)
     assert shown.stdout == "/\n"

@@ -20,7 +20,7 @@ from envkit.profiles import profile
 from envkit.profiles.environment import clean
 from envkit.profiles.resolve import resolve
 from envkit.worker.image.inspection import inspect
-from envkit.worker.image.libraries import locate, search_folders
+from envkit.worker.libraries import locate, search_folders
 
 from tests.conftest import CODE_PATH, command_line
 from tests.processes import gone, until
@@ -255,7 +255,8 @@ def test_a_library_that_is_not_installed(cli, tmp_path):
     """jemalloc where it is missing: the search is told to find nothing by an interpreter of its own."""
     python = tmp_path / "python"
     hide = (
-        "import sys; from envkit.worker.image import libraries; libraries.FILE_NAMES['jemalloc'] = ('not-there.so',); "
+        "import sys, dataclasses; from envkit.worker.libraries import LIBRARIES as known; "
+        "known['jemalloc'] = dataclasses.replace(known['jemalloc'], files=('not-there.so',)); "
         "import runpy; runpy.run_module('envkit.worker', run_name='__main__', alter_sys=True)"
     )
     python.write_text(f'#!/bin/sh\nshift\nexec {sys.executable} -c "{hide}" "$@"\n')

@@ -22,11 +22,14 @@ from envkit.engines import apptainer, container, docker, podman
 from envkit.engines.base import PROJECT, EngineOptions, Task
 from envkit.engines.setup_messages import HidesImage, Unmountable, UnreadableInside
 from envkit.rendering import text
+from envkit.worker.request import HostFolder, RunCommand, Train, UserCommand
 
 from tests.engines.conftest import UNFINISHED
 from tests.processes import gone, until
 from tests.refusals import refusal
 from tests.worker_runs import of_command
+
+TRAIN, COMMAND = Train("cnn", "synthetic"), RunCommand(UserCommand(("true",), "/home/me"))
 
 SCRIPTS = PROJECT / "tests/scripts"
 # How each script is started and tells its steps, and how many readings a sample of it has.
@@ -203,7 +206,7 @@ def test_what_starts_with_numactl_is_allowed_to_place_memory():
     added = {
         command: "--cap-add SYS_NICE" in " ".join(container.run_options(task, EngineOptions(), rootless=False))
         for command in ("/usr/bin/numactl", "env")
-        if (task := Task(("train",), prefix=(command, "--option")))
+        if (task := Task(TRAIN, prefix=(command, "--option")))
     }
     assert added == {"/usr/bin/numactl": True, "env": False}
 
@@ -211,7 +214,7 @@ def test_what_starts_with_numactl_is_allowed_to_place_memory():
 @pytest.mark.skipif(os.getuid() != 0, reason="only root gives files to others")
 def test_root_alone_writes_to_folders_of_others(tmp_path):
     """As it does outside of containers, where sudo started the command in a user's folder."""
-    task = Task(("command",), folder=str(tmp_path))
+    task = Task(COMMAND, folder=str(tmp_path))
     allowed = []
     for owner in (0, 65534):
         os.chown(tmp_path, owner, owner)
@@ -220,7 +223,7 @@ def test_root_alone_writes_to_folders_of_others(tmp_path):
 
 
 def test_the_folder_alone_can_be_written_to():
-    task = Task(("command",), folder="/home/me/training", variables={"OMP_NUM_THREADS": "2"})
+    task = Task(COMMAND, folder="/home/me/training", variables={"OMP_NUM_THREADS": "2"})
     assert container.mounts(task) == [
         f"{PROJECT}/runner/envkit:/kit/envkit:ro",
         "/home/me/training:/home/me/training:rw",
@@ -235,7 +238,7 @@ def test_the_folder_alone_can_be_written_to():
 @pytest.mark.parametrize("engine", [docker.DockerEngine, podman.PodmanEngine, apptainer.ApptainerEngine])
 def test_what_is_passed_on_is_named_alone(engine):
     """Anybody may read a command line."""
-    task = Task(("command",), folder="/home/me", variables={"A": "1"}, passed_on={"TOKEN": "secret", "A": "2"})
+    task = Task(COMMAND, folder="/home/me", variables={"A": "1"}, passed_on={"TOKEN": "secret", "A": "2"})
     made = engine.__new__(engine)
     made.given, made._sif, made._rootless = EngineOptions(), Path("x.sif"), False
     made._described = {"image": "x"}
@@ -245,13 +248,15 @@ def test_what_is_passed_on_is_named_alone(engine):
 
 
 def test_a_home_that_is_passed_on_is_the_callers():
-    task = Task(("command",), folder="/home/me", passed_on={"HOME": "/home/me"})
+    task = Task(COMMAND, folder="/home/me", passed_on={"HOME": "/home/me"})
     options = " ".join(container.run_options(task, EngineOptions(), rootless=False))
     assert options.endswith("--env HOME")
 
 
 def test_the_kits_own_workloads_get_no_network_and_write_nothing():
-    options = " ".join(container.run_options(Task(("train",), data="/data/set"), EngineOptions(), rootless=False))
+    options = " ".join(
+        container.run_options(Task(Train("cnn", HostFolder("/data/set"))), EngineOptions(), rootless=False)
+    )
     assert "--network none" in options
     assert "--user" not in options
     assert ":rw" not in options
@@ -268,13 +273,13 @@ def test_the_kits_own_workloads_get_no_network_and_write_nothing():
     ],
 )
 def test_folders_that_cannot_be_mounted(folder, problem):
-    found = refusal(container.mounts, Task(("command",), folder=folder))
+    found = refusal(container.mounts, Task(COMMAND, folder=folder))
     assert isinstance(found, problem)
     assert found.folder == folder
 
 
 def test_data_that_cannot_be_mounted():
-    found = refusal(container.mounts, Task(("train",), data="/scratch/a,b"))
+    found = refusal(container.mounts, Task(Train("cnn", HostFolder("/scratch/a,b"))))
     assert isinstance(found, Unmountable)
     assert found.folder == "/scratch/a,b"
 
@@ -283,17 +288,17 @@ def test_code_that_is_closed_to_others_is_for_those_who_run_as_the_caller(monkey
     (tmp_path / "envkit").mkdir(mode=0o700)
     monkeypatch.setattr(container, "PACKAGE", tmp_path / "envkit")
     with pytest.raises(InputError, match=UnreadableInside.code):
-        container.run_options(Task(("train",)), EngineOptions(), rootless=False)
-    assert "--user" in container.run_options(Task(("command",), folder="/home/me"), EngineOptions(), rootless=False)
+        container.run_options(Task(TRAIN), EngineOptions(), rootless=False)
+    assert "--user" in container.run_options(Task(COMMAND, folder="/home/me"), EngineOptions(), rootless=False)
     made = apptainer.ApptainerEngine.__new__(apptainer.ApptainerEngine)
     made.given, made._sif = EngineOptions(), Path("x.sif")
-    assert f"{tmp_path}/envkit:/kit/envkit:ro" in made.command(Task(("train",)))
+    assert f"{tmp_path}/envkit:/kit/envkit:ro" in made.command(Task(TRAIN))
 
 
 def test_swap_counts_under_every_engine():
     options = EngineOptions(memory="2g")
     assert "--memory 2g --memory-swap 2g" in " ".join(container.limits(options))
-    assert " ".join(container.run_options(Task(("train",)), options, rootless=False)).count("--memory-swap 2g") == 1
+    assert " ".join(container.run_options(Task(TRAIN), options, rootless=False)).count("--memory-swap 2g") == 1
 
 
 def test_the_document_by_hand(measured, cli, tmp_path):
@@ -355,8 +360,8 @@ def test_a_unit_that_changes_with_the_speed_loses_no_step(measured, tmp_path):
     assert result.returncode == 0, result.stdout + result.stderr
     (sample,) = (event for event in events if event["event"] == "sample")
     # a metric with both words of the unit reads what each step says, without --unit auto too
-    words = ("--metric", r"([0-9.]+) ms/it", "--unit", "ms")
-    by_worker = of_command(tmp_path, *words, argv=(sys.executable, tmp_path / "flips.py"))
+    how = {"metric": r"([0-9.]+) ms/it", "unit": "ms"}
+    by_worker = of_command(tmp_path, argv=(sys.executable, tmp_path / "flips.py"), **how)
     for found in (sample, json.loads(by_worker.stdout)):
         assert len(found["step_s"]) == 24
         assert all(took >= 0.03 for took in found["step_s"])

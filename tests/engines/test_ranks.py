@@ -12,11 +12,14 @@ from pathlib import Path
 
 import pytest
 from envkit.bench import record
-from envkit.engines.base import PROJECT, WORKER
+from envkit.engines.base import PROJECT
 from envkit.worker.messages import ProcessKilled
+from envkit.worker.modes import Options
+from envkit.worker.request import Ranks, Train, WorkerRequest
 from envkit.worker.workloads import WORKLOADS
 from envkit.worker.workloads.all_reduce import SIZES
 
+from tests import worker_runs
 from tests.conftest import CODE_PATH
 from tests.processes import gone, listening, until
 
@@ -39,17 +42,14 @@ if os.environ.get("RANK") == "1" and "--ranked" in sys.orig_argv:
 
 
 def worker(workload, nproc, steps=STEPS, data="generated"):
-    """The command line of a worker on so many ranks; numbers may not depend on there being CPUs for all of them."""
-    launcher = ["ranks", "--nproc", str(nproc), "--"] if nproc > 1 else []
-    train = ["train", "--workload", workload, "--data", data, "--steps", str(steps)]
-    return [sys.executable, str(WORKER), *launcher, *train]
+    """What a worker on so many ranks is to do; numbers may not depend on there being CPUs for all of them."""
+    training = Train(workload, data, steps=int(steps))
+    return Ranks(nproc, training) if nproc > 1 else training
 
 
-def document_of(command, **variables):
-    """What a worker prints that is started so."""
-    result = subprocess.run(
-        command, cwd=PROJECT, env={**os.environ, **variables}, capture_output=True, text=True, timeout=240, check=False
-    )
+def document_of(work, **variables):
+    """What a worker prints that is to do this."""
+    result = worker_runs.of(work, **variables)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
 
@@ -59,16 +59,17 @@ RUNNER = """
 import json, os, sys
 from envkit import engines
 from envkit.engines.base import EngineOptions, Task
-name, options, *arguments = sys.argv[1:]
+from envkit.worker.request import WorkerRequest
+name, options, request = sys.argv[1:]
 engine = engines.get_all([name], EngineOptions(**json.loads(options)))[name]
-outcome = engine.run(Task(tuple(arguments), inherited=dict(os.environ), timeout_s=240))
+outcome = engine.run(Task(WorkerRequest.from_json(json.loads(request)).work, inherited=dict(os.environ), timeout_s=240))
 print(json.dumps([outcome.failure and outcome.failure.to_json(), outcome.stdout, outcome.stderr_tail]))
 """
 
 
-def started_by(engine, options, command):
-    """The command that has ``engine`` start a worker, whose own command is given, and prints what came of it."""
-    return [sys.executable, "-c", RUNNER, engine, json.dumps(options), *command[2:]]
+def started_by(engine, options, work):
+    """The command that has ``engine`` start a worker on ``work``, and prints what came of it."""
+    return [sys.executable, "-c", RUNNER, engine, json.dumps(options), WorkerRequest(work).line()]
 
 
 # Leaves the gradients of one step, of those parameters that each rank trains. Four processes do all of it, because
@@ -178,9 +179,9 @@ def test_a_sample_of_several_ranks(workload, nproc):
 @two_cpus
 def test_weak_scaling_gives_each_of_two_processes_the_batch_of_one():
     """By what ``bench --nproc 2 --weak`` gives to workers (tests/cli/commands/test_weak_scaling.py)."""
-    two = document_of([*worker("cnn", 2, data="synthetic"), "--scale", "2", "--unprofiled"])
-    train = worker("cnn", 1, data="synthetic")
-    one = document_of([*train[:2], "ranks", "--nproc", "1", "--of", "2", "--", *train[2:]])
+    twice = Train("cnn", "synthetic", steps=STEPS, options=Options(scale=2), profiles_ranks=False)
+    two = document_of(Ranks(2, twice))
+    one = document_of(Ranks(1, worker("cnn", 1, data="synthetic"), cpu_shares=2))
     assert (two["images_per_step"], one["images_per_step"]) == (128, 64)
     assert [rank["rank"] for rank in two["ranks"]] == [0, 1]
     assert one["usage"]["worker_cpus"] == len(two["ranks"][0]["cpus"])

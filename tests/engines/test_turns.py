@@ -18,6 +18,7 @@ from envkit.engines.base import PROJECT, EngineOptions, Task
 from envkit.engines.local import LocalEngine
 from envkit.engines.messages import ExitStatus, TimedOut
 from envkit.engines.process import Process, Started
+from envkit.worker.request import RunCommand, Train, UserCommand
 
 from tests import second_user
 from tests.processes import gone, until
@@ -32,15 +33,16 @@ note trains; sleep 0.2; note ends; echo "done $0"
 
 @dataclass
 class ShellEngine:
-    """Its workers are shell scripts, which are told to wait by a last argument."""
+    """Its workers are shell scripts, which read the request and wait."""
 
     folder: Path
 
     def start(self, task: Task) -> Started:
-        script, name = task.arguments[:2]
-        assert task.arguments[2:] == ("--turn",)
-        argv = ["/bin/bash", "-c", script, name]
-        return Started(Process(argv, dict(os.environ), self.folder, task.ahead), task.timeout_s)
+        assert isinstance(task.work, RunCommand)
+        assert task.request is not None
+        assert task.request.waits
+        argv = ["/bin/bash", "-c", f"read -r request; {task.work.command.argv[0]}", task.work.command.argv[1]]
+        return Started(Process(argv, dict(os.environ), self.folder, task.request, task.ahead), task.timeout_s)
 
 
 @pytest.fixture
@@ -50,7 +52,8 @@ def start(tmp_path):
     def starts(*scripts, timeout_s=60.0):
         engine = ShellEngine(tmp_path)
         return [
-            (engine, Task((script, name), timeout_s=timeout_s)) for script, name in zip(scripts, "abc", strict=False)
+            (engine, Task(RunCommand(UserCommand((script, name), "/")), timeout_s=timeout_s))
+            for script, name in zip(scripts, "abc", strict=False)
         ]
 
     return starts
@@ -101,8 +104,8 @@ def test_one_that_is_never_ready_is_ended_before_another_trains(start, tmp_path)
 
 def test_with_a_runtime_that_binds_the_first_thread_all_cpus_are_counted():
     """It is bound when torch is imported, before the worker's turn."""
-    arguments = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "2")
-    task = Task(arguments, {"OMP_PROC_BIND": "true", "OMP_PLACES": "threads"}, dict(os.environ))
+    work = Train("cnn", "synthetic", warmup_steps=1, steps=2)
+    task = Task(work, {"OMP_PROC_BIND": "true", "OMP_PLACES": "threads"}, dict(os.environ))
     with turns.together([(LocalEngine(EngineOptions()), task)]) as waiting:
         (outcome,) = (one.train() for one in waiting)
     assert outcome.failure is None
@@ -177,7 +180,7 @@ import os, sys, time
 from envkit.engines import base, turns
 from envkit.engines.base import EngineOptions, Task
 from envkit.engines.local import LocalEngine
-task = Task(("train", "--workload", "cnn", "--data", "synthetic", "--steps", "1"), inherited=dict(os.environ))
+task = Task(Train("cnn", "synthetic", steps=1), inherited=dict(os.environ))
 with turns.together([(LocalEngine(EngineOptions()), task)] * 2) as waiting:
     print(*(one.worker.process._process.pid for one in waiting), flush=True)
     time.sleep(600)

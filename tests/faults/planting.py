@@ -18,7 +18,7 @@ from pathlib import Path
 from envkit.bench import record
 from envkit.profiles.values import numbers
 from envkit.worker.host import fingerprint
-from envkit.worker.image.libraries import FILE_NAMES, locate, search_folders
+from envkit.worker.libraries import LIBRARIES, locate, search_folders
 
 from tests.faults.trial import SHORT, TIMEOUT_S, CantPlant, Planted, copy_of_project, image, open_folder
 
@@ -123,7 +123,7 @@ def jemalloc_is(damage: Callable[[Path], None]) -> Plant:
         shutil.copy(Path(sys.prefix) / "pyvenv.cfg", prefix)
         packages = f"python{sys.version_info.major}.{sys.version_info.minor}"
         (prefix / "lib" / packages).symlink_to(Path(sys.prefix) / "lib" / packages)
-        copy = prefix / "lib" / FILE_NAMES["jemalloc"][0]
+        copy = prefix / "lib" / LIBRARIES["jemalloc"].files[0]
         shutil.copy(library, copy)
         damage(copy)
         path = os.pathsep.join((str(prefix / "commands"), os.environ["PATH"]))
@@ -290,7 +290,7 @@ def libc_older_than(version: str) -> bool:
 @contextlib.contextmanager
 def not_installed(folder: Path) -> Iterator[Planted]:
     """Hide all files of HIDDEN behind /dev/null, for the launched processes alone."""
-    found = [place / name for place in search_folders() for name in FILE_NAMES[HIDDEN]]
+    found = [place / name for place in search_folders() for name in LIBRARIES[HIDDEN].files]
     hide = " && ".join(f"mount --bind /dev/null {path}" for path in found if path.is_file()) or "true"
     yield Planted(under=_seeing(hide))
 

@@ -21,9 +21,10 @@ from envkit.engines.inspect_image import inspect
 from envkit.profiles import profile
 from envkit.profiles.environment import clean
 from envkit.profiles.resolve import resolve
-from envkit.worker.image.libraries import FILE_NAMES
+from envkit.worker.libraries import LIBRARIES
+from envkit.worker.request import Train, WorkerRequest
 
-TRAINING = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "2")
+TRAINING = Train("cnn", "synthetic", warmup_steps=1, steps=2)
 # Most runs end at the profile's first process. With this seed its sample comes before the baseline's too.
 SHORT = ("--data", "synthetic", "--warmup-steps", "1", "--steps", "2", "--blocks", "1", "--seed", "3")
 IMAGES = ("envkit-cpu:debian", "envkit-cpu")  # the tests' own image, or else the user's
@@ -178,12 +179,12 @@ def _plain_launch(fault: Fault, path: str, options: tuple[str, ...], planted: Pl
         environment = resolve(loaded, inspect(engine, clean(os.environ, ())[0], loaded.prefix[:1]))
         variables, prefix = environment.variables, environment.prefix
     except InputError:  # the very fault: what a user would write who does not know
-        preload = ":".join(FILE_NAMES[library][0] for library in loaded.preload)
+        preload = ":".join(LIBRARIES[library].files[0] for library in loaded.preload)
         variables, prefix = {**loaded.env, **({"LD_PRELOAD": preload} if preload else {})}, loaded.prefix
     if fault.engine != "local":
         argv = engine.command(Task(TRAINING, variables, prefix=prefix))
         argv = [word.replace(str(PROJECT / "runner"), str(project / "runner")) for word in argv]
-        return _launch([*planted.under, *argv], project, place, planted.variables)
+        return _launch([*planted.under, *argv], project, place, planted.variables, WorkerRequest(TRAINING).line())
     python = given.get("--python", sys.executable)
     argv = [
         *planted.under,
@@ -191,13 +192,13 @@ def _plain_launch(fault: Fault, path: str, options: tuple[str, ...], planted: Pl
         *prefix,
         python,
         str(project / "runner/envkit/worker/__main__.py"),
-        *TRAINING,
+        "-",
     ]
-    return _launch(argv, project, place, {**planted.variables, **variables})
+    return _launch(argv, project, place, {**planted.variables, **variables}, WorkerRequest(TRAINING).line())
 
 
-def _launch(argv: list[str], folder: Path, place: Path, variables: Mapping[str, str]) -> Answer:
-    """Run it in a shell of which only ``variables`` can change the outcome.
+def _launch(argv: list[str], folder: Path, place: Path, variables: Mapping[str, str], stdin: str = "") -> Answer:
+    """Run it in a shell of which only ``variables`` can change the outcome; it reads ``stdin``.
 
     The machine's lock is for whoever plants the faults; the kit that they are planted for gets one of its own.
     """
@@ -205,7 +206,7 @@ def _launch(argv: list[str], folder: Path, place: Path, variables: Mapping[str, 
     shell["TMPDIR"] = tempfile.mkdtemp(dir=place)
     result = subprocess.run(
         argv, cwd=folder, env={**shell, "PYTHONPATH": str(folder / "runner"), **variables}, text=True, errors="replace",
-        capture_output=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S, check=False,
+        capture_output=True, input=stdin, timeout=TIMEOUT_S, check=False,
     )  # fmt: skip
     # a worker's stdout is its document, which a user's own training would not print
     text = (

@@ -93,7 +93,7 @@ def test_a_baseline_of_it(folder, content):
         assert len(line.splitlines()) == 1
 
 
-@pytest.mark.parametrize("key", ["arms", "ablated", "more_references", "workloads"])
+@pytest.mark.parametrize("key", ["arms", "ablated", "contrasts", "workloads"])
 def test_a_plan_with_thousands_of_entries(cli, tmp_path, key):
     """A report on them would take minutes."""
     events = json.loads(json.dumps(EVENTS))
@@ -103,7 +103,7 @@ def test_a_plan_with_thousands_of_entries(cli, tmp_path, key):
     more = {
         "arms": [*plan["arms"], *({**one, "name": f"a{number}"} for number in range(20_000))],
         "ablated": [part] * 20_000,
-        "more_references": ["mine"] * 20_000,
+        "contrasts": plan["contrasts"] * 20_000,
         "workloads": {**plan["workloads"], **dict.fromkeys(map(str, range(20_000)), plan["workloads"]["cnn"])},
     }  # fmt: skip
     plan[key] = more[key]

@@ -31,6 +31,8 @@ def tiny_project(tmp_path: Path) -> Path:
     )
     for name in ("messages.py", "rendering.py"):
         shutil.copy(PROJECT / "runner/envkit" / name, tree / "runner/envkit")
+    (tree / "runner/envkit/worker").mkdir()
+    shutil.copy(PROJECT / "runner/envkit/worker/libraries.py", tree / "runner/envkit/worker")
     (tree / "runner/envkit/__init__.py").touch()
     (tree / ".venv").symlink_to(sys.prefix)
     wheels, locks = tree / "wheels", tree / "images/tiny"

@@ -46,7 +46,8 @@ def tree(tmp_path: Path) -> Path:
     tree = tmp_path / "project"
     shutil.copytree(PROJECT / "images", tree / "images", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(PROJECT / "Apptainerfile", tree)
-    (tree / "runner/envkit").mkdir(parents=True)
+    (tree / "runner/envkit/worker").mkdir(parents=True)
+    shutil.copy(PROJECT / "runner/envkit/worker/libraries.py", tree / "runner/envkit/worker")
     for name in ("__init__.py", "messages.py", "rendering.py"):
         shutil.copy(PROJECT / "runner/envkit" / name, tree / "runner/envkit")
     shutil.copytree(

@@ -32,7 +32,8 @@ def tree(tmp_path: Path) -> Path:
     """A copy of what images/variants.py needs of the project, to change."""
     tree = tmp_path / "project"
     shutil.copytree(PROJECT / "images", tree / "images", ignore=shutil.ignore_patterns("__pycache__"))
-    (tree / "runner/envkit").mkdir(parents=True)
+    (tree / "runner/envkit/worker").mkdir(parents=True)
+    shutil.copy(PROJECT / "runner/envkit/worker/libraries.py", tree / "runner/envkit/worker")
     for name in ("__init__.py", "messages.py", "rendering.py"):
         shutil.copy(PROJECT / "runner/envkit" / name, tree / "runner/envkit")
     shutil.copytree(

@@ -6,20 +6,19 @@ import pytest
 from envkit.common.errors import InputError
 from envkit.common.messages import InFile
 from envkit.profiles import catalogue, profile
-from envkit.profiles.catalogue import LIBRARIES, check, load, readers, require, versions
+from envkit.profiles.catalogue import check, load, readers, require, versions
 from envkit.profiles.catalogue_messages import (
-    GET,
+    QUOTED,
+    TEXT,
+    URL,
     BadPattern,
-    BadReader,
-    BadType,
     BothKeys,
-    LimitNotAWholeNumber,
-    MissingText,
-    NotAUrl,
+    MustBe,
+    NoReaders,
     OneOfTwoKeys,
     TypeNeedsKey,
     UnknownEntryKey,
-    UnquotedWords,
+    way_to_get,
 )
 from envkit.profiles.environment import Environment
 from envkit.profiles.messages import CantBeUsed, SetsInVain
@@ -27,8 +26,7 @@ from envkit.profiles.resolve import resolve
 from envkit.profiles.setting_messages import (
     BadValue,
     BadValueOfKey,
-    CorrectKey,
-    CorrectName,
+    Correct,
     GetReader,
     InVain,
     MoreThanTaken,
@@ -45,19 +43,21 @@ from envkit.profiles.setting_messages import (
     WriteAtMost,
 )
 from envkit.profiles.value_messages import (
+    SEVERAL,
+    TYPE_OR_MODIFIER,
+    WHOLE_NUMBER,
     AtLeast,
     FromTo,
-    ListOfWholeNumbers,
-    NotAWholeNumber,
+    IsNot,
     NotAWord,
     OutOfRange,
-    UnknownAffinity,
     WholeNumbers,
+    WrongPart,
 )
 from envkit.profiles.values import TYPES
 from envkit.rendering import text
 from envkit.worker.evidence import PROBES
-from envkit.worker.image.libraries import FILE_NAMES
+from envkit.worker.libraries import LIBRARIES, preloadable
 from envkit.worker.performance_variables import is_performance_variable
 
 from tests.refusals import refusal
@@ -67,7 +67,7 @@ INSPECTION = {
     "fingerprint": {"libc": "glibc 2.36", "architecture": "x86_64"},
     "packages": {"torch": "2.13.0+cpu", "intel-openmp": "2026.2.0"},
     "python": {"version": "3.11.7"},
-    "libraries": {name: {"path": f"/lib/{name}.so", "sha256": "0"} for name in FILE_NAMES},
+    "libraries": {name: {"path": f"/lib/{name}.so", "sha256": "0"} for name in preloadable()},
     "library_folders": ["/lib"],
     "commands": {"numactl": "/usr/bin/numactl"},
 }
@@ -133,31 +133,35 @@ def test_a_shipped_profile_for_gpus_needs_some(name):
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("read_by: {glib: any}", BadReader("SOME", "glib", "any")),
-        ("read_by: {glibc: 2.35}", BadReader("SOME", "glibc", "2.35")),
-        ("type: inteeger", BadType("SOME", tuple(TYPES))),
-        ("type: word", TypeNeedsKey("SOME", "word", "words")),
-        ("type: word\n  words: [true]", UnquotedWords("SOME")),
-        ("min: '1'", LimitNotAWholeNumber("SOME", "min")),
-        ("pattern: '('\n  shape: x", BadPattern("SOME", "missing ), unterminated subpattern at position 0")),
-        ("pattern: x", BothKeys("SOME", "pattern", "shape")),
-        ("source: the manual", NotAUrl("SOME")),
-        ("does: ''", MissingText("SOME", "does")),
-        ("not_observable: it hides", OneOfTwoKeys("SOME", "verified_by", "not_observable")),
-        ("sorce: x", UnknownEntryKey("SOME", "sorce", "source")),
+        ("type: inteeger", MustBe("TCMALLOC_SOME", "type", tuple(TYPES))),
+        ("type: word", TypeNeedsKey("TCMALLOC_SOME", "word", "words")),
+        ("type: word\n  words: [true]", MustBe("TCMALLOC_SOME", "words", (QUOTED,))),
+        ("min: '1'", MustBe("TCMALLOC_SOME", "min", (WHOLE_NUMBER,))),
+        ("pattern: '('\n  shape: x", BadPattern("TCMALLOC_SOME", "missing ), unterminated subpattern at position 0")),
+        ("pattern: x", BothKeys("TCMALLOC_SOME", "pattern", "shape")),
+        ("source: the manual", MustBe("TCMALLOC_SOME", "source", (URL,))),
+        ("does: ''", MustBe("TCMALLOC_SOME", "does", (TEXT,))),
+        ("not_observable: it hides", OneOfTwoKeys("TCMALLOC_SOME", "verified_by", "not_observable")),
+        ("sorce: x", UnknownEntryKey("TCMALLOC_SOME", "sorce", "source")),
         ("type: settings\n  keys: {a: {type: integer, defalt: '1'}}", UnknownEntryKey("a", "defalt", "default")),
     ],
 )
 def test_wrong_catalogue_data_is_an_error_that_names_file_and_line(tmp_path, text, wrong):
-    entry = {"read_by": "{glibc: any}", "type": "integer", "default": "'1'", "does": "Something.",
+    entry = {"type": "integer", "default": "'1'", "does": "Something.",
              "source": "https://example.org", "verified_by": "openmp.places"}  # fmt: skip
     kept = [f"  {key}: {value}\n" for key, value in entry.items() if f"{key}:" not in f"\n{text}".split()]
     path = tmp_path / "some.yaml"
-    path.write_text(f"SOME:\n{''.join(kept)}  {text}\n")
+    path.write_text(f"TCMALLOC_SOME:\n{''.join(kept)}  {text}\n")
     found = refusal(catalogue.read, path)
     assert isinstance(found, InFile)
     assert found.file == str(path)
     assert found.problem == wrong
+
+
+def test_a_variable_that_no_library_of_the_registry_reads_has_no_place_in_the_catalogue(tmp_path):
+    path = tmp_path / "some.yaml"
+    path.write_text("SOME:\n  type: text\n  default: x\n  does: y\n  source: https://z\n  not_observable: hides\n")
+    assert refusal(catalogue.read, path).problem == NoReaders("SOME")
 
 
 # What the check finds
@@ -174,7 +178,7 @@ def test_wrong_catalogue_data_is_an_error_that_names_file_and_line(tmp_path, tex
     ],
 )
 def test_an_unknown_variable_comes_with_the_nearest_name(name, near):
-    assert problem(name, "1") == InVain(name, UnknownName(near), CorrectName())
+    assert problem(name, "1") == InVain(name, UnknownName(near), Correct("name"))
 
 
 def test_a_variable_that_is_no_longer_read_has_a_profile_in_its_place():
@@ -193,7 +197,9 @@ def test_a_variable_that_nothing_in_the_image_reads():
     present = readers(INSPECTION)
     assert problem("NCCL_DEBUG", "INFO", present).wrong == NobodyReads(("nccl",))
     without = readers({**INSPECTION, "libraries": {}})
-    assert problem("MALLOC_CONF", "thp:always", without).fix == RemoveOrGet((GetReader("jemalloc", GET["jemalloc"]),))
+    assert problem("MALLOC_CONF", "thp:always", without).fix == RemoveOrGet(
+        (GetReader("jemalloc", way_to_get("jemalloc")),)
+    )
     # installed is enough here: whether it is preloaded and runs is seen in the worker
     assert problem("KMP_BLOCKTIME", "0", present) is None
 
@@ -245,7 +251,7 @@ def test_what_is_wrong_is_refused_with_the_first_problem_and_the_number_of_the_o
     def environment(**variables):
         return Environment("mine", "", variables, {}, (), {}, "same")
 
-    fix = Write(ListOfWholeNumbers(FromTo(1, 2147483647)))
+    fix = Write(WholeNumbers(FromTo(1, 2147483647), (SEVERAL,)))
     found = refusal(require, environment(OMP_NUM_THREADS="0", OMP_NUM_TREADS="2"), INSPECTION)
     assert found == CantBeUsed("mine", SetsInVain("OMP_NUM_THREADS", BadValue("0", OutOfRange()), fix, more=1))
     unknown = environment(OMP_NUM_TREADS="2", MALLOC_CONF="new_key:1", GLIBC_TUNABLES="glibc.malloc.new=1")
@@ -388,16 +394,18 @@ def test_values_that_are_not_taken_and_what_would_be():
             said = problem(name, value)
             assert said is not None, (name, value)
             assert said.variable == name, (name, value)
-            assert isinstance(said.fix, Write | CorrectKey), (name, value)
+            assert isinstance(said.fix, Write | Correct), (name, value)
 
 
 def test_a_wrong_key_or_word_comes_with_the_nearest_one():
     assert problem("MALLOC_CONF", "thpp:always").wrong == UnknownKey("thpp", "thp")
     assert problem("GLIBC_TUNABLES", "glibc.malloc.hugtlb=1").wrong.suggestion == "glibc.malloc.hugetlb"
-    assert problem("KMP_AFFINITY", "granularity=fine,kompact").wrong.refused == UnknownAffinity("kompact", "compact")
+    assert problem("KMP_AFFINITY", "granularity=fine,kompact").wrong.refused == WrongPart(
+        "kompact", TYPE_OR_MODIFIER, "compact"
+    )
     assert problem("OMP_PROC_BIND", "CLOS").wrong.refused == NotAWord("close")
     number = problem("MALLOC_CONF", "dirty_decay_ms:x")
-    wrong = BadValueOfKey("dirty_decay_ms", "x", NotAWholeNumber())
+    wrong = BadValueOfKey("dirty_decay_ms", "x", IsNot(WHOLE_NUMBER))
     assert number == InVain("MALLOC_CONF", wrong, Write(WholeNumbers(AtLeast(-1))))
     assert text(number) == (
         "MALLOC_CONF: dirty_decay_ms's value 'x' is not a whole number; write a whole number from -1 on"

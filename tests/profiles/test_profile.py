@@ -11,7 +11,6 @@ from envkit.profiles.messages import ExtendsCircle, NoProfileFile, NotTuned, Unk
 from envkit.profiles.needs import TEXT_FACTS
 from envkit.profiles.places import PROFILE_FOLDER
 from envkit.rendering import text
-from envkit.worker.image.libraries import FILE_NAMES
 
 from tests.refusals import assert_refused, refusal
 
@@ -270,9 +269,8 @@ def test_a_profile_of_one_s_own_needs_no_source_and_may_have_a_long_reason(tmp_p
     assert (loaded.source, loaded.reason) == (None, "One line.\nAnother.\n")
 
 
-def test_the_schema_has_the_libraries_and_facts_that_the_code_has():
+def test_the_schema_has_the_facts_that_the_code_has():
     known = json.loads(profile.SCHEMA.read_text())["$defs"]
-    assert known["preload"]["items"]["enum"] == list(FILE_NAMES)
     assert tuple(known["needs"]["properties"]) == (*FACTS, *TEXT_FACTS)
 
 

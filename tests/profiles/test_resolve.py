@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from envkit.profiles import profile
+from envkit.profiles.catalogue_messages import way_to_get
 from envkit.profiles.messages import (
     BindsProcesses,
     CantBeUsed,
@@ -13,8 +14,8 @@ from envkit.profiles.messages import (
     TunedForOther,
 )  # fmt: skip
 from envkit.profiles.needs import COUNTED
-from envkit.profiles.resolve import GET, of_rank, resolve
-from envkit.worker.image.libraries import FILE_NAMES
+from envkit.profiles.resolve import of_rank, resolve
+from envkit.worker.libraries import preloadable
 
 from tests.refusals import refusal
 
@@ -66,12 +67,16 @@ def test_nothing_preloaded_sets_no_ld_preload(resolved):
 
 
 def test_a_missing_library_says_which_where_it_was_sought_and_how_to_get_it(resolved):
-    missing = LibraryMissing("tcmalloc", ("/venv/lib", "/usr/lib"), GET["tcmalloc"])
+    missing = LibraryMissing("tcmalloc", ("/venv/lib", "/usr/lib"), way_to_get("tcmalloc"))
     assert refusal(resolved, "preload: [tcmalloc]\n") == CantBeUsed("some", missing)
 
 
-def test_every_library_that_can_be_asked_for_says_how_to_get_it():
-    assert GET.keys() == FILE_NAMES.keys()
+def test_every_library_that_can_be_preloaded_says_how_to_get_it():
+    assert all(way_to_get(name) for name in preloadable())
+    assert way_to_get("tcmalloc") == (
+        "apt-get install libtcmalloc-minimal4, or conda install -c conda-forge gperftools"
+    )
+    assert way_to_get("mimalloc") == "apt-get install libmimalloc2.0 (Debian 13: libmimalloc3)"
 
 
 @pytest.mark.parametrize(

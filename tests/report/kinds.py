@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from envkit.bench.plan import Ablated
+from envkit.bench.arms import Ablated
 from envkit.bench.record import Event
 
+from tests.plans import with_arms
 from tests.records import judge
 from tests.report import test_grid, test_multi_workload
 from tests.report.planted import NOT_IN_EFFECT, OTHER_LOSSES, busy, disturbed, failed
@@ -71,7 +72,7 @@ def _calibration() -> list[Event]:
 
 def _alone() -> list[Event]:
     events = events_of()
-    events[0]["plan"]["arms"] = events[0]["plan"]["arms"][:1]
+    events[0]["plan"] = with_arms(events[0]["plan"], events[0]["plan"]["arms"][:1])
     return [event for event in events if event.get("arm") in (None, "baseline")]
 
 

@@ -19,12 +19,16 @@ from envkit.stats.verdict import Verdict
 from envkit.worker.messages import MemoryRanOut
 from envkit.worker.messages.user_command import CommandEnded, NoOutput
 
+from tests.plans import with_arms
 from tests.report.kinds import KINDS
 from tests.report.planted import NOT_IN_EFFECT, OTHER_LOSSES, disturbed, failed
 from tests.reports import events_of, printed
 from tests.simulation import STEADY, times
 
 RAN_OUT = MemoryRanOut("python", 1, "/job", 2**30, 2**30)
+
+ADVISE = messages.RunFor(messages.TRY_ADVISE, "envkit advise -- python train.py")
+MEASURE = messages.RunFor(messages.MEASURE, messages.BENCH)
 
 
 def advised(events):
@@ -46,14 +50,15 @@ def advised(events):
 def test_advice_names_where_it_was_measured(engine, options, named):
     arms = [{"name": name, "profile": name, "engine": engine} for name in ("baseline", "mine")]
     events = events_of(plan={"engine_options": options})
-    events[0]["plan"]["arms"] = arms
+    events[0]["plan"] = with_arms(events[0]["plan"], arms)
     events[0]["engines"] = {engine: events[0]["engines"]["local"]}
     assert advised(events) == [messages.Use("mine", f"envkit exec {named} -- python train.py")]
 
 
 SPECIFIED = {
     "command": ["envkit", "submit", "--resume=/x"],
-    "specification": {"arms": [{"profile": "baseline"}, {"profile": "/a/mine.yaml"}], "allow_unknown": True},
+    "files": {"mine": "/a/mine.yaml"},
+    "plan": {"allow_unknown": True},
 }
 
 
@@ -189,15 +194,15 @@ ON = "envkit bench --resume some/folder"
     ("events", "expected"),
     [
         (events_of(mine={"seconds": times(1.25)}),
-         [messages.KeepReference("baseline"), messages.TryAdvise("envkit advise -- python train.py")]),
+         [messages.KeepReference("baseline"), ADVISE]),
         (events_of(mine={"seconds": times(1)}),
-             [messages.ChooseFreely("baseline", "mine"), messages.TryAdvise("envkit advise -- python train.py")]),
+             [messages.ChooseFreely("baseline", "mine"), ADVISE]),
         (events_of(mine=NOT_IN_EFFECT), [messages.FindOutWhy("envkit doctor mine.yaml")]),
         (KINDS["not-in-effect-kmp"](), [messages.Preload("intel-openmp", "intel-omp", ("KMP_BLOCKTIME",))]),
         (events_of(mine=OTHER_LOSSES), [messages.ExplainLosses("mine")]),
         (events_of(5), [messages.RaiseLimit("--budget 5m")]),
         (events_of(5, plan={"blocks": 5}), [messages.RaiseLimit("--blocks 6")]),
-        (events_of(1, plan={"epochs": 10}), [messages.AddBlocks("--blocks 8")]),
+        (events_of(1, plan={"epochs": 10}), [messages.RaiseLimit("--blocks 8", messages.INTERVAL)]),
         (failed(events_of()), [messages.FindMemory(ON)]),  # by SIGKILL
         (failed(events_of(), problem=WarmingUp(WorkerEnded(Killed("SIGKILL")))), [messages.FindMemory(ON)]),
         (failed(events_of(), problem=WorkerEnded(ExitStatus(3))), [messages.MendWorker(ON)]),
@@ -207,9 +212,9 @@ ON = "envkit bench --resume some/folder"
          [messages.FreeMemory(ON, "/job")]),
         (failed(events_of(), problem=WorkerEnded(ExitStatus(1, RAN_OUT.replace(retaining="MALLOC_CONF")))),
          [messages.FreeMemory(ON, "/job", "mine")]),
-        (failed(events_of(others={"other": {}}), "other"), [messages.ResumeWithout("other", ON)]),
+        (failed(events_of(others={"other": {}}), "other"), [messages.MendWorker(ON, "other")]),
         (events_of(12, ended="interrupted"), [messages.Resume(ON)]),
-        (events_of(16, mine={"seconds": times(1)}, profile="baseline"), [messages.MeasureProfile()]),
+        (events_of(16, mine={"seconds": times(1)}, profile="baseline"), [MEASURE]),
         (events_of(16, mine={"seconds": times(0.9)}, profile="baseline"), [messages.CalibrateAgain(0.05)]),
     ],
 )  # fmt: skip

@@ -35,7 +35,7 @@ def events(cells=CELLS, blocks=3, **options):
         blocks, behaviours[second], {one.workload: behaviours[one] for one, _ in rest}, behaviours[first],
         profile="baseline", profiles={one.workload: "baseline" for one, _ in rest},
         workloads={name: one.workload for name, one in names.items()},
-        plan={"workloads": {one.workload: WorkloadSpec(5, STEPS, "generated") for one in cells}, "blocks": 3},
+        plan={"workloads": {one.workload: WorkloadSpec(5, STEPS) for one in cells}, "blocks": 3},
         **options,
     )  # fmt: skip
 

@@ -6,7 +6,8 @@ import json
 
 import pytest
 from envkit.analysis.summary import summarise
-from envkit.bench.plan import Arm, Plan, WorkloadSpec
+from envkit.bench.arms import Arm
+from envkit.bench.plan import Plan, WorkloadSpec
 from envkit.report import grid, html, markdown
 from envkit.report.messages.loaders import LoaderRange, NoWorkers, OtherBatchSize, Prefetching, TryLoader
 from envkit.report.pictures import png
@@ -31,7 +32,7 @@ def events(cells=CELLS, blocks=3, **options):
         profile="baseline", profiles={one.workload: "baseline" for one, _ in rest},
         workloads={name: one.workload for name, one in names.items()},
         plan={
-            "workloads": {one.workload: WorkloadSpec(1, 2, "generated") for one in cells}, "blocks": 3,
+            "workloads": {one.workload: WorkloadSpec(1, 2) for one in cells}, "blocks": 3,
         },
         **options,
     )  # fmt: skip

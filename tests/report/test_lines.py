@@ -18,6 +18,7 @@ from envkit.report.judgement import noise_floor
 from envkit.report.messages import cautions as warned
 from envkit.report.messages import certainty as sure
 from envkit.report.messages import lines as said
+from envkit.report.messages.advice import FIND_CAUSE, FIND_REST, RunFor
 from envkit.report.parts import together
 from rich.console import Console
 
@@ -47,7 +48,7 @@ def warnings(events):
 
 
 def test_settings_that_were_verified_are_counted():
-    assert line(events_of(), "Settings") == said.OneVerified()
+    assert line(events_of(), "Settings") == said.AllVerified()
     events = with_environment(events_of(mine=MAPPED), **MKL)
     assert line(events, "Settings") == said.AllVerified(2)
 
@@ -61,10 +62,10 @@ def test_settings_that_could_not_be_verified_are_named_with_the_reason():
 
 def test_of_many_those_that_were_not_in_effect_or_not_verified_are_named():
     others = {"wrong": NOT_IN_EFFECT, "partly": NOT_VERIFIED}
-    assert line(events_of(12, others=others), "Settings") == said.SomeArmsVerified(
+    assert line(events_of(12, others=others), "Settings") == said.ArmsVerified(
         1, 3, "profiles", ("wrong",), ("partly",)
     )
-    assert line(events_of(12, others={"other": {}}), "Settings") == said.AllArmsVerified(2, "profiles")
+    assert line(events_of(12, others={"other": {}}), "Settings") == said.ArmsVerified(2, 2, "profiles")
 
 
 def test_what_is_not_in_effect_is_a_table_and_the_line_counts_processes():
@@ -112,8 +113,8 @@ def test_losses_of_another_training_are_not_compared():
 @pytest.mark.parametrize(
     ("losses", "metric", "expected"),
     [
-        (None, None, said.LossesNotRead()),
-        (None, "loss", said.LossesUnknown()),
+        (None, None, said.LossesNotCompared(said.NOT_READ)),
+        (None, "loss", said.LossesNotCompared(said.TOO_FEW_SAMPLES)),
         (Losses(8, 1.0, 1.0, 0.03, True, 0.05), "loss", said.LossesNear(0.03, 0.05, "baseline")),
         (Losses(8, 1.0, 1.2, 0.2, False, 0.0), "loss", said.LossesFarther(0.2)),
     ],
@@ -184,7 +185,7 @@ def test_it_says_how_much_of_the_cpu_time_is_covered_and_where_to_find_the_rest(
     whole, *others = [row for row in rows(events_of(12, **both)) if row.label in ("Why", "")]
     moved = "saved" if factor < 1 else "added"
     assert whole.text.covered == (None if share is None else said.Covered(pytest.approx(share), moved))
-    assert [row.text for row in others] == [said.FindTheRest("envkit breakdown mine.yaml")] * rest
+    assert [row.text for row in others] == [RunFor(FIND_REST, "envkit breakdown mine.yaml")] * rest
     assert all(row.whole for row in others)  # it can be pasted
 
 
@@ -192,11 +193,11 @@ def test_breakdown_is_named_with_the_workload_and_its_modes_and_for_no_users_com
     summary = summarise(events_of(12))
     modes = replace(summary.plan.options, precision="bf16-autocast")
     other = replace(summary, plan=replace(summary.plan, workload="loader", options=modes))
-    (command,) = [row.text.command for row in lines.rows(other) if isinstance(row.text, said.FindTheCause)]
+    (command,) = [row.text.command for row in lines.rows(other) if getattr(row.text, "purpose", None) == FIND_CAUSE]
     assert command == "envkit breakdown mine.yaml --workload loader --precision bf16-autocast"
     own = UserCommand(("python", "train.py"), "/a", None, "s", 0)
     of_command = replace(summary, plan=replace(summary.plan, user_command=own))
-    assert not any(isinstance(row.text, said.FindTheCause) for row in lines.rows(of_command))
+    assert not any(getattr(row.text, "purpose", None) == FIND_CAUSE for row in lines.rows(of_command))
 
 
 def test_page_faults_of_a_users_command_are_those_of_its_run():
@@ -218,9 +219,9 @@ def test_an_allocator_s_settings_explain_page_faults_that_are_gone():
     summary = summarise(events_of(12, mine={"usage": {"minor_faults": 0}}))
     environment = replace(summary.environments["mine"], variables={"MALLOC_CONF": "dirty_decay_ms:-1"})
     known = replace(summary, environments={**summary.environments, "mine": environment})
-    assert lines.why(known).cause == said.MemoryKept()
+    assert lines.why(known).cause == said.MEMORY_KEPT
     huge = replace(environment, variables={"THP_MEM_ALLOC_ENABLE": "1"})
-    assert lines.why(replace(summary, environments={**summary.environments, "mine": huge})).cause == said.HugePages()
+    assert lines.why(replace(summary, environments={**summary.environments, "mine": huge})).cause == said.HUGE_PAGES
 
 
 # --- cautions ---
@@ -301,7 +302,7 @@ def test_warm_up():
     events = events_of()
     next(event for event in events if event["event"] == "lengths")["warm_up"] = {"baseline": 3, "mine": 0}
     found = {row.label: row.text for row in certainty.rows(summarise(events))}
-    assert found["warm-up"] == sure.SteadyAfter(3, left_out=1)
+    assert found["warm-up"] == sure.SteadyFrom(4, left_out=1)
 
 
 def test_what_shares_a_reason_is_told_together():

@@ -71,7 +71,7 @@ def test_json_has_the_verdict_and_each_line_as_a_code_with_its_fields():
     assert (headline["code"], headline["subject"]) == ("report.faster", "mine")
     assert headline == {**document["verdicts"]["mine"], "text": text(verdict.headline(summarise(events_of())).text)}
     assert {one["label"]: one["code"] for one in document["messages"]} == {
-        "Settings": "report.one-verified", "Losses": "report.losses-identical", "Noise": "report.undisturbed",
+        "Settings": "report.all-verified", "Losses": "report.losses-identical", "Noise": "report.undisturbed",
         "Why": "report.cause-unknown", "": "report.find-the-cause",
         "Use": "report.use", "System": "report.system", "Details": "report.details",
     }  # fmt: skip

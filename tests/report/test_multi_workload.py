@@ -25,7 +25,7 @@ WORKLOADS = {"baseline": "cnn", "mine": "cnn", "slow": "cnn",
              **dict.fromkeys((TRANSLATION, "mine on translation", "slow on translation"), "translation")}  # fmt: skip
 PROFILES = {TRANSLATION: "baseline", "mine on translation": "mine", "slow on translation": "slow"}
 LEARNS_OTHERWISE = {"mine on translation": {"losses": [3.0, 3.0, 3.0, 3.0]}}
-EACH = {"cnn": WorkloadSpec(1, 3, "/data"), "translation": WorkloadSpec(2, 4, "generated")}
+EACH = {"cnn": WorkloadSpec(1, 3), "translation": WorkloadSpec(2, 4)}
 
 
 def events(blocks=12, mine=0.5, mine_there=1.0, slow=1.5, slow_there=1.25, there=10.0, plan=None, baseline=None,
@@ -43,7 +43,7 @@ def events(blocks=12, mine=0.5, mine_there=1.0, slow=1.5, slow_there=1.25, there
     for name, behaviour in behaviours.pop("others", {}).items():
         others[name] |= behaviour
     settings = {
-        "workload": "all", "more_references": (TRANSLATION,), "workloads": EACH,
+        "workload": "all", "references": (TRANSLATION,), "workloads": EACH,
         **(plan or {}),
     }  # fmt: skip
     first = {"quality": {"accuracy": 0.5}, **(baseline or {})}
@@ -150,7 +150,7 @@ def test_winners():
     summary = summarise(events())
     assert multi_workload.winners(summary) == {"cnn": ["mine"], "translation": []}
     assert multi_workload.everywhere(summary) == []
-    assert any(isinstance(row.text, messages.MeasureOwn) for row in advice.rows(summary))
+    assert any(getattr(row.text, "purpose", None) == messages.MEASURE_YOURS for row in advice.rows(summary))
 
 
 def test_a_profile_that_wins_everywhere_and_learns_otherwise_is_not_recommended():
@@ -210,6 +210,7 @@ def test_the_baseline_alone_has_a_table_of_what_was_trained():
     found = events()
     alone = ("baseline", TRANSLATION)
     found[0]["plan"]["arms"] = [arm for arm in found[0]["plan"]["arms"] if arm["name"] in alone]
+    found[0]["plan"]["contrasts"] = []
     kept = [event for event in found if event.get("arm") in (None, *alone)]
     assert "32 sentences" in details(kept)
     assert certainty.rows(summarise(kept)) is not None

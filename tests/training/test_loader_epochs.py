@@ -11,15 +11,16 @@ import pytest
 from envkit.bench.parse_sample import other_loader
 from envkit.engines import owner
 from envkit.engines.base import WORKER
+from envkit.worker.request import Train, WorkerRequest
 from envkit.worker.workloads.loader_epochs import started_by
 
+from tests import worker_runs
 from tests.conftest import PROJECT
 from tests.processes import gone, until
 
 # Batches so large that an epoch has two: the steps are the first of an epoch, the other, and the first of the next.
 WARMUP_STEPS, STEPS = 1, 2
 SETTINGS = ("fork", "fork-persistent", "spawn", "forkserver", "forkserver-persistent")
-WITHIN_S = 240
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +29,8 @@ def sample():
 
     def of(settings):
         if settings not in found:
-            found[settings] = subprocess.run(
-                [sys.executable, str(WORKER), "train", "--workload", f"loader-w1-b80-p2-{settings}",
-                 "--data", "generated", "--warmup-steps", str(WARMUP_STEPS), "--steps", str(STEPS)],
-                cwd=PROJECT, capture_output=True, text=True, check=False, timeout=WITHIN_S,
-            )  # fmt: skip
+            work = Train(f"loader-w1-b80-p2-{settings}", "generated", warmup_steps=WARMUP_STEPS, steps=STEPS)
+            found[settings] = worker_runs.of(work)
         return found[settings]
 
     return of
@@ -59,11 +57,13 @@ def test_nothing_of_that_changes_what_is_learnt(sample):
     assert all(of_one == losses[0] for of_one in losses)
 
 
-def test_workers_that_a_server_forks_do_not_outlive_a_training_that_was_killed():
+def test_workers_that_a_server_forks_do_not_outlive_a_training_that_was_killed(tmp_path):
+    request = tmp_path / "request.json"
+    endless = Train("loader-w1-b80-p2-forkserver-persistent", "generated", steps=10**6)
+    request.write_text(WorkerRequest(endless).line())
     training = subprocess.Popen(
-        [sys.executable, str(WORKER), "train", "--workload", "loader-w1-b80-p2-forkserver-persistent",
-         "--data", "generated", "--steps", "1000000"],
-        cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        [sys.executable, str(WORKER), str(request)], cwd=PROJECT,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
 
     def running():

@@ -38,8 +38,8 @@ while True:
 def sample(tmp_path):
     """What the worker measures of a command, and what that has printed."""
 
-    def measure(*words, argv):
-        process = worker_runs.of_command(tmp_path, *words, argv=argv)
+    def measure(argv, **how):
+        process = worker_runs.of_command(tmp_path, argv=argv, **how)
         assert process.returncode == 0, (process.stdout, process.stderr)
         return json.loads(process.stdout), process.stderr
 
@@ -47,15 +47,15 @@ def sample(tmp_path):
 
 
 def test_it_ends_after_so_many_steps(sample):
-    words = ("--optimizer-steps", 4, "--warmup-lines", 2, "--loss-metric", r"loss ([\d.]+)")
-    found, printed = sample(*words, argv=[sys.executable, PROJECT / "tests/scripts/plain_loop.py"])
+    argv = [sys.executable, PROJECT / "tests/scripts/plain_loop.py"]
+    found, printed = sample(argv, steps=4, warmup=2, loss_metric=r"loss ([\d.]+)")
     assert (len(found["step_s"]), len(found["losses"]), printed.count("step ")) == (4, 4, 6)
     assert found["evidence"]["torch"]["version"]
 
 
 def test_it_is_watched_beside_the_workers_of_its_loader(sample, tmp_path):
     (tmp_path / "loader.py").write_text(LOADER)
-    found, _ = sample("--watch", 0.01, "--watch-limit", 240, "--warmup-lines", 3, argv=[sys.executable, "loader.py"])
+    found, _ = sample(watch_s=0.01, watch_limit_s=240, warmup=3, argv=[sys.executable, "loader.py"])
     assert len(found["step_s"]) >= 4
     observed = found["observed"]
     assert (observed["optimizer"], observed["operators"]["steps"]) == ("AdamW", 3)
@@ -72,13 +72,13 @@ def torchrun(tmp_path):
 
 
 def test_ranks_end_after_equally_many_steps(sample, torchrun):
-    found, printed = sample("--optimizer-steps", 4, "--warmup-lines", 2, argv=torchrun)
+    found, printed = sample(steps=4, warmup=2, argv=torchrun)
     assert len(found["step_s"]) == 4
     assert [printed.count(f"{rank} took a step") for rank in (0, 1)] == [6, 6]
 
 
 def test_ranks_are_watched(sample, torchrun):
-    found, _ = sample("--watch", 0.01, "--watch-limit", 240, "--warmup-lines", 2, argv=torchrun)
+    found, _ = sample(watch_s=0.01, watch_limit_s=240, warmup=2, argv=torchrun)
     observed = found["observed"]
     assert (observed["threads"], observed["complete"]) == (1, True)  # as the script has set it
     assert observed["helpers"]["processes"] >= 2  # the other rank, and torchrun

@@ -46,19 +46,20 @@ class PlantedEngine(InstantEngine):
         self.trained = 0
 
     def run(self, task: Task) -> Outcome:
-        arguments = list(task.arguments)
-        trained, where = launched(arguments)
-        if trained[0] != "train":
+        assert task.request is not None
+        work = task.request.to_json()["work"]
+        trained, where = launched(work)
+        if trained["kind"] != "train":
             return super().run(task)
         self.trained += 1
         failure = self.misbehave(task.variables)
         if failure is not None:
             return Outcome("", "simulated trouble", self.takes_s, failure)
         environment = {**task.inherited, **task.variables}
-        log_start(self._folder / "starts.jsonl", name_of(arguments, environment), arguments, environment)
+        log_start(self._folder / "starts.jsonl", name_of(work, environment), work, environment)
         padding = len(task.variables.get("ENVKIT_PADDING", ""))  # another one for each sample
         noise = random.Random(f"{sorted(task.variables.items())}{padding}").gauss(0, NOISE)
-        document = answer("baseline", arguments, {"workers": {}}, 0, environment)
+        document = answer("baseline", work, {"workers": {}}, 0, environment)
         seconds = math.exp(noise - self.gain({**task.variables, WHERE: where}))
         document |= {"seconds": seconds, "step_s": [seconds / 3] * 3, **self.other(task.variables)}
         return Outcome(json.dumps(document), "", self.takes_s, None)

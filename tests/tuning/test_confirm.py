@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from envkit.analysis.summary import summarise
 from envkit.bench import record
+from envkit.bench.arms import Arm
 from envkit.profiles import profile
 from envkit.profiles.profile import Profile
 from envkit.rendering import text
@@ -21,10 +22,12 @@ from envkit.tuning import conclusion_messages as told
 from envkit.tuning.confirm import BASELINE, SHIPPED, TUNED, decide
 from envkit.tuning.destination import Written
 from envkit.tuning.trial_store import BASELINE as BASELINE_NUMBER
+from envkit.worker.request import Train
 
 from tests import records
 from tests.simulated_worker import sample
 from tests.simulation import STEADY, times
+from tests.worker_runs import document_of
 
 BLOCKS = 7  # no fewer would do for three comparisons
 OTHER_LOSSES = [2.3, 2.2, 1.1]
@@ -35,7 +38,8 @@ def confirmed(tmp_path, shipped=0.8, tuned=0.7, losses=None):
     factors = {"baseline": 1.0, "jemalloc": shipped, "tuned": tuned}
     arms = [records.arm(name) for name, factor in factors.items() if factor is not None]
     events = [records.run_event(arms, seed=1, blocks=BLOCKS)]
-    events[0]["plan"]["more_comparisons"] = confirm.more_comparisons(len(arms))
+    compared = confirm.contrasts([Arm(**arm) for arm in events[0]["plan"]["arms"]])
+    events[0]["plan"]["contrasts"] = [asdict(one) for one in compared]
     for block in range(BLOCKS):
         for number, (name, factor) in enumerate(factors.items()):
             if factor is None:
@@ -43,7 +47,7 @@ def confirmed(tmp_path, shipped=0.8, tuned=0.7, losses=None):
             behaviour = {"seconds": STEADY if name == "baseline" else times(factor)}
             if name == "tuned" and losses:
                 behaviour["losses"] = losses
-            document = sample(["train", "--steps", "3"], behaviour, block + number, {})
+            document = sample(document_of(Train("cnn", "synthetic", steps=3)), behaviour, block + number, {})
             where = {"event": "sample", "time": 1.0, "block": block, "arm": name, "worker_seconds": 2.0}
             events.append({**where, **document, "stderr": ""})
     records.judge(events)
@@ -213,7 +217,8 @@ def test_an_arm_that_takes_longer_to_start_counts_as_what_it_takes():
 
 @pytest.mark.parametrize(("arms", "comparisons", "fewest"), [(2, 1, 6), (3, 3, 7)])
 def test_the_fewest_blocks_are_those_that_can_find_something_at_the_rate_that_all_share(arms, comparisons, fewest):
-    assert (arms - 1 + confirm.more_comparisons(arms), confirm.least_blocks(arms)) == (comparisons, fewest)
+    given = [Arm(name, name, "local") for name in ("baseline", "shipped", "tuned")[:arms]]
+    assert (len(confirm.contrasts(given)), confirm.least_blocks(arms)) == (comparisons, fewest)
     ratios = [0.1 + 0.001 * number for number in range(fewest)]
     assert speedup(ratios, ERROR_RATE / comparisons, 0.02).verdict == Verdict.FASTER
     assert speedup(ratios[:-1], ERROR_RATE / comparisons, 0.02) is None

@@ -10,9 +10,11 @@ from envkit.tuning.expected_order import by_gain, gains
 from envkit.tuning.search import Candidate
 from envkit.tuning.space import choices, profile
 from envkit.tuning.trial_store import BASELINE
+from envkit.worker.request import Train
 
 from tests.simulated_worker import sample
 from tests.tuning.planted import Planted, coarse, planted, resolve
+from tests.worker_runs import document_of
 
 
 def shipped():
@@ -42,7 +44,7 @@ def test_what_is_expected_follows_from_what_a_trial_used(monkeypatch):
 
     monkeypatch.setattr(expected_order, "expected", of)
     _, given = shipped()
-    trial = sample(["train", "--steps", "10"], {"seconds": [2.0]}, 0, {})
+    trial = sample(document_of(Train("cnn", "synthetic", steps=10)), {"seconds": [2.0]}, 0, {})
     assert gains(trial, given) == {given[0].profile.name: 1.25}
     assert (seen[0].system_share, seen[0].faults_per_s) == (0.2, 500)
     # what was learnt on CPUs says nothing of a training on a GPU

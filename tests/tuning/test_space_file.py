@@ -123,7 +123,7 @@ BAD = [
     ("parameters:\n  a:\n", 4, "'parameters.a'", "'choices', or 'variable' with 'values'"),
     (only(""), 4, "'parameters.a'", "'choices', or 'variable' with 'values'"),
     (only("choices: {x: }, variable: OMP_DYNAMIC, values: [true]"), 4, "'parameters.a'",
-     "either 'choices', or 'variable' with 'values'"),
+     "'libraries' or 'choices', or 'variable' with 'values'"),
     (only("chioces: {}"), 4, "'parameters.a.chioces'", "(did you mean 'choices'?)"),
     (only("choices: {}"), 4, "'parameters.a.choices' is empty", "give it levels and what each sets"),
     (only("choices: [x]"), 4, "'parameters.a.choices'", "give it levels and what each sets"),
@@ -186,7 +186,7 @@ BAD = [
     (after_spin("when: {spinn: [0]}"), 5, "counts when 'spinn', which is no parameter", "(did you mean 'spin'?)"),
     (after_spin("when: {spin: [7]}"), 5, "counts when spin is '7', which it never is", "it is: unset, 0"),
     ("parameters:\n  b: {when: {spin: [0]}, variable: OMP_DYNAMIC, values: [true]}\n" + SPIN, 4,
-     "parameter 'b' counts when 'spin', which appears later", "move 'spin' before it"),
+     "a parameter counts when 'spin', which appears later", "move 'spin' before it"),
     # constraints
     ("parameters:\n" + SPIN + "constraints: {}\n", 5, "'constraints'", "list what is never tried"),
     (never("spin"), 6, "'constraints.0'", "give it 'never' and 'because'"),

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
-from envkit.engines import base
-from envkit.engines.base import PROJECT
 from envkit.worker import compiler_cache
 from envkit.worker.errors import WorkerError
 from envkit.worker.messages import ForeignCompilerCache
+from envkit.worker.modes import Options
+from envkit.worker.request import Train
 
-from tests import second_user
+from tests import second_user, worker_runs
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +64,5 @@ def test_what_another_user_has_made_first_is_refused(shared_folder, tmp_path, wh
 @second_user.needs_root
 def test_a_worker_that_is_to_compile_says_so(shared_folder):
     second_user.said(PLANT, compiler_cache.default(), "folder")
-    train = ["train", "--workload", "cnn", "--data", "synthetic", "--steps", "1", "--compile"]
-    command = [sys.executable, str(base.WORKER), *train]
-    result = subprocess.run(command, cwd=PROJECT, env=dict(os.environ), capture_output=True, text=True, check=False)
+    result = worker_runs.of(Train("cnn", "synthetic", steps=1, options=Options(compile=True)))
     assert (result.returncode, ForeignCompilerCache.code in result.stdout) == (1, True), result.stderr

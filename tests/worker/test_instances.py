@@ -21,8 +21,9 @@ DEATH_S = 240
 LAUNCHER = """
 import sys
 from envkit.worker import instances, ranks
+from envkit.worker.request import Instances, Train
 ranks.WORKER = (sys.executable, "-c", sys.argv[1])
-sys.exit(instances.launch(int(sys.argv[2]), ["train"]))
+sys.exit(instances.launch(Instances(int(sys.argv[2]), Train("cnn", "synthetic"))))
 """
 
 

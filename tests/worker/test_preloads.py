@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from envkit.worker.image.libraries import locate, search_folders
+from envkit.worker.libraries import locate, search_folders
 from envkit.worker.preloads import FOLDER, LIBRARIES, elf
 
 from tests.simulation import PROJECT

@@ -9,6 +9,7 @@ import signal
 import pytest
 from envkit.worker import ranks
 from envkit.worker.messages import NoRendezvous, ProcessEnded, ProcessKilled
+from envkit.worker.request import Ranks, Train
 
 from tests.worker.made_up import write
 
@@ -135,5 +136,5 @@ def test_complaints_of_any_rank_come_last_and_each_line_once(tmp_path, capsys):
 
 
 def test_several_nodes_need_a_place_to_meet(capsys):
-    assert ranks.launch(2, 1, 2, None, ["train"]) == 1
-    assert json.loads(capsys.readouterr().out) == {"problem": NoRendezvous().to_json()}
+    assert ranks.launch(Ranks(2, Train("cnn", "synthetic"), nodes=2)) == 1
+    assert json.loads(capsys.readouterr().out) == {"problem": NoRendezvous(ranks.RENDEZVOUS).to_json()}

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Note
 
 # What is seen, however much or little of it there is.
 
 
-class KernelTime(Message):
+class KernelTime(Note):
     """The kernel's share of the CPU time, with page faults per step if steps were seen, else per second."""
 
-    code = "advice.kernel-time"
-    severity = Severity.NOTE
     template = (
         "{share:.0%} of its CPU time is the kernel's[, with {faults_per_step:,.0f} page faults a step]"
         "[, with {faults_per_s:,.0f} page faults a second]"
@@ -22,60 +20,38 @@ class KernelTime(Message):
     faults_per_s: float | None = None
 
 
-class NativeMatrixCode(Message):
+class NativeMatrixCode(Note):
     """MKL has nothing faster for this processor than what it takes."""
 
-    code = "advice.native-matrix-code"
-    severity = Severity.NOTE
     template = "MKL already uses code made for this processor"
 
 
-class GenericMatrixCode(Message):
+class GenericMatrixCode(Note):
     """The share of a step that is matrix products in generic code."""
 
-    code = "advice.generic-matrix-code"
-    severity = Severity.NOTE
     template = "{share:.0%} of a step is matrix products, for which MKL uses code made for any processor"
 
     share: float
 
 
-class WaitingThreads(Message):
+class WaitingThreads(Note):
     """The share of their time in which threads that could run had no CPU."""
 
-    code = "advice.waiting-threads"
-    severity = Severity.NOTE
     template = "runnable threads waited for a CPU in {share:.0%} of their time"
 
     share: float
 
 
-class SeenOfAll(Message):
-    """All that was seen of what a profile takes away."""
-
-    code = "advice.seen-of-all"
-    severity = Severity.NOTE
-    template = "{seen:lines}"
-
-    seen: tuple[Message, ...]
-
-
 # Why it costs time.
 
 
-class MemoryGivenBack(Message):
-    code = "advice.memory-given-back"
-    severity = Severity.NOTE
+class MemoryGivenBack(Note):
     template = "the allocator returns memory to the kernel, which zeroes its pages again for each step"
 
 
-class FasterMatrixCode(Message):
-    code = "advice.faster-matrix-code"
-    severity = Severity.NOTE
+class FasterMatrixCode(Note):
     template = "MKL has faster code for this processor, but uses it only if it takes the processor for Intel's"
 
 
-class CpusKept(Message):
-    code = "advice.cpus-kept"
-    severity = Severity.NOTE
+class CpusKept(Note):
     template = "other programs, or threads that spin while they wait, take CPUs from threads that have work"

@@ -15,10 +15,10 @@ from envkit.advice.messages import (
     KernelTime,
     MemoryGivenBack,
     NativeMatrixCode,
-    SeenOfAll,
     WaitingThreads,
 )
 from envkit.advice.symptoms import Symptoms
+from envkit.common.messages import Clauses
 from envkit.messages import Message
 
 
@@ -105,7 +105,7 @@ def why_to_try(profile: str, symptoms: Symptoms) -> list[Reason]:
     return [reason for reason in reasons_of(profile) if reason.holds(symptoms)]
 
 
-def why_not(profile: str, symptoms: Symptoms) -> SeenOfAll | None:
+def why_not(profile: str, symptoms: Symptoms) -> Clauses | None:
     """Return what is seen of all that a profile takes away, which is too little; None if nothing was looked at."""
     seen = tuple(reason.seen(symptoms) for reason in reasons_of(profile) if reason.holds(symptoms) is not None)
-    return SeenOfAll(seen) if seen else None
+    return Clauses(seen) if seen else None

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from envkit.bench.blocks import block_ratios, recorded_design
-from envkit.bench.plan import Ablated, Plan
-from envkit.bench.record import Event
+from envkit.analysis.intervals import Intervals
+from envkit.bench.arms import Ablated, Role
 from envkit.stats.contribution import Contribution, contribution
 from envkit.stats.interval import Speedup
-from envkit.stats.sequential import at_end
 
 
 @dataclass(frozen=True)
@@ -32,21 +29,12 @@ class Worth:
         }
 
 
-def taken_apart(
-    events: Sequence[Event], plan: Plan, in_effect: Collection[str], ended: bool, stopped_early: bool
-) -> list[Worth]:
-    """Each setting of the profile that is taken apart, if one is; speedups are of arms that were ``in_effect``."""
-    fixed = recorded_design(events, plan) if ended else None
-
-    def speedup(arm: str | None, beside: str | None) -> Speedup | None:
-        if fixed is None or arm not in in_effect or beside not in in_effect:
-            return None
-        ratios = block_ratios(events, plan, plan.arm(str(arm)), reference=plan.arm(str(beside)))
-        return at_end(fixed, ratios, plan.stopping.margin, stopped_early)
-
+def taken_apart(intervals: Intervals) -> list[Worth]:
+    """Each setting of the profile that is taken apart, if one is."""
+    plan = intervals.plan
     found = []
     for one in plan.ablated:
-        whole = speedup(plan.whole.name, plan.reference.name)
-        alone, in_profile = speedup(one.alone, one.beside), speedup(plan.whole.name, one.without)
+        whole = intervals.of(plan.whole, Role.EFFECT)
+        alone, in_profile = (intervals.of_setting(one.setting, role) for role in (Role.ALONE, Role.IN_PROFILE))
         found.append(Worth(one, alone, in_profile, contribution(whole, alone, in_profile)))
     return found

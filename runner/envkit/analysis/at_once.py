@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from envkit.analysis.scaling import speedup_over
-from envkit.bench.plan import Arm, Plan
-from envkit.bench.record import Event
+from envkit.analysis.intervals import Intervals
+from envkit.bench.arms import Arm, Role
 from envkit.stats.interval import Speedup
 
 
@@ -30,8 +28,7 @@ class AtOnce:
         }
 
 
-def at_once(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_early: bool) -> AtOnce:
-    """Return what the samples of ``arm`` say; ratios only of a run that has ``ended``."""
-    beside = (plan.reference_of(arm), plan.alone(arm)) if ended else (None, None)
-    ratios = (speedup_over(events, plan, arm, one, stopped_early) for one in beside)
-    return AtOnce(arm.name, arm.instances or 1, *ratios)
+def at_once(intervals: Intervals, arm: Arm) -> AtOnce:
+    """Return what the samples of ``arm`` say; ratios only of a run that has ended."""
+    over_reference, over_one_process = (intervals.of(arm, role) for role in (Role.EFFECT, Role.INSTANCES))
+    return AtOnce(arm.name, arm.instances or 1, over_reference, over_one_process)

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Advice, Message, Note
+
+# Why a run can't become a baseline, and what to do about it.
+WORKER_FAILED = "a worker failed in this run; measure again"
+COMPARES_IMAGES = "compares images, and a baseline is of one; measure a profile in it"
+FULL_TRAINING = "is a full training (--full), one sample each; measure without --full"
+SEVERAL_WORKLOADS = "measured several workloads; measure the one to save a baseline of, by --workload"
+SEVERAL_RANKS = "was trained on several ranks (--nproc); measure one process to save a baseline of"
+SEVERAL_INSTANCES = "trained several at once (--instances); measure one process alone"
+NO_KERNEL = "has no reference kernel; measure again"
+OTHER_KERNEL = "was resumed with another reference kernel (Python or envkit changed); measure again"
 
 # --- files ---
 
@@ -10,7 +20,6 @@ from envkit.messages import Message, Severity
 class DamagedBaseline(Message):
     """A baseline breaks its schema. ``problem`` says at which key."""
 
-    code = "analysis.damaged-baseline"
     template = "{file}: {problem}; restore the file, or save it again: envkit baseline save NAME --from DIR --replace"
 
     file: str
@@ -18,21 +27,18 @@ class DamagedBaseline(Message):
 
 
 class InvalidJson(Message):
-    code = "analysis.invalid-json"
     template = "is not valid JSON ({reason})"
 
     reason: Message
 
 
 class EditedBaseline(Message):
-    code = "analysis.edited-baseline"
     template = "was edited: its digest does not match its content"
 
 
 class DanglingReference(Message):
     """``key`` of the plan's arms names something that the baseline does not have."""
 
-    code = "analysis.dangling-reference"
     template = "plan.arms[[{index:d}]].{key}: there is no '{name}' further on"
 
     index: int
@@ -43,7 +49,6 @@ class DanglingReference(Message):
 class OtherLength(Message):
     """An arm has times of another number of blocks than the reference kernel."""
 
-    code = "analysis.other-length"
     template = "arms.{arm}.step_s: must hold {blocks:d}, one per reference kernel"
 
     arm: str
@@ -51,44 +56,36 @@ class OtherLength(Message):
 
 
 class NotABaseline(Message):
-    code = "analysis.not-a-baseline"
     template = "{file}: is not a baseline (it has no 'schema'); give a file of envkit baseline save"
 
     file: str
 
 
 class BadBaselineName(Message):
-    code = "analysis.bad-baseline-name"
     template = "'{name}' can't be a baseline's name; use letters, digits, '.', '_' and '-', as in cnn-epyc"
 
     name: str
 
 
 class NoSuchFile(Message):
-    code = "analysis.no-such-file"
     template = "{file}: no such file"
 
     file: str
 
 
-class BaselinesThere(Message):
-    code = "analysis.baselines-there"
-    severity = Severity.NOTE
+class BaselinesThere(Note):
     template = "choose one of: {known:list}"
 
     known: tuple[str, ...]
 
 
-class NoBaselines(Message):
-    code = "analysis.no-baselines"
-    severity = Severity.NOTE
+class NoBaselines(Note):
     template = "the folder has no baselines"
 
 
 class UnknownBaseline(Message):
     """``there`` says which baselines the folder has."""
 
-    code = "analysis.unknown-baseline"
     template = (
         "no baseline '{name}' in {folder}[ (did you mean '{suggestion}'?)]; {there}; "
         "save one with: envkit baseline save {name} --from DIR"
@@ -101,7 +98,6 @@ class UnknownBaseline(Message):
 
 
 class BaselineExists(Message):
-    code = "analysis.baseline-exists"
     template = "{file}: already exists; give another name, or replace it with --replace"
 
     file: str
@@ -111,7 +107,6 @@ class BaselineExists(Message):
 
 
 class NoRun(Message):
-    code = "analysis.no-run"
     template = "there is no run in {folder}; name one with --from DIR, or measure: envkit bench PROFILE"
 
     folder: str
@@ -120,7 +115,6 @@ class NoRun(Message):
 class NoFitRun(Message):
     """None of the runs in a folder can become a baseline."""
 
-    code = "analysis.no-fit-run"
     template = (
         "none of the {runs} runs in {folder} can become a baseline; name one with --from DIR, or measure: "
         "envkit bench PROFILE"
@@ -131,86 +125,42 @@ class NoFitRun(Message):
 
 
 class Unfit(Message):
-    """Base class: why the run in ``folder`` can't become a baseline."""
+    """Why the run in ``folder`` can't become a baseline."""
 
-    code = "analysis.unfit"
-    template = "{folder}: can't become a baseline; measure again"
+    template = "{folder}: {reason}"
 
     folder: str
+    reason: str  # one of those above
 
 
-class WorkerFailed(Unfit):
-    code = "analysis.worker-failed"
-    template = "{folder}: a worker failed in this run; measure again"
-
-
-class WasNotInEffect(Unfit):
-    code = "analysis.was-not-in-effect"
+class WasNotInEffect(Message):
     template = "{folder}: {arm} was not in effect in this run; see: envkit report"
 
+    folder: str
     arm: str
 
 
-class ComparesImages(Unfit):
-    code = "analysis.compares-images"
-    template = "{folder}: compares images, and a baseline is of one; measure a profile in it"
-
-
-class TakesApart(Unfit):
-    code = "analysis.takes-apart"
+class TakesApart(Message):
     template = "{folder}: takes a profile apart; measure the whole of it: envkit bench {profile}"
 
+    folder: str
     profile: str
 
 
-class FullTraining(Unfit):
-    code = "analysis.full-training"
-    template = "{folder}: is a full training (--full), one sample each; measure without --full"
-
-
-class SeveralWorkloads(Unfit):
-    code = "analysis.several-workloads"
-    template = "{folder}: measured several workloads; measure the one to save a baseline of, by --workload"
-
-
-class SeveralRanks(Unfit):
-    code = "analysis.several-ranks"
-    template = "{folder}: was trained on several ranks (--nproc); measure one process to save a baseline of"
-
-
-class SeveralInstances(Unfit):
-    code = "analysis.several-instances"
-    template = "{folder}: trained several at once (--instances); measure one process alone"
-
-
-class NoKernel(Unfit):
-    code = "analysis.no-kernel"
-    template = "{folder}: has no reference kernel; measure again"
-
-
-class OtherKernel(Unfit):
-    code = "analysis.other-kernel"
-    template = "{folder}: was resumed with another reference kernel (Python or envkit changed); measure again"
-
-
-class FewBlocks(Unfit):
-    code = "analysis.few-blocks"
+class FewBlocks(Message):
     template = "{folder}: has {complete} complete blocks, and {needed} are needed; {way_on}"
 
+    folder: str
     complete: int
     needed: int
     way_on: Message
 
 
-class MoreBlocks(Message):
-    code = "analysis.more-blocks"
-    severity = Severity.ADVICE
+class MoreBlocks(Advice):
     template = "measure more --blocks"
 
 
-class Resume(Message):
-    code = "analysis.resume"
-    severity = Severity.ADVICE
+class Resume(Advice):
     template = "continue with: {command:command}"
 
     command: tuple[str, ...]
@@ -220,7 +170,6 @@ class Resume(Message):
 
 
 class NotMeasured(Message):
-    code = "analysis.not-measured"
     template = "'{arm}' was not measured"
 
     arm: str
@@ -229,7 +178,6 @@ class NotMeasured(Message):
 class TooFewBlocks(Message):
     """Two sessions have too few blocks for intervals. ``confidence`` is a share."""
 
-    code = "analysis.too-few-blocks"
     template = (
         "{then} and {now} blocks are too few for intervals at {confidence:.2%}, which so many profiles need; "
         "measure more blocks"

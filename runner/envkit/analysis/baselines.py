@@ -18,35 +18,36 @@ from pathlib import Path
 from typing import Any
 
 from envkit import __version__
-from envkit.analysis.baseline_messages import (
+from envkit.analysis.baseline_messages import (  # fmt: skip
+    COMPARES_IMAGES,
+    FULL_TRAINING,
+    NO_KERNEL,
+    OTHER_KERNEL,
+    SEVERAL_INSTANCES,
+    SEVERAL_RANKS,
+    SEVERAL_WORKLOADS,
+    WORKER_FAILED,
     BadBaselineName,
     BaselineExists,
     BaselinesThere,
-    ComparesImages,
     DamagedBaseline,
     DanglingReference,
     EditedBaseline,
     FewBlocks,
-    FullTraining,
     InvalidJson,
     MoreBlocks,
     NoBaselines,
     NoFitRun,
-    NoKernel,
     NoRun,
     NoSuchFile,
     NotABaseline,
-    OtherKernel,
     OtherLength,
     Resume,
-    SeveralInstances,
-    SeveralRanks,
-    SeveralWorkloads,
     TakesApart,
+    Unfit,
     UnknownBaseline,
     WasNotInEffect,
-    WorkerFailed,
-)  # fmt: skip
+)
 from envkit.analysis.load import NEARLY_ALL
 from envkit.analysis.messages import NoReadings
 from envkit.analysis.summary import Summary, finite, summarise
@@ -55,14 +56,14 @@ from envkit.bench.blocks import first_event, skipped_steps
 from envkit.bench.plan import Plan
 from envkit.bench.problems import problem_of
 from envkit.bench.record import FILE_NAME, Event
-from envkit.bench.user_command import UserCommand
 from envkit.common import atomic, documents, files, schema
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema
-from envkit.common.running_messages import FolderNotMade
+from envkit.common.running_messages import NotMade
 from envkit.common.suggestion import nearest
 from envkit.messages import Message
 from envkit.stats.interval import MIN_BLOCKS
+from envkit.worker.request import UserCommand
 
 FOLDER = Path("baselines")
 SCHEMA = 1
@@ -209,19 +210,19 @@ def _unfit(folder: str, summary: Summary) -> Message | None:
     """Return why a run can't become a baseline, whatever its blocks are; None if it can."""
     plan = summary.plan
     if summary.ended == measure.FAILED:
-        return WorkerFailed(folder)
+        return Unfit(folder, WORKER_FAILED)
     if summary.not_in_effect:
         return WasNotInEffect(folder, summary.not_in_effect[0].arm)
     if plan.ablated:
         return TakesApart(folder, plan.whole.profile)
-    kinds = {
-        ComparesImages: plan.compares_images,
-        FullTraining: bool(plan.epochs),
-        SeveralWorkloads: len(plan.workloads) > 1,
-        SeveralRanks: plan.distributed,
-        SeveralInstances: bool(plan.at_once),
+    reasons = {
+        COMPARES_IMAGES: plan.compares_images,
+        FULL_TRAINING: bool(plan.epochs),
+        SEVERAL_WORKLOADS: len(plan.workloads) > 1,
+        SEVERAL_RANKS: plan.distributed,
+        SEVERAL_INSTANCES: bool(plan.at_once),
     }
-    return next((kind(folder) for kind, found in kinds.items() if found), None)
+    return next((Unfit(folder, reason) for reason, found in reasons.items() if found), None)
 
 
 def _complete_blocks(
@@ -237,9 +238,9 @@ def _complete_blocks(
     if failure is not None and not all("" in block for block in blocks.values()):
         raise InputError(NoReadings(str(folder), len(blocks) - len(readings), len(blocks), problem_of(failure)))
     if blocks and not readings:
-        raise InputError(NoKernel(str(folder)))
+        raise InputError(Unfit(str(folder), NO_KERNEL))
     if len({one["digest"] for one in readings}) > 1:
-        raise InputError(OtherKernel(str(folder)))
+        raise InputError(Unfit(str(folder), OTHER_KERNEL))
     reading = readings[:1]  # it is not read in every block: the latest holds
     for _, block in sorted(blocks.items()):
         reading = [block[""]] if "" in block else reading
@@ -256,9 +257,10 @@ def _planned(plan: Plan) -> dict[str, Any]:
     """Return what was measured, as the file has it."""
     return {
         "arms": [{"name": arm.name, "profile": arm.profile, "engine": arm.engine} for arm in plan.arms],
-        "engine_options": plan.engine_options,
+        "engine_options": plan.engine_options.to_json(),
         "workload": plan.workload,
         **asdict(plan.training),
+        "data": plan.data_of(plan.reference),
         "timeout_s": plan.stopping.timeout_s,
         "options": asdict(plan.options),
         "user_command": plan.user_command and asdict(plan.user_command),
@@ -357,5 +359,5 @@ def write(baseline: Baseline, path: Path, replace: bool) -> None:
     try:
         atomic.make_folder(path.parent)
     except OSError as error:
-        raise InputError(FolderNotMade(str(path.parent), str(error.strerror), "--folder")) from None
+        raise InputError(NotMade(str(path.parent), str(error.strerror), "--folder")) from None
     atomic.write(path, text.encode())

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from envkit.checks.messages import Reason, Remedy
-from envkit.messages import Message, Severity
-
-NOTE, WARNING = Severity.NOTE, Severity.WARNING
+from envkit.messages import Advice, Caution, Note
 
 # Why a finding matters, by its code.
 WHY = {
@@ -38,52 +36,42 @@ def remedy(code: str) -> Remedy:
     return Remedy(FIX[code])
 
 
-class RankLines(Message):
+class RankLines(Note):
     """One rank's lines were read. ``mark`` is what the launcher writes before each."""
 
-    code = "analysis.rank-lines"
-    severity = NOTE
     template = "the metric reads the lines after '{mark}' alone; {ranks:count rank} had such lines"
 
     mark: str
     ranks: int
 
 
-class RepeatedLines(Message):
+class RepeatedLines(Caution):
     """Each step has several lines, which nothing tells apart. A metric times lines as they arrive."""
 
-    code = "analysis.repeated-lines"
-    severity = WARNING
     template = "the metric matches each step {times:count time}, and ms/step is that many times too small"
 
     times: int
 
 
-class UnmatchedLines(Message):
+class UnmatchedLines(Caution):
     """Lines that look like readings, such as ``line``, and that the metric does not match."""
 
-    code = "analysis.unmatched-lines"
-    severity = WARNING
     template = "the metric does not match {count:count line} like '{line}'"
 
     count: int
     line: str
 
 
-class ReadingsTooLong(Message):
-    code = "analysis.readings-too-long"
-    severity = WARNING
+class ReadingsTooLong(Caution):
     template = "the readings sum to {sum_s:.3g} s, and the command printed them within {elapsed_s:.3g} s"
 
     sum_s: float
     elapsed_s: float
 
 
-class ReadingsTooShort(Message):
+class ReadingsTooShort(Note):
     """``unit`` is one in which the readings would cover the time."""
 
-    code = "analysis.readings-too-short"
-    severity = NOTE
     template = (
         "the readings cover {share:.1%} of the time in which the command printed them[; read in {unit}, they "
         "would cover it]"
@@ -93,29 +81,23 @@ class ReadingsTooShort(Message):
     unit: str | None = None
 
 
-class CheckUnit(Message):
+class CheckUnit(Advice):
     """``unit`` is the one to give, if the readings are in it."""
 
-    code = "analysis.check-unit"
-    severity = Severity.ADVICE
     template = "check --unit[, and give --unit {unit} if that is right]"
 
     unit: str | None = None
 
 
-class ReadingsRounded(Message):
-    code = "analysis.readings-rounded"
-    severity = WARNING
+class ReadingsRounded(Caution):
     template = "the last digits of the readings stand for {share:.0%} of their times"
 
     share: float
 
 
-class UnrelatedComplaint(Message):
+class UnrelatedComplaint(Note):
     """``more`` counts other lines of the kind."""
 
-    code = "analysis.unrelated-complaint"
-    severity = NOTE
     template = 'a library printed "{line}"[, and {more} more]'
 
     line: str

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from envkit.analysis.engine_facts import engine_facts, shortened, text
+from envkit.bench.arms import Arm
 from envkit.bench.blocks import INITIAL_WEIGHTS, samples
 from envkit.bench.events import SampleEvent
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.plan import Plan
 from envkit.bench.record import Event
 
 # By probe, what its image decides.

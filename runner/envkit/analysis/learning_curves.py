@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from envkit.bench.arms import Arm
 from envkit.bench.blocks import samples
 from envkit.bench.events import EpochEvent
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.plan import Plan
 from envkit.bench.record import Event
 from envkit.worker.measure.quality_target import QualityTarget, parse
 

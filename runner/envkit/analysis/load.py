@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from envkit.analysis.messages import BesideOtherPrograms, WhileHot, WhileStolen, WhileSwapping
+from envkit.analysis.messages import CPUS_HOT, MACHINE_SWAPPED, BesideOtherPrograms, While, WhileStolen
 from envkit.analysis.noise import commonest
-from envkit.bench.plan import Arm
+from envkit.bench.arms import Arm
 from envkit.bench.record import Event
 from envkit.checks.interference import HOT, KINDS, OTHERS, STOLEN, disturbances, interference_in, others_cpus
 from envkit.messages import Message
@@ -45,7 +45,7 @@ class Load:
         if self.kind in (OTHERS, STOLEN):
             used = BesideOtherPrograms if self.kind == OTHERS else WhileStolen
             return used(self.cpus or 0.0, self.usable_cpus or 0.0)
-        return WhileHot() if self.kind == HOT else WhileSwapping()
+        return While(CPUS_HOT if self.kind == HOT else MACHINE_SWAPPED)
 
 
 def load(events: Sequence[Event], arms: Sequence[Arm], hit: Mapping[int, Iterable[str]]) -> Load | None:

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from envkit.bench.arms import Arm
 from envkit.bench.blocks import same_training, samples
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.plan import Plan
 from envkit.bench.record import Event
 from envkit.stats.curves import apart
 from envkit.stats.interval import MIN_BLOCKS

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Caution, Message
 
-WARNING = Severity.WARNING
+MACHINE_SWAPPED, CPUS_HOT = "the machine swapped", "CPU cores were too hot"
 
 FOLDER_OF_RUNS = "give a folder that holds runs"
 # What each kind of interference is, by its name in envkit.checks.interference, as a clause with the machine as "it".
@@ -19,34 +19,26 @@ KINDS = {
 # --- the load beside which a result was measured ---
 
 
-class BesideOtherPrograms(Message):
-    code = "analysis.beside-other-programs"
-    severity = WARNING
+class BesideOtherPrograms(Caution):
     template = "measured beside other programs that used {cpus:.2g} of {usable_cpus:g} CPUs"
 
     cpus: float
     usable_cpus: float
 
 
-class WhileStolen(Message):
-    code = "analysis.while-stolen"
-    severity = WARNING
+class WhileStolen(Caution):
     template = "measured while the hypervisor withheld {cpus:.2g} of {usable_cpus:g} CPUs"
 
     cpus: float
     usable_cpus: float
 
 
-class WhileSwapping(Message):
-    code = "analysis.while-swapping"
-    severity = WARNING
-    template = "measured while the machine swapped"
+class While(Caution):
+    """A result was measured while something else was the matter."""
 
+    template = "measured while {what}"
 
-class WhileHot(Message):
-    code = "analysis.while-hot"
-    severity = WARNING
-    template = "measured while CPU cores were too hot"
+    what: str  # MACHINE_SWAPPED or CPUS_HOT
 
 
 # --- baselines ---
@@ -55,7 +47,6 @@ class WhileHot(Message):
 class NoReadings(Message):
     """Blocks of a run have no reading of the reference kernel. ``problem`` is that of its worker."""
 
-    code = "analysis.no-readings"
     template = (
         "{folder}: {missing} of {blocks:count block} have no reference kernel, because the worker {problem}; "
         "no later run could be compared with it: measure again"

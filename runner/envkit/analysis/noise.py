@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from envkit.bench.plan import Arm
+from envkit.bench.arms import Arm
 from envkit.bench.record import Event
 from envkit.checks.interference import disturbances, interference_in
 from envkit.common.messages import About

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Caution, Message, Note
 
-NOTE, WARNING, ADVICE = Severity.NOTE, Severity.WARNING, Severity.ADVICE
+OTHERS_GO_BACK = "as other operators go the other way"
 
 # Rows among the operators: the rest of them, and the time in which no operator ran.
 OTHERS, OUTSIDE = "other operators", "outside of operators"
 
 
-class FewProcesses(Message):
-    code = "analysis.few-processes"
-    severity = WARNING
+class FewProcesses(Caution):
     template = "nothing can be concluded from {processes:count process|processes} each: use {enough} (--processes)"
 
     processes: int
     enough: int
 
 
-class TimesOverlap(Message):
+class TimesOverlap(Note):
     """The ranges of both profiles' processes."""
 
-    code = "analysis.times-overlap"
-    severity = NOTE
     template = (
         "no difference to explain: the processes' times overlap ({reference_low_ms:.1f} to {reference_high_ms:.1f} ms "
         "and {low_ms:.1f} to {high_ms:.1f} ms per step)"
@@ -35,11 +31,9 @@ class TimesOverlap(Message):
     high_ms: float
 
 
-class StepTime(Message):
+class StepTime(Note):
     """``change`` is less or more."""
 
-    code = "analysis.step-time"
-    severity = NOTE
     template = (
         "{arm} takes {difference_ms:.1f} ms {change} per step than {reference} ({reference_ms:.1f} and {own_ms:.1f} ms)"
     )
@@ -52,11 +46,9 @@ class StepTime(Message):
     own_ms: float
 
 
-class SameCpuTime(Message):
+class SameCpuTime(Note):
     """The CPU time of all threads did not change with the time of a step."""
 
-    code = "analysis.same-cpu-time"
-    severity = NOTE
     template = (
         "its threads use about the same CPU time ({reference_ms:.1f} and {own_ms:.1f} ms per step, all "
         "together): they share the work or wait for each other differently"
@@ -66,17 +58,13 @@ class SameCpuTime(Message):
     own_ms: float
 
 
-class CpuTimeVaries(Message):
-    code = "analysis.cpu-time-varies"
-    severity = NOTE
+class CpuTimeVaries(Note):
     template = "CPU time differs, but not in all processes: cause unknown"
 
 
-class ProgramTime(Message):
+class ProgramTime(Note):
     """The part of a change of CPU time that is the program's. ``change`` is saves or costs."""
 
-    code = "analysis.program-time"
-    severity = NOTE
     template = (
         "it {change} {total_ms:.1f} ms of CPU time per step in all threads; {part_ms:.1f} ms of that are the "
         "program's, where threads compute, or wait for each other or for the kernel"
@@ -87,11 +75,9 @@ class ProgramTime(Message):
     part_ms: float
 
 
-class KernelTime(Message):
+class KernelTime(Note):
     """The same of the kernel, if page faults don't explain it. ``change`` is saves or costs."""
 
-    code = "analysis.kernel-time"
-    severity = NOTE
     template = (
         "it {change} {total_ms:.1f} ms of CPU time per step in all threads; {part_ms:.1f} ms of that are the "
         "kernel's, cause unknown: page faults do not change with it ({faults_before:,.0f} to {faults_after:,.0f} per "
@@ -108,7 +94,6 @@ class KernelTime(Message):
 class MemoryTime(KernelTime):
     """The same if page faults explain it. ``moved`` is fall or rise; the rest is the program's if it is notable."""
 
-    code = "analysis.memory-time"
     template = (
         "it {change} {total_ms:.1f} ms of CPU time per step in all threads; {part_ms:.1f} ms of that are the "
         "kernel's, which gives memory: page faults {moved} from {faults_before:,.0f} to {faults_after:,.0f} per step"
@@ -119,34 +104,22 @@ class MemoryTime(KernelTime):
     rest_ms: float | None = None
 
 
-class NoOperatorDiffers(Message):
-    code = "analysis.no-operator-differs"
-    severity = NOTE
+class NoOperatorDiffers(Note):
     template = "under the profiler, no operator's time differs in all processes"
 
 
-class OperatorDiffers(Message):
-    code = "analysis.operator-differs"
-    severity = NOTE
+class OperatorDiffers(Note):
     template = "{name} ({difference_ms:+.1f} ms)"
 
     name: str
     difference_ms: float
 
 
-class OthersGoBack(Message):
-    code = "analysis.others-go-back"
-    severity = NOTE
-    template = "as other operators go the other way"
-
-
-class OperatorsDiffer(Message):
+class OperatorsDiffer(Note):
     """The operators that differ most, and their share of the difference. ``why`` is why that is more than all of it."""
 
-    code = "analysis.operators-differ"
-    severity = NOTE
     template = "under the profiler, {operators:list} differ most: {share:percent} of the difference there[, {why}]"
 
     operators: tuple[Message, ...]
     share: float
-    why: Message | None = None
+    why: str | None = None

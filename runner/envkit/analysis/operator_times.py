@@ -260,4 +260,4 @@ def _of_operators(reference: Profiled, other: Profiled, faster: bool) -> Message
         return messages.NoOperatorDiffers()
     share = sum(sign * line.difference_ms for line in named) / whole
     differ = tuple(messages.OperatorDiffers(short_name(line.name), line.difference_ms) for line in named)
-    return messages.OperatorsDiffer(differ, share, messages.OthersGoBack() if share > 1 else None)
+    return messages.OperatorsDiffer(differ, share, messages.OTHERS_GO_BACK if share > 1 else None)

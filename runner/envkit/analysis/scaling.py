@@ -6,23 +6,13 @@ import statistics as basic
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from envkit.analysis.intervals import Estimate, Intervals
 from envkit.analysis.losses import Losses, compared
-from envkit.bench.blocks import block_ratios, recorded_design, samples
+from envkit.bench.arms import Arm, Role
+from envkit.bench.blocks import samples
 from envkit.bench.events import SampleEvent
-from envkit.bench.plan import STRONG, Arm, Plan
-from envkit.bench.record import Event
-from envkit.stats.interval import Speedup
-from envkit.stats.sequential import at_end
+from envkit.bench.plan import STRONG
 from envkit.worker.workloads.all_reduce import bus_factor
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A ratio with its interval."""
-
-    ratio: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -62,28 +52,28 @@ class Scaled:
     efficiency_over: str | None = None
 
 
-def scaled(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_early: bool) -> Scaled:
-    """Return what the samples of ``arm``, of which there are some, say; ratios only of a run that has ``ended``."""
+def scaled(intervals: Intervals, arm: Arm) -> Scaled:
+    """Return what the samples of ``arm``, of which there are some, say; ratios only of a run that has ended."""
+    events, plan = intervals.events, intervals.plan
     ranks = plan.ranks_of(arm)
-    single = plan.one_process
-    parts = (part for part in plan.single_processes if part.cpu_shares == plan.ranks)
-    part = next((part for part in parts if part.profile == arm.profile), None)
+    speedup, efficiency = plan.contrast(arm, Role.SPEEDUP), plan.contrast(arm, Role.EFFICIENCY)
+    single = plan.arm(speedup.reference) if speedup else None
     own = samples(events, arm)
     told = [event["communication"] for event in own]
     by_rank = [_shares(event) for event in own]
     return Scaled(
         arm=arm.name,
         ranks=ranks,
-        speedup=_estimate(events, plan, arm, single, 1, stopped_early) if ended else None,
-        efficiency=_estimate(events, plan, arm, part, ranks, stopped_early) if ended else None,
+        speedup=intervals.estimate(arm, Role.SPEEDUP),
+        efficiency=intervals.estimate(arm, Role.EFFICIENCY),
         communication_s=basic.median(one["seconds"] for one in told),
         communication_share=basic.median(one["share"] for one in told),
         communication_range=(basic.median(map(min, by_rank)), basic.median(map(max, by_rank))),
         losses=compared(events, plan, arm, single) if single and samples(events, single) and not plan.weak else None,
         exchanged=exchanged(own, ranks),
         kind=plan.scaling,
-        speedup_over=single.name if single else None,
-        efficiency_over=part.name if part else None,
+        speedup_over=speedup.reference if speedup else None,
+        efficiency_over=efficiency.reference if efficiency else None,
     )
 
 
@@ -100,19 +90,3 @@ def exchanged(own: Sequence[SampleEvent], ranks: int) -> tuple[Exchanged, ...]:
         size, seconds = of_size[0]["bytes"], basic.median(one["seconds"] for one in of_size)
         found.append(Exchanged(size, seconds, size / seconds, size / seconds * bus_factor(ranks)))
     return tuple(found)
-
-
-def speedup_over(events: Sequence[Event], plan: Plan, arm: Arm, one: Arm | None, stopped_early: bool) -> Speedup | None:
-    """The time of ``one`` over that of ``arm``, both for one item; None from too few blocks, or without ``one``."""
-    design = recorded_design(events, plan)
-    if one is None or design is None:
-        return None
-    return at_end(design, block_ratios(events, plan, arm, reference=one), plan.stopping.margin, stopped_early)
-
-
-def _estimate(
-    events: Sequence[Event], plan: Plan, arm: Arm, one: Arm | None, divisor: int, stopped_early: bool
-) -> Estimate | None:
-    """The time of ``one`` over ``divisor`` times that of ``arm``."""
-    found = speedup_over(events, plan, arm, one, stopped_early)
-    return None if found is None else Estimate(*(one / divisor for one in (found.ratio, found.low, found.high)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics as basic
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from envkit.analysis.course import Course, course
 from envkit.analysis.findings import findings
 from envkit.analysis.gpu_readings import GpuReadings, readings
 from envkit.analysis.image_differences import Difference, of_run
+from envkit.analysis.intervals import Intervals
 from envkit.analysis.learning_curves import LearningCurve, learning_curves, reached
 from envkit.analysis.load import Load, load, neighbours
 from envkit.analysis.losses import Losses, between
@@ -21,6 +22,7 @@ from envkit.analysis.noise import disturbed_arms, disturbed_blocks, interference
 from envkit.analysis.sample_times import Sample, sample_times
 from envkit.analysis.scaling import Scaled, scaled
 from envkit.bench import dataset_messages as _of_data  # noqa: F401  from_json knows those that were imported
+from envkit.bench.arms import Arm, Role
 from envkit.bench.blocks import (
     block_ratios,
     comparable_steps,
@@ -35,7 +37,7 @@ from envkit.bench.blocks import (
 )
 from envkit.bench.events import SampleEvent
 from envkit.bench.measure import ENDED, FAILED, PRECISE
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.plan import Plan
 from envkit.bench.problems import restored
 from envkit.bench.record import Event
 from envkit.checks.doctor.finding import Finding
@@ -128,7 +130,6 @@ class Summary:
     environments: dict[str, Environment]
     command: list[str]  # as it was typed
     cwd: str  # where that was
-    specification: dict[str, Any] | None  # what was asked for; None of the confirmation of a search
     commands: dict[str, str]
     measured: list[Measured]
     comparisons: list[Comparison]
@@ -160,7 +161,7 @@ class Summary:
 
     @property
     def synthetic(self) -> bool:
-        return self.plan.training.data == SYNTHETIC
+        return self.plan.data_of(self.plan.reference) == SYNTHETIC
 
     @property
     def not_in_effect(self) -> list[Measured]:
@@ -233,6 +234,8 @@ def summarise(events: Sequence[Event]) -> Summary:
     interference = interference_by_block(events)
     fixed = recorded_lengths(events)
     left_out = first_event(events, "left-out")
+    in_effect = {one.arm for one in measured.values() if one.in_effect}
+    intervals = Intervals(events, plan, in_effect, ended in ENDED, stopped_early=ended == PRECISE)
     return Summary(
         plan=plan,
         engines=run["engines"],
@@ -240,7 +243,6 @@ def summarise(events: Sequence[Event]) -> Summary:
         environments=environments,
         command=run["command"],
         cwd=run["cwd"],
-        specification=run["specification"],
         commands=fixed["commands"] if fixed else run["commands"],
         measured=list(measured.values()),
         comparisons=[_comparison(events, plan, arm, measured, ended) for arm in plan.compared],
@@ -268,31 +270,30 @@ def summarise(events: Sequence[Event]) -> Summary:
         not_measured={name: restored(one) for name, one in left_out["profiles"].items()} if left_out else {},
         ended=ended,
         image_differences=of_run(events, plan),
-        scaling=_scaling(events, plan, measured, ended),
-        instances=_at_once(events, plan, measured, ended),
+        scaling=_scaling(intervals, measured),
+        instances=_at_once(intervals),
         gpus=[found for arm in plan.arms if (found := readings(arm.name, samples(events, arm)))],
-        ablation=taken_apart(
-            events, plan, [one.arm for one in measured.values() if one.in_effect], ended in ENDED, ended == PRECISE
-        ),
+        ablation=taken_apart(intervals),
         learning=learning_curves(events, plan),
         course=course(events, plan, ended),
     )
 
 
-def _scaling(events: Sequence[Event], plan: Plan, measured: dict[str, Measured], ended: str | None) -> list[Scaled]:
+def _scaling(intervals: Intervals, measured: Mapping[str, Measured]) -> list[Scaled]:
     """Scaling of each arm with several ranks that is in effect, compared with one process in effect."""
-    if not all(measured[arm.name].in_effect for arm in plan.single_processes if arm.name in measured):
+    plan = intervals.plan
+    if any(one.name in measured and one.name not in intervals.in_effect for one in plan.single_processes):
         return []
-    in_effect = [arm for arm in plan.distributed if arm.name in measured and measured[arm.name].in_effect]
-    return [scaled(events, plan, arm, ended in ENDED, ended == PRECISE) for arm in in_effect]
+    return [scaled(intervals, arm) for arm in plan.distributed if arm.name in intervals.in_effect]
 
 
-def _at_once(events: Sequence[Event], plan: Plan, measured: dict[str, Measured], ended: str | None) -> list[AtOnce]:
+def _at_once(intervals: Intervals) -> list[AtOnce]:
     """Of each arm of several at once, where that and what it is compared with are in effect."""
-    sound = {name for name, one in measured.items() if one.in_effect}
-    beside = {arm: {arm, plan.reference_of(arm), plan.alone(arm) or arm} for arm in plan.at_once}
-    shown = [arm for arm, needed in beside.items() if {one.name for one in needed} <= sound]
-    return [at_once(events, plan, arm, ended in ENDED, ended == PRECISE) for arm in shown]
+    plan, roles = intervals.plan, (Role.EFFECT, Role.INSTANCES)
+    beside = {arm: [one.pair for role in roles if (one := plan.contrast(arm, role))] for arm in plan.at_once}
+    sound = {*intervals.in_effect}
+    shown = [arm for arm, pairs in beside.items() if {arm.name}.union(*pairs) <= sound]
+    return [at_once(intervals, arm) for arm in shown]
 
 
 def _seconds_per_block(events: Sequence[Event]) -> float:

@@ -6,9 +6,10 @@ import statistics
 from collections.abc import Container, Sequence
 from typing import cast
 
+from envkit.bench.arms import Arm
 from envkit.bench.events import LengthsEvent, SampleEvent
 from envkit.bench.pace import sized
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.plan import Plan
 from envkit.bench.record import Event
 from envkit.stats.interval import log_ratios
 from envkit.stats.sequential import Design

@@ -73,6 +73,6 @@ def _conditions(plan: Plan, engines: dict[str, Any], kept: dict[str, str | None]
     # how losses are read changes no time
     command = plan.user_command and replace(plan.user_command, loss_metric=None)
     length = (plan.workload_of(plan.reference), plan.options, command, steps)
-    limits = {name: value for name, value in plan.engine_options.items() if name not in IMAGES}
+    limits = {name: value for name, value in plan.engine_options.to_json().items() if name not in IMAGES}
     image = (seen["engine"], inside["packages"], limits)
     return length, image, inside["facts"], inside["fingerprint"], same_gpus(inside), kept

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from envkit.bench import private_values, record, seal
+from envkit.bench.arms import Arm
 from envkit.bench.calibration import same_gpus
 from envkit.bench.messages import VariableNotSet
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.plan import Plan
 from envkit.bench.record import Event
 from envkit.bench.record_messages import (
     Difference,
@@ -23,8 +24,6 @@ from envkit.bench.record_messages import (
     VariableGone,
 )
 from envkit.bench.requirements import choosing, on_gpus
-from envkit.bench.specification import Specification
-from envkit.bench.user_command import UserCommand
 from envkit.common.errors import InputError
 from envkit.engines import ENGINES, get_all
 from envkit.engines.base import Engine, EngineOptions
@@ -35,6 +34,7 @@ from envkit.profiles.environment import clean, of_caller
 from envkit.worker.gpus import VISIBLE
 from envkit.worker.messages.gpus import NoneLeft
 from envkit.worker.performance_variables import LISTS, is_needed, says_where
+from envkit.worker.request import UserCommand
 
 # What an inspection has of the first word of a user's command.
 PROGRAM = "program"
@@ -54,9 +54,7 @@ class ExecutionContext:
     seen: dict[str, dict[str, Any]]  # by target: what its engine says of itself, and the inspection of its image
 
 
-def execution_context(
-    asked: Specification, commands: Sequence[str] = (), measured: Collection[str] = ()
-) -> ExecutionContext:
+def execution_context(asked: Plan, commands: Sequence[str] = (), measured: Collection[str] = ()) -> ExecutionContext:
     """Get ready what the arms run in, and look into it; ``commands`` are looked for in there. Raises InputError.
 
     A user's command on this machine also gets the caller's variables that it may need to run. Leave out those that a
@@ -91,9 +89,8 @@ def recorded_context(folder: Path, first: Event, plan: Plan) -> ExecutionContext
     """
     with record.reading(folder):
         names = sorted(first["allowed_variables"])
-        whole = tuple((first.get("specification") or {}).get("keep_env", ()))
-        options = EngineOptions(**plan.engine_options)
-    caller = of_caller(os.environ, whole)
+        options = plan.engine_options
+    caller = of_caller(os.environ, plan.keep_env)
     for name in names:
         if name not in caller:
             raise InputError(VariableGone(str(folder), name))

@@ -23,7 +23,6 @@ from envkit.bench.dataset_messages import (
     CacheUnwritable,
     DownloadFailed,
     FileDamaged,
-    FileDiffers,
     FileMissing,
     FolderMissing,
     FromPlace,
@@ -39,6 +38,7 @@ from envkit.bench.dataset_messages import (
 )
 from envkit.common import atomic, files, user_folders
 from envkit.common.errors import InputError
+from envkit.common.messages import About
 from envkit.messages import Message, message_of
 from envkit.worker import scratch
 from envkit.worker.fashion_mnist import SHA256, SYNTHETIC, mismatch
@@ -126,7 +126,7 @@ def _content(folder: Path, name: str) -> bytes:
         raise SourceError(FileDamaged(str(path), message_of(error))) from None
     problem = mismatch(name, content)
     if problem:
-        raise SourceError(FileDiffers(str(path), problem))
+        raise SourceError(About(str(path), problem))
     return content
 
 

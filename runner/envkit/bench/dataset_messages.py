@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Caution, Message, Note
 
 
-class NoSource(Message):
+class NoSource(Note):
     """A source does not have the data. ``source`` is one of the names below, ``problem`` its own."""
 
-    code = "bench.no-source"
-    severity = Severity.NOTE
     template = "data: {source}: {problem}"
 
     source: str
     problem: Message
 
 
-class SyntheticInstead(Message):
+class SyntheticInstead(Caution):
     """No source has the data, so that the kit makes some."""
 
-    code = "bench.synthetic-instead"
-    severity = Severity.WARNING
     template = "data: Fashion-MNIST is not available: using SYNTHETIC data of the same shapes"
 
 
 class NotInFolder(Message):
     """The folder that the user named does not have the data."""
 
-    code = "bench.not-in-folder"
     template = "--data {folder}: {problem}; give a folder with the four files of Fashion-MNIST"
 
     folder: str
@@ -35,7 +30,6 @@ class NotInFolder(Message):
 
 
 class CacheUnwritable(Message):
-    code = "bench.cache-unwritable"
     template = "{folder}: the data set can't be cached there: {reason}; set XDG_CACHE_HOME to a folder with 60 MB"
 
     folder: str
@@ -45,87 +39,58 @@ class CacheUnwritable(Message):
 # Why a source does not have the data.
 
 
-class FileMissing(Message):
-    code = "bench.file-missing"
-    severity = Severity.NOTE
+class FileMissing(Note):
     template = "{file}[[.gz]]: no such file"
 
     file: str
 
 
-class FileDamaged(Message):
-    code = "bench.file-damaged"
-    severity = Severity.NOTE
+class FileDamaged(Note):
     template = "{file}: corrupt or truncated ({reason})"
 
     file: str
     reason: Message
 
 
-class FileDiffers(Message):
-    """A file is not the one that was published."""
-
-    code = "bench.file-differs"
-    severity = Severity.NOTE
-    template = "{file}: {problem}"
-
-    file: str
-    problem: Message
-
-
-class CacheEmpty(Message):
-    code = "bench.cache-empty"
-    severity = Severity.NOTE
+class CacheEmpty(Note):
     template = "{folder}: still empty"
 
     folder: str
 
 
-class FolderMissing(Message):
-    code = "bench.folder-missing"
-    severity = Severity.NOTE
+class FolderMissing(Note):
     template = "{folder}: no such folder"
 
     folder: str
 
 
-class ToolTimedOut(Message):
-    code = "bench.tool-timed-out"
-    severity = Severity.NOTE
+class ToolTimedOut(Note):
     template = "{tool} did not finish within {seconds:g} s"
 
     tool: str
     seconds: float
 
 
-class ToolFailed(Message):
+class ToolFailed(Note):
     """``printed`` is the last line that a tool printed."""
 
-    code = "bench.tool-failed"
-    severity = Severity.NOTE
     template = "{tool} failed[: {printed}]"
 
     tool: str
     printed: str | None = None
 
 
-class NoPackageTools(Message):
-    code = "bench.no-package-tools"
-    severity = Severity.NOTE
+class NoPackageTools(Note):
     template = "apt-get or dpkg-deb is not on this machine"
 
 
-class NoPackage(Message):
-    code = "bench.no-package"
-    severity = Severity.NOTE
+class NoPackage(Note):
     template = "apt-get download {package} left no package"
 
     package: str
 
 
-class DownloadFailed(Message):
-    code = "bench.download-failed"
-    severity = Severity.NOTE
+class DownloadFailed(Note):
     template = "{url}: {reason}"
 
     url: str
@@ -135,11 +100,9 @@ class DownloadFailed(Message):
 # Where the data of a run is from. A record has one of these.
 
 
-class FromPlace(Message):
+class FromPlace(Note):
     """``kind`` is FOLDER, CACHE, SYSTEM_FOLDER, PACKAGE or PUBLISHER."""
 
-    code = "bench.from-place"
-    severity = Severity.NOTE
     template = "{kind} {place}"
 
     kind: str
@@ -149,39 +112,29 @@ class FromPlace(Message):
 FOLDER, CACHE, SYSTEM_FOLDER, PACKAGE, PUBLISHER = "folder", "cache", "system folder", "Debian package", "publisher"
 
 
-class SyntheticAsked(Message):
-    code = "bench.synthetic-asked"
-    severity = Severity.NOTE
+class SyntheticAsked(Note):
     template = "synthetic, as asked for"
 
 
-class SyntheticUsed(Message):
-    code = "bench.synthetic-used"
-    severity = Severity.WARNING
+class SyntheticUsed(Caution):
     template = "synthetic, because no source of Fashion-MNIST could be reached"
 
 
-class OfCommand(Message):
+class OfCommand(Note):
     """A user's command brings its own data."""
 
-    code = "bench.of-command"
-    severity = Severity.NOTE
     template = "the command's own"
 
 
-class FromSeed(Message):
+class FromSeed(Note):
     """Workloads make their data themselves."""
 
-    code = "bench.from-seed"
-    severity = Severity.NOTE
     template = "generated from a seed"
 
 
-class PartlyFromSeed(Message):
+class PartlyFromSeed(Note):
     """Some of several workloads make their data themselves."""
 
-    code = "bench.partly-from-seed"
-    severity = Severity.NOTE
     template = "{source}; the other workloads' data is generated from a seed"
 
     source: Message

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from envkit import engines
 from envkit.bench import record, requirements, room
+from envkit.bench.arms import Arm
 from envkit.bench.messages import (
     FolderNotWritable,
     HoldsRun,
@@ -19,10 +20,8 @@ from envkit.bench.messages import (
     ProgramNotExecutable,
     VariableNotSet,
 )
-from envkit.bench.plan import REFERENCE_PROFILE, Arm
-from envkit.bench.prepare import plan_of
-from envkit.bench.specification import Specification
-from envkit.bench.user_command import UserCommand
+from envkit.bench.plan import REFERENCE_PROFILE, Plan
+from envkit.bench.prepare import located
 from envkit.common.errors import InputError
 from envkit.common.folders import quoted
 from envkit.profiles import needs, profile
@@ -30,6 +29,7 @@ from envkit.profiles.expressions import ExpressionError
 from envkit.profiles.profile import Profile
 from envkit.worker import gpus
 from envkit.worker.host import cpu_facts
+from envkit.worker.request import UserCommand
 from envkit.worker.workloads import get
 
 # A Python by its name, its options that take the next word, and those after which no file follows.
@@ -38,7 +38,7 @@ WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 MODULE_OR_CODE = re.compile(r"-[a-zA-Z]*[cm]")
 
 
-def require(asked: Specification, output: Path | None = None, made: Mapping[str, Profile] | None = None) -> None:
+def require(asked: Plan, output: Path | None = None, made: Mapping[str, Profile] | None = None) -> None:
     """Raise InputError if the run can't start, or if no machine could give a verdict within its budget.
 
     ``output`` is the folder for its record, and ``made`` are profiles that are in no file yet.
@@ -53,11 +53,11 @@ def require(asked: Specification, output: Path | None = None, made: Mapping[str,
     require_engines(asked.arms, asked)
     if asked.user_command is not None and not any("PATH" in one.env for one in loaded.values()):
         require_program(asked.user_command, {arm.engine for arm in asked.arms} == {"local"})
-    if asked.data is not None and (asked.user_command or any(get(name).generated for name in asked.workloads)):
+    if asked.data is not None and (asked.user_command or any(get(name).generated for name in asked.own_workloads)):
         requirements.data(asked)
     elif asked.data is not None and not Path(asked.data).is_dir():
         requirements.data(asked)  # which knows what else it can be
-    room.require(plan_of(asked, ""))
+    room.require(located(asked, ""))
     if output is not None:
         require_folder(output)
 
@@ -108,7 +108,7 @@ def script_of(argv: Sequence[str]) -> str | None:
     return None
 
 
-def require_engines(arms: Iterable[Arm], asked: Specification) -> None:
+def require_engines(arms: Iterable[Arm], asked: Plan) -> None:
     """Raise InputError for an engine that is not known, or whose options or files can't be."""
     of_options = [arm.engine for arm in arms if not arm.image]
     if of_options:
@@ -129,11 +129,11 @@ def require_folder(folder: Path) -> None:
         raise InputError(FolderNotWritable(str(folder), str(there)))
 
 
-def require_time(asked: Specification, arms: int) -> None:
+def require_time(asked: Plan, arms: int) -> None:
     """Raise TooShort if no machine could compare so many ``arms`` within the budget; ``asked`` has the reference."""
     first = asked.arms[0]
     others = (replace(first, name=str(number)) for number in range(1, arms))
-    room.require(plan_of(replace(asked, arms=(first, *others)), ""))
+    room.require(located(asked.with_arms((first, *others)), ""))
 
 
 def applying(profiles: Iterable[Profile]) -> list[Profile]:

@@ -11,7 +11,6 @@ HEADERS = "Python's headers (Python.h)"
 class NothingToCompile(Message):
     """An image lacks what torch.compile needs: ``missing`` are commands, ``headers`` is Python's."""
 
-    code = "bench.nothing-to-compile"
     template = "--compile: torch.compile needs {missing}, which {image} (engine {engine}) lacks; {fix}"
 
     missing: tuple[str, ...]
@@ -21,17 +20,14 @@ class NothingToCompile(Message):
 
 
 class InstallThere(Message):
-    code = "bench.install-there"
     template = "install it there, or leave --compile out"
 
 
 class TakeVariantCompile(Message):
-    code = "bench.take-variant-compile"
     template = "use the image variant compile, or leave --compile out"
 
 
 class NoPinnedMemory(Message):
-    code = "bench.no-pinned-memory"
     template = (
         "{workload}: pinned memory is for an accelerator, and torch {version} in {image} has none; leave -pin out"
     )
@@ -44,7 +40,6 @@ class NoPinnedMemory(Message):
 class NoGpuInImage(Message):
     """An image can't train on a GPU. ``problem`` is that of ``envkit.worker.gpus``, with its mend."""
 
-    code = "bench.no-gpu-in-image"
     template = "--device cuda: {image} (engine {engine}) can't: {problem}"
 
     image: str
@@ -53,7 +48,6 @@ class NoGpuInImage(Message):
 
 
 class SameImage(Message):
-    code = "bench.same-image"
     template = (
         "{image} and {other} are the same image ({identity}); name two different images, "
         "or measure one against itself: envkit plan"
@@ -65,7 +59,6 @@ class SameImage(Message):
 
 
 class EmulatedImage(Message):
-    code = "bench.emulated-image"
     template = (
         "{image} is for {architecture} and {other} for {others}: one of them is emulated here, and its times "
         "are meaningless; name two images for the same architecture"

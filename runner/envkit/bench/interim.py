@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envkit.bench.blocks import block_ratios
-from envkit.bench.messages import InterimBest, InterimSpeedup, InterimSpeedups
+from envkit.bench.messages import InterimBest, InterimSpeedup
 from envkit.bench.plan import Plan
 from envkit.bench.record import Event
+from envkit.common.messages import Clauses
 from envkit.messages import Message
 from envkit.stats.interval import ERROR_RATE, speedup
 
@@ -28,4 +29,4 @@ def standing(events: Sequence[Event], plan: Plan) -> Message | None:
             found.append(InterimSpeedup(arm.name, interval.ratio, interval.low, interval.high))
     if len(found) > MOST_PROFILES:
         return InterimBest(len(found), max(found, key=lambda one: one.ratio))
-    return InterimSpeedups(tuple(found)) if found else None
+    return Clauses(tuple(found)) if found else None

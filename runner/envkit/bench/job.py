@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shlex
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from envkit.bench import private_values, requests
+from envkit.bench.arms import Arm
 from envkit.bench.messages import PassedOn, WorkerReported
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.plan import Plan
 from envkit.bench.problem_messages import WithoutVariables
+from envkit.bench.record import RecordFull
 from envkit.bench.user_command import TRACKERS_OFF
+from envkit.common import atomic
 from envkit.engines.base import Engine, Task
 from envkit.messages import Message
 from envkit.profiles.environment import Environment
-from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.messages.user_command import CommandEnded
 from envkit.worker.performance_variables import LISTS, asked_for, is_needed, joined, settings, shared
-from envkit.worker.workloads import GENERATED
+
+if TYPE_CHECKING:
+    from envkit.worker.request import Work
 
 PADDING = "ENVKIT_PADDING"
-# Data that is in no folder: workers make it.
-NO_FOLDER = (SYNTHETIC, GENERATED)
+# In the folder of a record: what workers read.
+REQUESTS = "requests"
 # Two of these enclose the name of a caller's variable whose value belongs there.
 MARK = "@envkit@"
 
@@ -40,14 +49,14 @@ class Job:
         """The ``kept`` variables as each arm has them; lists lack the settings that an arm makes."""
         return shared(self.kept, [environment.variables for environment in self.environments.values()])
 
-    def task(self, arm: Arm, arguments: tuple[str, ...], padding: int = 0) -> Task:
+    def task(self, arm: Arm, work: Work, padding: int = 0) -> Task:
         """The start of one worker of ``arm``, its environment made larger by ``padding`` bytes."""
-        environment, data = self.environments[arm.name], self.plan.workload_spec(arm).data
+        environment = self.environments[arm.name]
         told = asked_for(environment.variables) if self.plan.user_command else {}  # the command may replace them
         given = self.given
         variables = joined({**self._trackers_off, **environment.variables}, given)
         return Task(
-            arguments=arguments,
+            work=work,
             variables={**variables, **told, **({PADDING: "x" * padding} if padding else {})},
             inherited={
                 name: given.get(name, value)
@@ -55,7 +64,6 @@ class Job:
                 if name in given or name not in self.kept
             },
             prefix=environment.prefix,
-            data=None if self.plan.user_command or data in NO_FOLDER else data,
             folder=self.plan.user_command.folder if self.plan.user_command else None,
             timeout_s=self.plan.stopping.timeout_s,
             passed_on={name: value for name, value in given.items() if name not in variables},
@@ -89,8 +97,12 @@ class Job:
             return {}
         return {name: value for name, value in TRACKERS_OFF.items() if name not in self.kept}
 
-    def typed(self, arm: Arm) -> str:
-        """Return the shell command that starts a worker of ``arm``. The shell fills in the caller's variables."""
+    def typed(self, arm: Arm, folder: Path) -> str:
+        """Return the shell command that starts a worker of ``arm``. The shell fills in the caller's variables.
+
+        The request that the worker reads is written to the record's ``folder``, without values of these variables.
+        Raise RecordFull if it can't be written.
+        """
         marked = {name: f"{MARK}{name}{MARK}" for name in {*self.kept, "PATH"}}
         environment = self.environments[arm.name]
         lists = LISTS.keys() & self.kept.keys() & environment.variables.keys()  # which no mark is a setting of
@@ -99,8 +111,23 @@ class Job:
         environment = replace(environment, variables={**environment.variables, **others})
         inherited = {**self.inherited, **marked}
         job = replace(self, kept=kept, inherited=inherited, environments={arm.name: environment})
-        words = self.engines[arm.target].command(job.task(arm, self.plan.worker_arguments(arm)))
-        return " ".join(map(_typed, words))
+        engine, task = self.engines[arm.target], job.task(arm, requests.of_sample(self.plan, arm))
+        request = engine.request(task)
+        assert request is not None, "it is a worker"
+        document = private_values.hidden(request.to_json(), self.kept, self.inherited)
+        file = _written(f"{json.dumps(document)}\n".encode(), folder)
+        return f"{' '.join(map(_typed, engine.command(task)))} < {shlex.quote(str(file))}"
+
+
+def _written(content: bytes, folder: Path) -> Path:
+    """Write a request to the record's folder, under a name that says what it holds. Raise RecordFull."""
+    file = folder.resolve() / REQUESTS / f"{hashlib.sha256(content).hexdigest()[:16]}.json"
+    try:
+        atomic.make_private(file.parent)
+        atomic.put(file, content, atomic.PRIVATE)
+    except OSError as error:
+        raise RecordFull(folder, error.strerror) from None
+    return file
 
 
 def _typed(word: str) -> str:

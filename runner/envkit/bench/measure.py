@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from envkit.bench import pace, private_values, quality, room, writes
+from envkit.bench import pace, private_values, quality, requests, room, writes
+from envkit.bench.arms import Arm
 from envkit.bench.blocks import block_ratios, recorded_design, recorded_lengths, samples, skipped_steps
 from envkit.bench.costs import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
 from envkit.bench.interim import standing
@@ -31,7 +32,7 @@ from envkit.bench.parse_sample import (
     parse_sample,
     unlike_parts,
 )
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.plan import Plan
 from envkit.bench.problem_messages import FewSteps, WarmingUp
 from envkit.bench.record import Event, Record
 from envkit.bench.record_messages import BLOCKS_MEASURED, BUDGET_TOO_SHORT, BUDGET_USED_UP, WORKER_FAILED
@@ -43,6 +44,7 @@ from envkit.engines import turns
 from envkit.engines.base import Outcome, Task
 from envkit.messages import Message
 from envkit.stats.sequential import Design, at_look, design, may_stop
+from envkit.worker.request import ReferenceKernel
 
 # Why a run ended; the reasons that mean it was completed.
 PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", BUDGET_USED_UP, BLOCKS_MEASURED, "complete"
@@ -104,6 +106,10 @@ class _Run:
         hidden = private_values.hidden(fields, self.job.kept, self.job.inherited)
         self.events.append(self._record.append(event, **hidden))
 
+    def commands(self) -> dict[str, str]:
+        """Return the shell commands that start workers, by the arm's name."""
+        return {arm.name: self.job.typed(arm, self._record.path.parent) for arm in self.plan.arms}
+
     def has(self, event: str, **fields: Any) -> bool:
         return any(
             one["event"] == event and all(one[name] == value for name, value in fields.items()) for one in self.events
@@ -116,7 +122,7 @@ class _Run:
         """
         self._progress.start("warming up", arm.name, self.left_s())
         how_long = (pace.first_steps(self.plan, arm), pace.first_s(self.plan, arm))
-        task = self.job.task(arm, self.plan.first_arguments(arm, *how_long))
+        task = self.job.task(arm, requests.of_first(self.plan, arm, *how_long))
         outcome = self.job.engines[arm.target].run(task)
         document, problem = parse_document(outcome, {"step_s"})
         if document is not None:
@@ -143,7 +149,7 @@ class _Run:
     def reference_kernel(self, block: int) -> None:
         """Time the fixed piece of work that other days' runs are compared with, outside of any profile."""
         arm = self.plan.reference
-        task = Task(("reference-kernel",), inherited=self.job.inherited, timeout_s=KERNEL_TIMEOUT_S)
+        task = Task(ReferenceKernel(), inherited=self.job.inherited, timeout_s=KERNEL_TIMEOUT_S)
         self._progress.start(f"block {block + 1}", "reference kernel", self.goes_on_s(block))
         outcome = self.job.engines[arm.target].run(task)
         document, problem = parse_document(outcome, KERNEL_KEYS)
@@ -182,7 +188,7 @@ class _Run:
         starts = [
             (
                 self.job.engines[arm.target],
-                self.job.task(arm, self.plan.worker_arguments(arm, block), self.plan.padding(block, arm)),
+                self.job.task(arm, requests.of_sample(self.plan, arm, block), self.plan.padding(block, arm)),
             )
             for arm in arms
         ]
@@ -286,7 +292,7 @@ def _prepare(run: _Run) -> str | None:
         first = {event["arm"]: pace.seen(event) for event in warm_ups}
         found = pace.lengths(run.plan, first, run.usable_cpus, pace.free_bytes())
         run.job = replace(run.job, plan=pace.sized(run.plan, found))
-        run.append("lengths", **found, commands={arm.name: run.job.typed(arm) for arm in run.plan.arms})
+        run.append("lengths", **found, commands=run.commands())
         if not _has_room(run, room.UNSURE):
             return TOO_SHORT
         first_s = pace.block_s(run.plan, first)
@@ -300,7 +306,7 @@ def _prepare(run: _Run) -> str | None:
 
 def precise_enough(events: Sequence[Event], plan: Plan, fixed: Design) -> bool:
     """Whether all comparisons are decided, each by an interval that is narrow enough."""
-    ratios = [block_ratios(events, plan, arm, reference=other) for arm, other in plan.contrasts]
+    ratios = [block_ratios(events, plan, arm, reference=other) for arm, other in plan.pairs]
     return all(may_stop(at_look(fixed, of_arm, plan.stopping.margin), plan.stopping.precision) for of_arm in ratios)
 
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.arms import Arm
+from envkit.bench.plan import Plan
 from envkit.bench.record import Event
 from envkit.bench.user_command import PACE_S, PACE_STEPS
 from envkit.stats.steady import MIN_STEPS, steady

@@ -8,28 +8,30 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from envkit.bench.arms import Arm
 from envkit.bench.blocks import INITIAL_WEIGHTS
 from envkit.bench.events import SampleEvent
 from envkit.bench.messages import WorkerEnded, WorkerReported
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.plan import Plan
 from envkit.bench.problem_messages import (
+    INSTANCES,
+    RANKS,
+    TO_EXCHANGE,
+    TO_START,
     CommandDiverged,
     Diverged,
     LossAmong,
     LossOfStep,
     NoDocument,
     NoEpochEnd,
-    OtherBackend,
     OtherDigest,
     OtherDocument,
-    OtherInstances,
     OtherMode,
     OtherNumberOfLosses,
-    OtherRanks,
-    OtherStart,
     OtherTorch,
     UnknownStart,
     UnlikeCpus,
+    UsedOther,
     WorkersReplaced,
     WorkersStayed,
 )
@@ -124,12 +126,12 @@ def other_ranks(document: Mapping[str, Any], wanted: int, options: Options, inst
     ``instances`` is how many trainings must have run at once.
     """
     if (at_once := len(document.get("instances", [document]))) != instances:
-        return OtherInstances(instances, at_once)
+        return UsedOther(str(instances), INSTANCES, str(at_once))
     seen = len(document.get("ranks", [document]))
     if seen != wanted:
-        return OtherRanks(wanted, seen)
+        return UsedOther(str(wanted), RANKS, str(seen))
     backend = document.get("backend", options.exchange)
-    return None if backend == options.exchange else OtherBackend(options.exchange, backend)
+    return None if backend == options.exchange else UsedOther(options.exchange, TO_EXCHANGE, backend)
 
 
 def other_loader(document: Mapping[str, Any], workload: str) -> Message | None:
@@ -142,7 +144,7 @@ def other_loader(document: Mapping[str, Any], workload: str) -> Message | None:
         return None
     seen = document.get("loader") or {}
     if (start := seen.get("start")) != settings.start:
-        return OtherStart(settings.start, start) if start else UnknownStart(settings.start)
+        return UsedOther(settings.start, TO_START, start) if start else UnknownStart(settings.start)
     if (persistent := seen.get("persistent")) is None:
         return NoEpochEnd()
     if persistent != settings.persistent:

@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
-from envkit.bench.user_command import PACE_S, PACE_STEPS, UserCommand
+from envkit.bench.arms import Ablated, Arm, Contrast, Role, effects
+from envkit.bench.plan_messages import (
+    BelowLeast,
+    NoArms,
+    StepsBesideMetric,
+    TargetWithoutEpochs,
+    UnknownArm,
+    UnknownPlanKey,
+    UnusableText,
+)
 from envkit.common import typed
 from envkit.common.file_messages import ManyEntries
+from envkit.common.messages import UnknownWord
+from envkit.engines.base import EngineOptions
+from envkit.messages import Message, MessageError
 from envkit.stats.sequential import fewest_blocks
+from envkit.worker.measure.quality_target import TargetError
+from envkit.worker.measure.quality_target import parse as parse_target
 from envkit.worker.modes import USUAL, Options
+from envkit.worker.request import UserCommand
+from envkit.worker.user_command.losses import parse_losses
+from envkit.worker.user_command.metric import MetricError, parse
+from envkit.worker.workloads import DEFAULT, GENERATED, WORKLOADS, find
 
 REFERENCE_PROFILE = "baseline"
+# In the place of a workload's name: each of those that `envkit bench` measures together.
+EVERY = "all"
+PRECISION = 0.04
+TIMEOUT_S = 300.0
+FULL_TIMEOUT_S = 7200.0
 # The smallest difference that matters, unless the user says otherwise.
 MARGIN = 0.02
 # From so many timed steps on what was learnt is tested, which takes seconds.
@@ -31,54 +55,15 @@ STRONG, WEAK = "strong scaling", "weak scaling"
 
 
 @dataclass(frozen=True)
-class Arm:
-    """One side of a comparison: a profile under an engine. None stands for the value of the specification and the
-    plan.
-    """
-
-    name: str  # what records and reports call it
-    profile: str
-    engine: str
-    workload: str | None = None
-    ranks: int | None = None  # processes that train together, on one node
-    image: str | None = None  # the name of an OCI image, or the file of one
-    cpu_shares: int | None = None  # one process that ranks are held against: on the first of so many shares of the CPUs
-    instances: int | None = None  # above 1: so many at once, each a training of its own on its share of the CPUs
-
-    @property
-    def target(self) -> str:
-        """Return what its workers run in, as records call it: the engine, with the arm's own image where it has one."""
-        return f"{self.engine} {self.image}" if self.image else self.engine
-
-
-def own_ranks(ranks: int) -> int | None:
-    """Return what an arm has as ``ranks`` whose profile, or environment, trains on so many: one is as the plan says."""
-    return ranks if ranks > 1 else None
-
-
-@dataclass(frozen=True)
-class Ablated:
-    """A setting of a profile that is taken apart, and the arms that tell what it is worth; None is not measured."""
-
-    setting: str
-    needs: str | None  # the library without which nothing reads it
-    alone: str | None  # the arm that has it alone, with the library that it needs
-    beside: str  # what that is compared with: the reference, or the arm that has the library alone
-    without: str | None  # the arm that has all but it, with which the whole profile is compared
-
-    def pairs(self, whole: str) -> list[tuple[str, str]]:
-        """Return what is compared with what to tell it; ``whole`` is the arm with all settings."""
-        alone = [(self.alone, self.beside)] if self.alone is not None else []
-        return [*alone, (whole, self.without)] if self.without is not None else alone
-
-
-@dataclass(frozen=True)
 class WorkloadSpec:
-    """How a workload is trained. Steps of 0 follow from the machine's pace (``Plan.sized``)."""
+    """How long a sample of a workload is. Steps of 0 follow from the machine's pace (``Plan.sized``)."""
 
     warmup_steps: int
     steps: int
-    data: str  # a folder, or what stands for one
+
+
+# A sample is as long as the machine's pace allows.
+FROM_PACE = WorkloadSpec(0, 0)
 
 
 @dataclass(frozen=True)
@@ -86,35 +71,37 @@ class StoppingRule:
     """When a run ends. Times are in seconds."""
 
     budget_s: float
-    blocks: int  # above 0: so many, however long they take
-    precision: float  # precise enough: half of the interval's width, as a share of the ratio
-    margin: float  # the smallest difference that matters, as a share
-    timeout_s: float  # of one worker
+    blocks: int = 0  # above 0: so many, however long they take
+    precision: float = PRECISION  # precise enough: half of the interval's width, as a share of the ratio
+    margin: float = MARGIN  # the smallest difference that matters, as a share
+    timeout_s: float = TIMEOUT_S  # of one worker
     open_ended: bool = False  # nobody gave the budget: take longer where an interval does
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a run. The first arm is the reference that the others are compared with."""
+    """The plan of a run. The first arm is the reference of the run."""
 
-    arms: tuple[Arm, ...]
-    workload: str  # of the arms that have none of their own; the name of a user's command
-    workloads: dict[str, WorkloadSpec]  # by name, all that are trained
+    title: str  # a part of the name of the record's folder
     stopping: StoppingRule
-    seed: int
-    engine_options: dict[str, str] = field(default_factory=dict)  # those of EngineOptions that were given
+    arms: tuple[Arm, ...] = ()  # ``with_arms`` adds them, and what follows from them
+    contrasts: tuple[Contrast, ...] = ()  # what is compared, and shares the error rate
+    workload: str = DEFAULT  # of the arms that have none of their own; EVERY, or the name of a user's command
+    workloads: dict[str, WorkloadSpec] = field(default_factory=dict)  # by name, all that are trained
+    data: str | None = None  # a folder, or what stands for one; None: what is found
+    seed: int | None = None  # None: one is drawn when the run begins
+    engine_options: EngineOptions = field(default_factory=EngineOptions)
     user_command: UserCommand | None = None
     options: Options = USUAL  # the modes in which everything is trained
     epochs: int = 0  # above 0: the full training, in one block unless the stopping rule has more
     until: str | None = None  # with epochs: what a training ends after, as accuracy=0.85
     ranks: int = 1  # processes that train together on each node
     nodes: int = 1
-    # Names of further arms to compare with: an arm is compared with the one of all references that trains the same.
-    more_references: tuple[str, ...] = ()
-    more_comparisons: int = 0  # between other arms than the reference: they share the error rate too
-    # Where a profile is taken apart: its settings. The second arm is the whole profile.
-    ablated: tuple[Ablated, ...] = ()
     weak: bool = False  # the batch grows with the ranks (WEAK)
+    ablated: tuple[Ablated, ...] = ()  # where a profile is taken apart: its settings; the second arm is all of it
+    keep_env: tuple[str, ...] = ()
+    force: bool = False
+    allow_unknown: bool = False
 
     @property
     def reference(self) -> Arm:
@@ -122,34 +109,32 @@ class Plan:
 
     @property
     def references(self) -> tuple[Arm, ...]:
-        """The arms that others are compared with; but for a run of several workloads it is one."""
-        return (self.arms[0], *(arm for arm in self.arms[1:] if arm.name in self.more_references))
+        """Return the arms beside which others have their effect: one, or one for each of several workloads."""
+        return tuple(arm for arm in self.arms if arm not in self.compared and arm.cpu_shares is None)
+
+    def contrasts_of(self, role: Role) -> tuple[Contrast, ...]:
+        return tuple(one for one in self.contrasts if one.role is role)
+
+    def contrast(self, arm: Arm, role: Role) -> Contrast | None:
+        """Return the first contrast of an arm in a role."""
+        return next((one for one in self.contrasts_of(role) if one.arm == arm.name), None)
 
     def reference_of(self, arm: Arm) -> Arm:
-        """Return what ``arm`` is compared with."""
-        if self.ablated:
-            return self._beside(arm)
-        same = (one for one in self.references if self.workload_of(one) == self.workload_of(arm))
-        return next(same, self.reference)
+        """Return the arm that ``arm`` has its effect beside; a reference itself where it is one."""
+        found = self.contrast(arm, Role.EFFECT)
+        if found is not None:
+            return self.arm(found.reference)
+        return arm if arm in self.references else self.reference
 
     @property
     def whole(self) -> Arm:
         """Return the arm with all settings of a profile that is taken apart."""
         return self.arms[1]
 
-    def _beside(self, arm: Arm) -> Arm:
-        """What an arm is compared with where a profile is taken apart; one with all but a setting, with all of it.
-
-        One that is two things is compared as what it is first: the whole, a setting alone, all but one.
-        """
-        if arm in (self.reference, self.whole):
-            return self.reference
-        return self.arm(next((one.beside for one in self.ablated if one.alone == arm.name), self.whole.name))
-
     @property
     def across(self) -> bool:
         """Whether profiles are compared on several workloads, each with a reference of its own."""
-        return bool(self.more_references)
+        return len(self.references) > 1
 
     @property
     def compares_images(self) -> bool:
@@ -158,9 +143,9 @@ class Plan:
 
     @property
     def compared(self) -> tuple[Arm, ...]:
-        """The arms that are compared with a reference."""
-        more = (*self.more_references, *(arm.name for arm in self.single_processes))
-        return tuple(arm for arm in self.arms[1:] if arm.name not in more)
+        """The arms whose effect is measured."""
+        names = {one.arm for one in self.contrasts_of(Role.EFFECT)}
+        return tuple(arm for arm in self.arms if arm.name in names)
 
     @property
     def subjects(self) -> tuple[Arm, ...]:
@@ -178,12 +163,6 @@ class Plan:
         return tuple(arm for arm in self.arms if arm.cpu_shares is not None)
 
     @property
-    def one_process(self) -> Arm | None:
-        """The one that all ranks are compared with: it has all CPUs, or in weak scaling as many as a rank; or None."""
-        wanted = self.ranks if self.weak else 1
-        return next((arm for arm in self.single_processes if arm.cpu_shares == wanted), None)
-
-    @property
     def scaling(self) -> str:
         """STRONG or WEAK; empty where nothing is trained on several ranks."""
         return "" if not self.distributed else WEAK if self.weak else STRONG
@@ -193,31 +172,17 @@ class Plan:
         """The arms in which several train at once, each by itself."""
         return tuple(arm for arm in self.arms if arm.instances)
 
-    def alone(self, arm: Arm) -> Arm | None:
-        """One process under the profile of several at once, where that is not the reference."""
-        alike = (one for one in self.compared if (one.profile, one.target) == (arm.profile, arm.target))
-        return next((one for one in alike if not one.instances), None)
-
     @property
-    def contrasts(self) -> tuple[tuple[Arm, Arm], ...]:
-        """All that share the error rate: an arm, and what it is compared with."""
-        pairs = ((arm, one) for arm in self.distributed for one in self.single_processes)
-        scaling = ((arm, one) for arm, one in pairs if one == self.one_process or one.profile == arm.profile)
-        alone = ((arm, one) for arm in self.at_once if (one := self.alone(arm)))
-        return (*((arm, self.reference_of(arm)) for arm in self.compared), *scaling, *alone, *self._of_settings)
-
-    @property
-    def _of_settings(self) -> tuple[tuple[Arm, Arm], ...]:
-        """What else is compared to tell what settings are worth: pairs that are not among those with a reference."""
-        known = {frozenset((arm.name, self.reference_of(arm).name)) for arm in self.compared}
-        pairs = dict.fromkeys(pair for one in self.ablated for pair in one.pairs(self.whole.name))
-        more = {frozenset(pair): pair for pair in pairs if frozenset(pair) not in known}
-        return tuple((self.arm(one), self.arm(other)) for one, other in more.values())
+    def pairs(self) -> tuple[tuple[Arm, Arm], ...]:
+        """Return the arms that are compared, each two once: their intervals share the error rate."""
+        first = {one.pair: one for one in reversed(self.contrasts)}
+        distinct = dict.fromkeys(one.pair for one in self.contrasts)
+        return tuple((self.arm(first[pair].arm), self.arm(first[pair].reference)) for pair in distinct)
 
     @property
     def sharing(self) -> int:
         """How many comparisons share the error rate; at least 1."""
-        return max(1, len(self.contrasts) + self.more_comparisons)
+        return max(1, len(self.pairs))
 
     @property
     def fewest_blocks(self) -> int:
@@ -306,79 +271,139 @@ class Plan:
         }
         return replace(self, workloads=sized)
 
-    def worker_arguments(self, arm: Arm, block: int | None = None) -> tuple[str, ...]:
-        """Return what follows ``python -m envkit.worker`` in a sample of ``arm``.
-
-        In one block of the references what was learnt is tested too, if it is something: it is the same in all others,
-        where losses are.
-        """
-        if self.user_command is not None:
-            return self._of_command(self.workload_spec(arm))
-        trained = self.workload_spec(arm)
-        length = self._whole_training if self.epochs else ("--steps", str(trained.steps))
-        tested = block == LEARNT_BLOCK and arm in self.references and trained.steps >= LEARNT_STEPS
-        test = ("--quality",) if tested and not self.epochs else ()
-        warmup = ("--warmup-steps", str(trained.warmup_steps))
-        return self._launched(arm, (*self._training(arm), *warmup, *length, *test))
-
-    def first_arguments(self, arm: Arm, steps: int = 1, seconds: float = 0.0) -> tuple[str, ...]:
-        """The same training, to see its pace: ``steps`` steps and more until ``seconds`` have passed, without a look at
-        what ranks say to each other; all of it for a command of the user's.
-
-        Several ranks take just so many steps: by clocks of their own they could take different numbers.
-        """
-        if self.user_command is not None:
-            return self.user_command.worker_arguments(max(1, self.user_command.warmup_lines), steps, seconds)
-        ranked = self.ranks_of(arm) > 1
-        longer = ("--unprofiled",) if ranked else ("--seconds", f"{seconds:g}") if seconds else ()
-        return self._launched(arm, (*self._training(arm), "--steps", str(steps), *longer))
-
-    def _of_command(self, trained: WorkloadSpec) -> tuple[str, ...]:
-        """Return the arguments of a sample of the user's command; before its steps are fixed those that show its pace.
-
-        A command that is not paced has its own number of steps.
-        """
-        assert self.user_command is not None, "there is one"
-        if trained.steps:
-            return self.user_command.worker_arguments(trained.warmup_steps, trained.steps)
-        return self.user_command.worker_arguments(max(1, trained.warmup_steps), PACE_STEPS, PACE_S)
+    @property
+    def own_workloads(self) -> list[str]:
+        """The kit's own workloads that are trained; none where a user's command is measured."""
+        return [] if self.user_command else list(dict.fromkeys(map(self.workload_of, self.arms)))
 
     @property
-    def _whole_training(self) -> tuple[str, ...]:
-        until = ("--until", self.until) if self.until is not None else ()
-        return ("--epochs", str(self.epochs), *until)
+    def instances(self) -> int:
+        """The most that an arm has at once, each a training of its own."""
+        return max(arm.instances or 1 for arm in self.arms)
 
-    def _training(self, arm: Arm) -> tuple[str, ...]:
-        data = self.workload_spec(arm).data
-        return ("train", "--workload", self.workload_of(arm), "--data", data, *self.options_of(arm).arguments())
+    def data_of(self, arm: Arm) -> str:
+        """Return the folder of the data that ``arm`` trains on, or what stands for one."""
+        found = None if self.user_command else find(self.workload_of(arm))  # a record's may be unknown here
+        return GENERATED if found is not None and found.generated else self.data or ""
 
-    def _launched(self, arm: Arm, training: tuple[str, ...]) -> tuple[str, ...]:
-        """The same on the ranks, or the part of the CPUs, that ``arm`` has; or several times at once."""
-        if arm.instances:
-            return ("instances", "--number", str(arm.instances), "--", *training)
-        shares = arm.cpu_shares or 1
-        if self.ranks_of(arm) == 1 and shares == 1:
-            return training
-        part = ("--of", str(shares)) if shares > 1 else ()
-        nodes = ("--nodes", str(self.nodes)) if self.nodes > 1 and arm.ranks is None else ()
-        return ("ranks", "--nproc", str(arm.ranks or self.ranks), *part, *nodes, "--", *training)
+    def with_arms(self, arms: Iterable[Arm]) -> Plan:
+        """The plan with other arms, and the effect of each: with EVERY beside the baseline on its workload."""
+        arms = tuple(arms)
+        every = self.workload == EVERY and self.user_command is None
+        references = [arm.name for arm in arms if arm.profile == REFERENCE_PROFILE] if every else []
+        made = replace(self, arms=arms, contrasts=tuple(effects(arms, references)))
+        return made.with_lengths(next(iter(self.workloads.values()), FROM_PACE))
+
+    def with_lengths(self, length: WorkloadSpec) -> Plan:
+        """The plan with samples of one length of all workloads; a user's command has its own."""
+        if self.user_command is not None:
+            length = WorkloadSpec(self.user_command.warmup_lines, 0 if self.user_command.is_paced else 1)
+        return replace(self, workloads=dict.fromkeys(map(self.workload_of, self.arms), length))
+
+    def with_stopping(self, **changed: Any) -> Plan:
+        """The plan with another stopping rule, by the rule's fields."""
+        return replace(self, stopping=replace(self.stopping, **changed))
+
+    def anywhere(self) -> Plan:
+        """The same with files named in full, to be measured from another folder."""
+        arms = tuple(
+            replace(arm, profile=str(Path(arm.profile).absolute())) if arm.profile.endswith((".yaml", ".yml")) else arm
+            for arm in self.arms
+        )
+        data = str(Path(self.data).absolute()) if self.data and Path(self.data).is_dir() else self.data
+        return replace(self, arms=arms, data=data)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(self), "engine_options": self.engine_options.to_json()}
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Plan:
         """Parse a document. Raise KeyError, TypeError or ValueError if it is invalid."""
-        for name in ("arms", "workloads", "more_references", "ablated"):
+        for name in ("arms", "workloads", "contrasts", "ablated"):
             if len(document[name]) > MOST_ENTRIES:
                 raise typed.Misfit(ManyEntries(f"plan.{name}", MOST_ENTRIES))
+        names = {one.name for one in fields(Plan)}
+        if unknown := document.keys() - names:
+            raise typed.Misfit(UnknownPlanKey(min(unknown)))
+        if missing := names - document.keys():
+            raise KeyError(min(missing))
         found = {
             "arms": tuple(Arm(**arm) for arm in document["arms"]),
-            "workloads": {name: WorkloadSpec(**one) for name, one in document["workloads"].items()},
+            "contrasts": tuple(Contrast(**{**one, "role": Role(one["role"])}) for one in document["contrasts"]),
             "stopping": StoppingRule(**document["stopping"]),
+            "workloads": {name: WorkloadSpec(**one) for name, one in document["workloads"].items()},
+            "engine_options": EngineOptions(**document["engine_options"]),
             "user_command": UserCommand.from_json(document["user_command"]),
             "options": Options(**document["options"]),
-            "more_references": tuple(document["more_references"]),
             "ablated": tuple(Ablated(**one) for one in document["ablated"]),
+            "keep_env": tuple(document["keep_env"]),
         }
-        return typed.checked(Plan(**{**document, **found}))
+        made = typed.checked(Plan(**{**document, **found}))
+        _require_numbers(made)
+        _require_arms(made)
+        _require_texts(made)
+        return made
+
+
+def _require_numbers(made: Plan) -> None:
+    """Raise Misfit for a number that is too small."""
+    stopping = made.stopping
+    least = {
+        "stopping.budget_s": (stopping.budget_s, 0), "stopping.blocks": (stopping.blocks, 0),
+        "stopping.precision": (stopping.precision, 0), "stopping.margin": (stopping.margin, 0),
+        "stopping.timeout_s": (stopping.timeout_s, 0), "ranks": (made.ranks, 1), "nodes": (made.nodes, 1),
+        "epochs": (made.epochs, 0), "options.scale": (made.options.scale, 1),
+    }  # fmt: skip
+    if made.user_command is not None and made.user_command.optimizer_steps is not None:
+        least["user_command.optimizer_steps"] = (made.user_command.optimizer_steps, 0)
+    for key, (value, lowest) in least.items():
+        if value < lowest:
+            raise typed.Misfit(BelowLeast(key, value, lowest))
+
+
+def _require_arms(made: Plan) -> None:
+    """Raise Misfit if a contrast or a setting names an arm that is not there, or an arm a workload that is not."""
+    if not made.arms:
+        raise typed.Misfit(NoArms())
+    there = {None, *(arm.name for arm in made.arms)}
+    for contrast in made.contrasts:
+        for name in (contrast.arm, contrast.reference):
+            if name not in there:
+                raise typed.Misfit(UnknownArm("contrasts", name))
+    for one in made.ablated:
+        for wanted in (one.alone, one.beside, one.without):
+            if wanted not in there:
+                raise typed.Misfit(UnknownArm(f"ablated: {one.setting}", str(wanted)))
+
+
+def require_workloads(made: Plan) -> None:
+    """Raise Misfit for a workload that this kit does not have."""
+    for workload in made.own_workloads:
+        if workload != EVERY and find(workload) is None:
+            raise typed.Misfit(UnknownWord("workload", workload, tuple(WORKLOADS)))
+
+
+def _require_texts(made: Plan) -> None:
+    """Raise Misfit for an invalid metric or target, with which each worker would fail."""
+    if made.until is not None:
+        try:
+            parse_target(made.until)
+        except TargetError as error:
+            raise typed.Misfit(UnusableText("until", made.until, _problem(error))) from None
+        if not made.epochs:
+            raise typed.Misfit(TargetWithoutEpochs())
+    own = made.user_command
+    if own is None:
+        return
+    for name, text, read in (("metric", own.metric, parse), ("loss_metric", own.loss_metric, parse_losses)):
+        if text is not None:
+            try:
+                read(text)
+            except MetricError as error:
+                raise typed.Misfit(UnusableText(f"user_command.{name}", text, _problem(error))) from None
+    if own.metric is not None and own.optimizer_steps is not None:
+        raise typed.Misfit(StepsBesideMetric())
+
+
+def _problem(error: MetricError | TargetError) -> Message:
+    return error.message if isinstance(error, MessageError) else str(error)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from envkit.messages import Message, Severity
+from envkit.messages import Message, Note
+
+# What a worker used.
+INSTANCES, RANKS = "instances", "ranks"
+TO_EXCHANGE = "to exchange gradients"
+TO_START = "to start DataLoader workers"
 
 
 class UnknownProblem(Message):
     """A record has a problem that this version does not know, or whose fields it does not know."""
 
-    code = "bench.unknown-problem"
     template = "failed for a reason that this version of envkit does not know[ ({found})]"
 
     found: str | None = None  # the code of that problem
@@ -19,7 +23,6 @@ class UnknownProblem(Message):
 class WarmingUp(Message):
     """A worker failed before anything was measured."""
 
-    code = "bench.warming-up"
     template = "{problem} (warming up)"
 
     problem: Message
@@ -28,7 +31,6 @@ class WarmingUp(Message):
 class WithoutVariables(Message):
     """A user's command failed when it was first started, and did not get these variables of the caller."""
 
-    code = "bench.without-variables"
     template = "{problem}; not passed on: {names:list}; if it needs one, add --keep-env {option}"
 
     problem: Message
@@ -39,21 +41,18 @@ class WithoutVariables(Message):
 class NoDocument(Message):
     """A worker ended well, and its output is no JSON."""
 
-    code = "bench.no-document"
     template = "printed no JSON document"
 
 
 class OtherDocument(Message):
     """A worker printed JSON that lacks keys of a sample."""
 
-    code = "bench.other-document"
     template = "printed a different document than requested"
 
 
 class OtherMode(Message):
     """A worker trained in another mode than the run's."""
 
-    code = "bench.other-mode"
     template = "should have trained with {mode}: {wanted}, but observed {seen}"
 
     mode: str
@@ -61,50 +60,19 @@ class OtherMode(Message):
     seen: Any
 
 
-class OtherInstances(Message):
-    """Fewer or more trainings than ``wanted`` ran at once."""
+class UsedOther(Message):
+    """A worker used another number of processes, or another way, than was requested."""
 
-    code = "bench.other-instances"
-    template = "should have trained {wanted} at once, but has evidence of {found}"
-
-    wanted: int
-    found: int
-
-
-class OtherRanks(Message):
-    """Fewer or more ranks than ``wanted`` trained together."""
-
-    code = "bench.other-ranks"
-    template = "should have trained on {wanted} ranks, but has evidence of {found}"
-
-    wanted: int
-    found: int
-
-
-class OtherBackend(Message):
-    """Ranks exchanged by another backend than the run's."""
-
-    code = "bench.other-backend"
-    template = "should have exchanged gradients by {wanted}, but used {found}"
+    template = "should have used {wanted} {what}, but used {found}"
 
     wanted: str
-    found: str
-
-
-class OtherStart(Message):
-    """DataLoader's workers were started in another way than the workload's name says."""
-
-    code = "bench.other-start"
-    template = "should have started DataLoader workers by {wanted}, but used {found}"
-
-    wanted: str
+    what: str  # one of those above
     found: str
 
 
 class UnknownStart(Message):
     """A worker did not say how DataLoader's workers were started."""
 
-    code = "bench.unknown-start"
     template = "should have started DataLoader workers by {wanted}, but how they were started is unknown"
 
     wanted: str
@@ -113,28 +81,24 @@ class UnknownStart(Message):
 class NoEpochEnd(Message):
     """No epoch ended among the steps of a sample."""
 
-    code = "bench.no-epoch-end"
     template = "saw no end of an epoch, so it is unknown whether DataLoader's workers persist; give more --steps"
 
 
 class WorkersReplaced(Message):
     """DataLoader's workers ended with the epoch, although they were to stay."""
 
-    code = "bench.workers-replaced"
     template = "should have kept its DataLoader workers between epochs, but the next epoch had new ones"
 
 
 class WorkersStayed(Message):
     """DataLoader's workers stayed, although they were to end with the epoch."""
 
-    code = "bench.workers-stayed"
     template = "should have started new DataLoader workers for each epoch, but kept them"
 
 
 class Diverged(Message):
     """A loss of one of the kit's workloads is no finite number."""
 
-    code = "bench.diverged"
     template = (
         "diverged: the loss of step {step:d} is {loss}, so its speed is meaningless; the profile[ or the "
         "mode ({mode})] changes the numerics; measure without it"
@@ -145,21 +109,17 @@ class Diverged(Message):
     mode: str | None = None
 
 
-class LossOfStep(Message):
+class LossOfStep(Note):
     """A loss of a user's command that prints one for each step."""
 
-    code = "bench.loss-of-step"
-    severity = Severity.NOTE
     template = "the loss of step {step:d}"
 
     step: int
 
 
-class LossAmong(Message):
+class LossAmong(Note):
     """A loss of a user's command that prints other than one for each step."""
 
-    code = "bench.loss-among"
-    severity = Severity.NOTE
     template = "loss {number:d} of {of:d}"
 
     number: int  # from 1
@@ -169,7 +129,6 @@ class LossAmong(Message):
 class CommandDiverged(Message):
     """A loss that a user's command printed is no finite number."""
 
-    code = "bench.command-diverged"
     template = (
         "diverged: {which} is {loss}, so its speed is meaningless; lower its learning rate or, where it "
         "happens under one profile alone, leave this out"
@@ -182,7 +141,6 @@ class CommandDiverged(Message):
 class OtherNumberOfLosses(Message):
     """A user's command printed fewer or more losses than in earlier samples."""
 
-    code = "bench.other-number-of-losses"
     template = (
         "saw {found:count loss|losses}, and earlier samples had {earlier}; print equally many in each run, "
         "on one line per step and not in a progress bar"
@@ -195,7 +153,6 @@ class OtherNumberOfLosses(Message):
 class OtherDigest(Message):
     """A worker had other code, data or weights than earlier samples. ``digest`` is the beginning of the new one."""
 
-    code = "bench.other-digest"
     template = "its {name} differs from that of earlier samples ({digest}…)"
 
     name: str
@@ -205,7 +162,6 @@ class OtherDigest(Message):
 class OtherTorch(Message):
     """A worker had another version of torch than earlier samples."""
 
-    code = "bench.other-torch"
     template = "its torch is {found}, and that of earlier samples was {earlier}; start a new run"
 
     found: str
@@ -215,7 +171,6 @@ class OtherTorch(Message):
 class UnlikeCpus(Message):
     """A rank, and the one process that is to have a rank's part of the CPUs, have unlike many."""
 
-    code = "bench.unlike-cpus"
     template = "had {found} CPUs where one of {other} had {wanted}; efficiency needs processes with equally many"
 
     found: int
@@ -226,7 +181,6 @@ class UnlikeCpus(Message):
 class FewSteps(Message):
     """A sample has no step behind those that warm it up. Logs of a user's command may be short."""
 
-    code = "bench.few-steps"
     template = "found only {found} step times, and the first {skipped} are left out as warm-up"
 
     found: int
@@ -236,7 +190,6 @@ class FewSteps(Message):
 class Written(Message):
     """Files that a user's command wrote."""
 
-    code = "bench.written"
     template = "{files:count file} ({bytes:size}), such as {names:list}"
 
     files: int
@@ -247,7 +200,6 @@ class Written(Message):
 class WroteOutside(Message):
     """A user's command wrote past its working copy into its folder."""
 
-    code = "bench.wrote-outside"
     template = (
         "saw files of {folder} change although the command ran in a copy of it: {written}; let it write to paths below "
         "its current folder, keep other programs from writing there, or give --in-place"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Message, Note
 
 # Why a run ended. Its record, JSON documents and reports have these words.
 BUDGET_USED_UP = "budget used up"
@@ -21,7 +21,6 @@ ENVIRONMENTS, KEPT_VARIABLES = "environments", "kept variables"
 class UnusableRecord(Message):
     """A record can't be read. ``problem`` is a clause whose subject is the file."""
 
-    code = "bench.unusable-record"
     template = "{file}[:{line:d}]: {problem}"
 
     file: str
@@ -30,7 +29,6 @@ class UnusableRecord(Message):
 
 
 class ResultsUnwritable(Message):
-    code = "bench.results-unwritable"
     template = "{folder}: results can't be written there: {reason}; give another folder with --output"
 
     folder: str
@@ -38,7 +36,6 @@ class ResultsUnwritable(Message):
 
 
 class NotReopened(Message):
-    code = "bench.not-reopened"
     template = "--resume {folder}: {file} can't be opened: {reason}"
 
     folder: str
@@ -49,7 +46,6 @@ class NotReopened(Message):
 class OtherRunner(Message):
     """Another process measures into the folder."""
 
-    code = "bench.other-runner"
     template = "{file}: another envkit process is writing to it; wait for it, or give another folder"
 
     file: str
@@ -58,7 +54,6 @@ class OtherRunner(Message):
 class NotLockable(Message):
     """A file system has no locks, as some network file systems."""
 
-    code = "bench.not-lockable"
     template = "{file}: can't be locked against a second envkit process: {reason}; give a folder on another file system"
 
     file: str
@@ -69,52 +64,44 @@ class NotLockable(Message):
 
 
 class NoWholeLine(Message):
-    code = "bench.no-whole-line"
     template = "is not the record of a run: it has no whole line; start the run again"
 
 
 class NoSchema(Message):
-    code = "bench.no-schema"
     template = "is not the record of a run (its first line has no number as its schema)"
 
 
 class DamagedLine(Message):
-    code = "bench.damaged-line"
     template = "damaged line; remove it to read the rest"
 
 
 class OfSearch(Message):
     """A record is that of a search, which measures its result in a folder of its own."""
 
-    code = "bench.of-search"
     template = "is the record of a search by envkit tune; what it found was measured in {folder}"
 
     folder: str
 
 
 class OfSubmission(Message):
-    code = "bench.of-submission"
     template = "is the record of a submission; give the folder of a node's run, beside it"
 
 
 class OtherKind(Message):
     """A record begins with another event than ``kind``: run, tune or submit."""
 
-    code = "bench.other-kind"
     template = "is not the record of a {kind} (its first line must be the event '{kind}')"
 
     kind: str
 
 
 class AfterEnd(Message):
-    code = "bench.after-end"
     template = "a {event} follows the end of the run: lines are out of order; sort them by time"
 
     event: str  # sample or trial
 
 
 class AfterBlock(Message):
-    code = "bench.after-block"
     template = "a {event} follows those of block {block:d}: lines are out of order; sort them by time"
 
     event: str  # sample or trial
@@ -122,7 +109,6 @@ class AfterBlock(Message):
 
 
 class SampleTwice(Message):
-    code = "bench.sample-twice"
     template = "a second sample of '{arm}' in block {block:d}, after that on line {line:d}; remove one of them"
 
     arm: str
@@ -131,7 +117,6 @@ class SampleTwice(Message):
 
 
 class EventLacks(Message):
-    code = "bench.event-lacks"
     template = "an event lacks {key}; the record can't be used"
 
     key: str  # as Python's KeyError writes it
@@ -140,14 +125,12 @@ class EventLacks(Message):
 class NotUnderstood(Message):
     """A record has a value that no run writes. ``reason`` is a message, or the text of Python's exception."""
 
-    code = "bench.not-understood"
     template = "is not understood ({reason}); the record can't be used"
 
     reason: Message
 
 
 class NoSeconds(Message):
-    code = "bench.no-seconds"
     template = "{key} is {value}, and must be a number of seconds"
 
     key: str
@@ -155,7 +138,6 @@ class NoSeconds(Message):
 
 
 class NoWholeNumber(Message):
-    code = "bench.no-whole-number"
     template = "{key} is {value}, and must be a whole number from {least:d} to {most:d}"
 
     key: str
@@ -168,19 +150,16 @@ class NoWholeNumber(Message):
 
 
 class SealMissing(Message):
-    code = "bench.seal-missing"
     template = "lacks your seal (it began where you could have no key, or was edited)"
 
 
 class SealOfAnother(Message):
-    code = "bench.seal-of-another"
     template = "lacks your seal (another user or machine made it, or it was edited)"
 
 
 class CommandNeeded(Message):
     """A record without this user's seal can't say what to run. ``again`` is the command."""
 
-    code = "bench.command-needed"
     template = (
         "--resume {folder}: the record {problem}, so it can't say what to run; give the whole command again: {again}"
     )
@@ -190,11 +169,9 @@ class CommandNeeded(Message):
     again: str
 
 
-class Difference(Message):
+class Difference(Note):
     """A value of a record differs from that of the command line, or of this machine."""
 
-    code = "bench.difference"
-    severity = Severity.NOTE
     template = "{name} was {was} and is now {now}"
 
     name: str
@@ -205,7 +182,6 @@ class Difference(Message):
 class OtherCommand(Message):
     """The command differs from that of the record, in ``more`` values than are named."""
 
-    code = "bench.other-command"
     template = (
         "--resume {folder}: the record [{seal}, and ]differs from the command that was given: {differences:lines}"
         "[; and {more} more]; give the record's own command, or start a new run"
@@ -218,7 +194,6 @@ class OtherCommand(Message):
 
 
 class VariableGone(Message):
-    code = "bench.variable-gone"
     template = (
         "--resume {folder}: {name}: the run keeps it, and it is not set in your environment; "
         "set it as it was when the run began"
@@ -229,7 +204,6 @@ class VariableGone(Message):
 
 
 class VariableChanged(Message):
-    code = "bench.variable-changed"
     template = (
         "--resume {folder}: {name} has another value in your environment than when the run began: the "
         "samples can't be compared; set it as it was, or start a new run"
@@ -240,7 +214,6 @@ class VariableChanged(Message):
 
 
 class OtherEngines(Message):
-    code = "bench.other-engines"
     template = "--resume {folder}: its engines were {was}, and are now {now}; start a new run"
 
     folder: str
@@ -251,7 +224,6 @@ class OtherEngines(Message):
 class ProgramMoved(Message):
     """The first word of a user's command is another file than when the run began."""
 
-    code = "bench.program-moved"
     template = (
         "--resume {folder}: {word} was {was} and is {now} on this PATH: the samples can't be compared; "
         "resume with the original program, or start a new run"
@@ -266,7 +238,6 @@ class ProgramMoved(Message):
 class MachineChanged(Message):
     """A fact about the machine, its image or its libraries differs from that of the record."""
 
-    code = "bench.machine-changed"
     template = "--resume {folder}: {difference}: the samples can't be compared; start a new run"
 
     folder: str

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.bench import batch_split, dataset, quality
+from envkit.bench.arms import Arm, own_ranks
 from envkit.bench.dataset import DataSet
 from envkit.bench.dataset_messages import FromSeed, OfCommand, PartlyFromSeed
 from envkit.bench.image_messages import (
@@ -25,7 +26,7 @@ from envkit.bench.image_messages import (
     TakeVariantCompile,
 )
 from envkit.bench.messages import FolderTooLarge, FolderUnreadable, NoSuchLink
-from envkit.bench.plan import Arm, own_ranks
+from envkit.bench.plan import EVERY, Plan
 from envkit.bench.requirement_messages import (
     CommandStartedOnce,
     ComparedOnEach,
@@ -51,8 +52,6 @@ from envkit.bench.requirement_messages import (
     WeakWithoutOneProcess,
     WithFix,
 )
-from envkit.bench.specification import EVERY, Specification
-from envkit.bench.user_command import UserCommand
 from envkit.common.errors import InputError
 from envkit.common.messages import About
 from envkit.engines import step
@@ -61,6 +60,7 @@ from envkit.profiles.profile import Profile
 from envkit.worker.distributed import NCCL
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.modes import CPU, CUDA, USUAL, Options
+from envkit.worker.request import UserCommand
 from envkit.worker.user_command import working_copy
 from envkit.worker.workloads import GENERATED, find, get
 
@@ -73,10 +73,11 @@ CPU_BUILD = "+cpu"
 
 def arm_of(arm: Arm, loaded: Profile) -> Arm:
     """The arm with its profile's own name, and on as many ranks as that says."""
-    return replace(arm, profile=loaded.name, ranks=arm.ranks or own_ranks(loaded.ranks))
+    file = arm.file or (arm.profile if arm.profile.endswith((".yaml", ".yml")) else None)
+    return replace(arm, profile=loaded.name, file=file, ranks=arm.ranks or own_ranks(loaded.ranks))
 
 
-def require(asked: Specification) -> int:
+def require(asked: Plan) -> int:
     """Raise InputError for what could be measured nowhere; returns the most ranks that an arm has on one node.
 
     The arms have the ranks of their profiles (``arm_of``).
@@ -84,14 +85,14 @@ def require(asked: Specification) -> int:
     if asked.user_command is not None:
         require_copy(asked.user_command)
     require_instances(asked)
-    require_modes(asked.workloads, asked.options)
+    require_modes(asked.own_workloads, asked.options)
     if asked.until is not None:
-        quality.require_target(asked.until, asked.workloads)
-    ranks = [arm.ranks or asked.nproc for arm in asked.arms]
+        quality.require_target(asked.until, asked.own_workloads)
+    ranks = [arm.ranks or asked.ranks for arm in asked.arms]
     trained = None if asked.user_command else asked.workload
     how = _grown(asked) if asked.weak else asked.options
-    require_shares(asked.arms, trained, how, asked.nproc, asked.nodes)
-    require_exchange(asked.workloads, asked.options, min(ranks) * asked.nodes)
+    require_shares(asked.arms, trained, how, asked.ranks, asked.nodes)
+    require_exchange(asked.own_workloads, asked.options, min(ranks) * asked.nodes)
     return max(ranks)
 
 
@@ -112,26 +113,26 @@ def require_copy(command: UserCommand) -> None:
         raise InputError(FolderUnreadable(command.folder, str(error.filename), str(error.strerror))) from None
 
 
-def _grown(asked: Specification) -> Options:
+def _grown(asked: Plan) -> Options:
     """How all ranks train together where their batch is to grow with them. Raises InputError where it can't."""
-    ranks = asked.nproc * asked.nodes
+    ranks = asked.ranks * asked.nodes
     if ranks == 1:
         raise InputError(WeakOnOneRank())
-    for name in asked.workloads:
+    for name in asked.own_workloads:
         if found := batch_split.ungrown(name, asked.options, ranks):
             raise InputError(About("--weak", found))
-    if not any(arm.cpu_shares == asked.nproc for arm in asked.arms):
+    if not any(arm.cpu_shares == asked.ranks for arm in asked.arms):
         raise InputError(WeakWithoutOneProcess())
     return replace(asked.options, scale=asked.options.scale * ranks)
 
 
-def require_instances(asked: Specification) -> None:
+def require_instances(asked: Plan) -> None:
     """Raise InputError for what does not go together with several trainings at once."""
     if asked.instances == 1:
         return
     ranked = (ProfileWithRanks(arm.profile, arm.ranks) for arm in asked.arms if arm.ranks)
     excluding: tuple[Message | None, ...] = (
-        RanksTogether() if asked.nproc * asked.nodes > 1 else None,
+        RanksTogether() if asked.ranks * asked.nodes > 1 else None,
         next(ranked, None),
         CommandStartedOnce() if asked.user_command else None,
         FullTrainsOnce() if asked.epochs else None,
@@ -282,14 +283,14 @@ def require_room(
             raise InputError(found)
 
 
-def data(asked: Specification) -> DataSet:
+def data(asked: Plan) -> DataSet:
     """Return the data that is trained on. Print on stderr which sources do not have it.
 
     Raise InputError if no workload takes what was given.
     """
     if asked.user_command:  # it brings its own
         return DataSet("none", OfCommand())
-    given, workloads = asked.data, asked.workloads
+    given, workloads = asked.data, asked.own_workloads
     reading = [name for name in workloads if not get(name).generated]
     if not reading:
         if given is not None:

@@ -9,8 +9,8 @@ from typing import Any
 from envkit.bench.messages import SharedByCopies, WritesIntoCopy, WritesIntoFolder
 from envkit.bench.plan import Plan
 from envkit.bench.problem_messages import Written, WroteOutside
-from envkit.bench.user_command import UserCommand
 from envkit.messages import Message
+from envkit.worker.request import UserCommand
 from envkit.worker.user_command import working_copy
 
 

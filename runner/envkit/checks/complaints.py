@@ -12,19 +12,11 @@ from pathlib import Path
 
 from envkit.profiles import catalogue
 from envkit.profiles.environment import Environment
-from envkit.worker.complaints import COMPLAINT
+from envkit.worker.complaints import COMPLAINT, LOADER, NUMA
 from envkit.worker.host import expand_cpu_list
+from envkit.worker.libraries import LIBRARIES
 from envkit.worker.performance_variables import PRELOAD, is_performance_variable, preloaded
 
-# Who prints lines that begin so, as the catalogue calls it.
-PRINTED_BY = {
-    "ERROR: ld.so: ": ("loader",),
-    "libgomp: ": ("gnu-openmp",),
-    "OMP: ": ("intel-openmp", "llvm-openmp"),
-    "<jemalloc>: ": ("jemalloc",),
-    "libnuma: ": ("numactl",),
-}
-OPENMP = {"gnu-openmp", "intel-openmp", "llvm-openmp"}
 # What the loader could not use: object '/x' from LD_PRELOAD cannot be preloaded, audit interface '/x' requires ...
 OBJECT = re.compile(r"'([^']*)'")
 AUDIT = "LD_AUDIT"
@@ -57,15 +49,15 @@ def concerns(line: str, environment: Environment, running: Collection[str], prov
     ``running`` are the runtimes and allocators of the process that the profile is about, and ``proved`` those of the
     profile's variables whose values are in force there. Both decide where a complaint names nothing.
     """
-    by = next(libraries for start, libraries in PRINTED_BY.items() if line.startswith(start))
-    if by == ("loader",):
+    if re.match(LOADER, line):
         return _is_preloaded(line, environment)
-    if by == ("numactl",):
+    if re.match(NUMA, line):
         return _is_of_the_prefix(line, environment)
     named = _names_of_the_profile(line, environment)
     if named is not None:
         return named
-    of_its_kind = {library for library in running if (library in OPENMP) == (by[0] in OPENMP)}
+    by = [name for name, one in LIBRARIES.items() if one.complaint and re.match(one.complaint, line)]
+    of_its_kind = {library for library in running if LIBRARIES[library].kind == LIBRARIES[by[0]].kind}
     if of_its_kind and of_its_kind.isdisjoint(by):
         return False  # another process printed it, or a runtime that does no work
     return any(name not in proved for name in _read_by(by, environment))

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from envkit.checks import complaints
 from envkit.checks.effect_messages import (
+    GLIBC_MALLOC,
     ChangedByProgram,
     Ignored,
-    IgnoredByAll,
     IgnoredByUnknown,
     NoComplaint,
     NoSuchSetting,
     NotAskedFor,
     ReadBy,
-    ReadByGlibcMalloc,
     RemovedByProgram,
     SeenFromOutside,
     SetBeforeTorch,
@@ -30,25 +29,20 @@ from envkit.profiles.catalogue import Variable
 from envkit.profiles.environment import Environment
 from envkit.profiles.formats.python import read_at_start
 from envkit.profiles.values import number_or_boolean
+from envkit.worker.libraries import LIBRARIES, of_kind
 from envkit.worker.performance_variables import is_performance_variable, without
 from envkit.worker.readings import NOT_VERIFIED
 
-# OpenMP runtimes by what the evidence calls them.
-RUNTIMES = {"gnu": "gnu-openmp", "intel": "intel-openmp", "llvm": "llvm-openmp"}
 # A runtime may spell a text in its own way; what is seen here has the worker's words, which are the variable's.
 OWN_WORDS = {"openmp.wait_policy"}
 # What is shown of a program that left no evidence of its own.
 NOT_SEEN = "not seen"
 # What an allocator that was seen from outside does, which only the process itself could tell.
 OF_MEMORY = ("malloc.settings.", "memory.")
-# Allocators under which nothing reads what is for glibc's own.
-OTHER_ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc")
-# Libraries that read variables only where they are the one that runs.
-ONE_RUNS = {*RUNTIMES.values(), *OTHER_ALLOCATORS}
+# Kinds of libraries whose variables nothing reads while another one runs. A second BLAS may work for other code.
+EXCLUSIVE = ("openmp", "allocator")
 # Libraries that nothing but PyTorch brings and uses.
 OF_TORCH = {"pytorch", "onednn"}
-# Its version is not known to whoever sets its variables, but it lists all settings that it has.
-LISTS_ALL = "mimalloc"
 
 
 @dataclass(frozen=True)
@@ -218,25 +212,20 @@ def _implied(
     expect: Mapping[str, Any], given: Iterable[tuple[str, str]], evidence: Mapping[str, Any]
 ) -> Iterator[Check]:
     """Yield what a profile need not expect: a library that reads each variable runs, and has the value given."""
-    allocator, runs = look_up(evidence, "malloc.allocator"), _running(evidence)
+    runs = _running(evidence)
     for name, value in sorted(given):
         variable = catalogue.load().get(name)
         if variable is None:
             continue
-        if variable.read_by.keys() <= ONE_RUNS and not runs & variable.read_by.keys():
-            kind = {*RUNTIMES.values()} if variable.read_by.keys() <= {*RUNTIMES.values()} else {*runs}
-            readers = ReadBy(tuple(variable.read_by))
-            yield Check(f"variable {name}", readers.to_json(), _ignored(sorted(runs & kind)).to_json())
-        if _is_for_glibcs_malloc(variable, value) and allocator in OTHER_ALLOCATORS:
-            yield Check(f"variable {name}", ReadByGlibcMalloc().to_json(), Ignored(allocator).to_json())
+        kinds = {LIBRARIES[reader].kind for reader in variable.read_by}
+        beside = next((library for library in runs if LIBRARIES[library].kind in kinds), None)
+        if _is_for_glibcs_malloc(variable, value):
+            if beside is not None and beside not in variable.read_by:
+                yield Check(f"variable {name}", ReadBy((GLIBC_MALLOC,)).to_json(), Ignored((beside,)).to_json())
+        elif kinds <= {*EXCLUSIVE} and "glibc" not in variable.read_by and beside not in variable.read_by:
+            ignored = Ignored((beside,)) if beside else IgnoredByUnknown()
+            yield Check(f"variable {name}", ReadBy(tuple(variable.read_by)).to_json(), ignored.to_json())
         yield from (one for one in told(variable, value, evidence) if one.key not in expect)
-
-
-def _ignored(running: Sequence[str]) -> Message:
-    """Return that these libraries run, and read something else."""
-    if len(running) > 1:
-        return IgnoredByAll(tuple(running))
-    return Ignored(running[0]) if running else IgnoredByUnknown()
 
 
 def told(variable: Variable, value: str, evidence: Mapping[str, Any]) -> Iterator[Check]:
@@ -261,10 +250,12 @@ def _is_for_glibcs_malloc(variable: Variable, value: str) -> bool:
 
 
 def _is_of_another_version(variable: Variable, evidence: Mapping[str, Any]) -> bool:
-    """Whether an allocator runs that lists all its settings, and has only in some versions what this one sets."""
-    runs = look_up(evidence, "malloc.allocator")
-    lists = runs == LISTS_ALL and bool((evidence.get("malloc") or {}).get("settings"))
-    return lists and variable.read_by.get(runs, "any") != "any"
+    """Whether a library runs that lists all its settings, and has only in some versions what this one sets."""
+    for runs in _running(evidence):
+        probe = LIBRARIES[runs].shows[0].partition(".")[0]
+        if LIBRARIES[runs].lists_all_settings and (evidence.get(probe) or {}).get("settings"):
+            return variable.read_by.get(runs, "any") != "any"
+    return False
 
 
 def unrelated_complaints(environment: Environment, evidence: Mapping[str, Any], printed: str) -> list[str]:
@@ -283,8 +274,8 @@ def _is_unrelated(line: str, environment: Environment, evidence: Mapping[str, An
 
 def _running(evidence: Mapping[str, Any]) -> set[str]:
     """The OpenMP runtime and the allocator of a process, as far as they are known."""
-    allocator = look_up(evidence, "malloc.allocator")
-    return {name for name in (RUNTIMES.get(look_up(evidence, "openmp.runtime")), allocator) if name}
+    candidates = [(name, LIBRARIES[name].shows) for kind in EXCLUSIVE for name in of_kind(kind)]
+    return {name for name, (key, value) in candidates if look_up(evidence, key) == value}
 
 
 def look_up(evidence: Mapping[str, Any], key: str) -> Any:

@@ -2,46 +2,40 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Message, Note
+
+GLIBC_MALLOC = "glibc's malloc"
 
 
-class Value(Message):
+class Value(Note):
     """A value of a setting, as a profile expects it or a worker observed it."""
 
-    code = "checks.value"
-    severity = Severity.NOTE
     template = "{value}"
 
     value: str
 
 
-class SeenFromOutside(Message):
+class SeenFromOutside(Note):
     """A program left no evidence of its own, so that only the kernel's view of it is known."""
 
-    code = "checks.seen-from-outside"
-    severity = Severity.NOTE
     template = "it was seen from outside only"
 
 
 class NotAskedFor(Message):
     """A process was not asked to preload a library."""
 
-    code = "checks.not-asked-for"
     template = "not asked for"
 
 
-class NoComplaint(Message):
+class NoComplaint(Note):
     """Libraries are expected to print no complaint."""
 
-    code = "checks.no-complaint"
-    severity = Severity.NOTE
     template = "no complaint of a library"
 
 
 class SetByProgram(Message):
     """A program set a variable of the profile's itself, and a check failed by that."""
 
-    code = "checks.set-by-program"
     template = "{seen}, as the program itself set {variable}={value}"
 
     seen: Message
@@ -52,7 +46,6 @@ class SetByProgram(Message):
 class RemovedByProgram(Message):
     """A program removed a variable of the profile's itself, and a check failed by that."""
 
-    code = "checks.removed-by-program"
     template = "{seen}, as the program itself removed {variable}"
 
     seen: Message
@@ -62,7 +55,6 @@ class RemovedByProgram(Message):
 class SetBeforeTorch(Message):
     """A program gave a variable of the profile's another value before torch read it."""
 
-    code = "checks.set-before-torch"
     template = "{value}, as the program itself set it before it imported torch"
 
     value: str
@@ -71,44 +63,23 @@ class SetBeforeTorch(Message):
 class ChangedByProgram(Message):
     """A program changed a variable of the profile's, and nothing tells which value was read."""
 
-    code = "checks.changed-by-program"
     template = "the program itself changed it to {value}, and nothing tells which value was read"
 
     value: str
 
 
-class ReadBy(Message):
+class ReadBy(Note):
     """One of these libraries is expected to read a variable."""
 
-    code = "checks.read-by"
-    severity = Severity.NOTE
     template = "read by {libraries:or}"
 
     libraries: tuple[str, ...]
 
 
-class ReadByGlibcMalloc(Message):
-    """The allocator of glibc is expected to read a variable."""
-
-    code = "checks.read-by-glibc-malloc"
-    severity = Severity.NOTE
-    template = "read by glibc's malloc"
-
-
 class Ignored(Message):
-    """Nothing reads a variable, because another library runs."""
+    """No library that runs reads a variable."""
 
-    code = "checks.ignored"
-    template = "ignored: {running} runs"
-
-    running: str
-
-
-class IgnoredByAll(Message):
-    """Nothing reads a variable, because other libraries run."""
-
-    code = "checks.ignored-by-all"
-    template = "ignored: {running:and} run"
+    template = "ignored by {running:and}"
 
     running: tuple[str, ...]
 
@@ -116,22 +87,18 @@ class IgnoredByAll(Message):
 class IgnoredByUnknown(Message):
     """Nothing reads a variable, as far as is known."""
 
-    code = "checks.ignored-by-unknown"
     template = "ignored: no known library runs"
 
 
 class NoSuchSetting(Message):
     """This version of a library does not have a setting."""
 
-    code = "checks.no-such-setting"
     template = "no setting of this version"
 
 
-class Cpus(Message):
+class Cpus(Note):
     """A process is expected to have so many CPUs."""
 
-    code = "checks.cpus"
-    severity = Severity.NOTE
     template = "{cpus:count CPU}"
 
     cpus: int
@@ -140,24 +107,20 @@ class Cpus(Message):
 class InheritedCpus(Message):
     """A process has fewer CPUs, because a runtime had bound the thread that started it."""
 
-    code = "checks.inherited-cpus"
     template = "{cpus}, inherited from a thread that was bound"
 
     cpus: int
 
 
-class OwnCpus(Message):
+class OwnCpus(Note):
     """Threads are expected to have CPUs of their own."""
 
-    code = "checks.own-cpus"
-    severity = Severity.NOTE
     template = "CPUs of their own"
 
 
 class ThreadsOnOneCpu(Message):
     """All threads of a process are bound to one CPU."""
 
-    code = "checks.threads-on-one-cpu"
     template = "{threads} threads on CPU {cpu}"
 
     threads: int
@@ -167,7 +130,6 @@ class ThreadsOnOneCpu(Message):
 class Together(Message):
     """Two ranks, or instances, of a node share a device."""
 
-    code = "checks.together"
     template = "{kind}s {first:d} and {second:d} on {device} {number} of {node}"
 
     kind: str  # rank or instance
@@ -178,9 +140,7 @@ class Together(Message):
     node: str
 
 
-class WrittenByHook(Message):
+class WrittenByHook(Note):
     """Evidence of a process is expected to be what the evidence hook writes."""
 
-    code = "checks.written-by-hook"
-    severity = Severity.NOTE
     template = "evidence of the kit's own hook"

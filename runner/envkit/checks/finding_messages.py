@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from envkit.checks.messages import Reason, Remedy
-from envkit.messages import Message, Severity
-
-WARNING, NOTE = Severity.WARNING, Severity.NOTE
+from envkit.messages import Advice, Caution, Message, Note
 
 # Why a finding matters, by its code.
 WHY = {
@@ -105,18 +103,15 @@ def remedy(code: str) -> Remedy:
 class ThreadsAsked(Message):
     """A profile asks for more OpenMP threads than there are CPUs."""
 
-    code = "checks.threads-asked"
     template = "OMP_NUM_THREADS={threads:d} for {usable:count usable CPU}"
 
     threads: int
     usable: int
 
 
-class TooManyThreads(Message):
+class TooManyThreads(Caution):
     """A process has more OpenMP threads than CPUs."""
 
-    code = "checks.too-many-threads"
-    severity = WARNING
     template = (
         "{threads:count OpenMP thread} for {usable:count usable CPU} (a mask of {mask:d}[ and a quota of {quota:g}])"
     )
@@ -130,39 +125,32 @@ class TooManyThreads(Message):
 class TooManyRunnable(Message):
     """More threads want to run than there are CPUs."""
 
-    code = "checks.too-many-runnable"
     template = "typically {threads} threads want to run at a time, on {usable:count usable CPU}"
 
     threads: int
     usable: int
 
 
-class FewerThreads(Message):
+class FewerThreads(Advice):
     """Start no more threads than there are CPUs."""
 
-    code = "checks.fewer-threads"
-    severity = Severity.ADVICE
     template = "OMP_NUM_THREADS={usable:d}, and torch.set_num_threads no higher; fewer DataLoader workers"
 
     usable: int
 
 
-class ThreadsShareCores(Message):
+class ThreadsShareCores(Note):
     """There are more OpenMP threads than cores."""
 
-    code = "checks.threads-share-cores"
-    severity = NOTE
     template = "{threads} OpenMP threads on {cores:count core}: two hardware threads share one core's units"
 
     threads: int
     cores: int
 
 
-class SeveralRuntimes(Message):
+class SeveralRuntimes(Caution):
     """A process has loaded several OpenMP runtimes."""
 
-    code = "checks.several-runtimes"
-    severity = WARNING
     template = "several OpenMP runtimes are loaded: {runtimes:list}"
 
     runtimes: tuple[str, ...]
@@ -171,7 +159,6 @@ class SeveralRuntimes(Message):
 class OneCpuForAllThreads(Message):
     """All threads are bound to one CPU."""
 
-    code = "checks.one-cpu-for-all-threads"
     template = "all {threads} threads may run on CPU {cpu:d} only, although {usable:count CPU} are usable"
 
     threads: int
@@ -182,7 +169,6 @@ class OneCpuForAllThreads(Message):
 class OneCpuForChildren(Message):
     """Processes that a training started are bound to one CPU."""
 
-    code = "checks.one-cpu-for-children"
     template = (
         "{children:count process|processes} that it started may run on one CPU only, although {usable} are usable"
     )
@@ -191,51 +177,41 @@ class OneCpuForChildren(Message):
     usable: int
 
 
-class FewProcessesLeft(Message):
+class FewProcessesLeft(Caution):
     """A limit leaves no room for more processes or threads. ``limit`` names it and the present use."""
 
-    code = "checks.few-processes-left"
-    severity = WARNING
     template = "only {free} more processes or threads may be started[: {limit}]"
 
     free: int
     limit: Message | None = None
 
 
-class RemoteMemory(Message):
+class RemoteMemory(Caution):
     """Memory is on NUMA nodes where no thread runs."""
 
-    code = "checks.remote-memory"
-    severity = WARNING
     template = "{share:percent} of the memory is on NUMA nodes where none of its threads may run"
 
     share: float
 
 
-class NumaCallsRefused(Message):
+class NumaCallsRefused(Caution):
     """A container forbids NUMA system calls."""
 
-    code = "checks.numa-calls-refused"
-    severity = WARNING
     template = "the kernel refuses NUMA system calls here (a container's seccomp filter)"
 
 
-class NearMemoryLimit(Message):
+class NearMemoryLimit(Caution):
     """A training has used almost all memory that it may have."""
 
-    code = "checks.near-memory-limit"
-    severity = WARNING
     template = "the training took {peak_bytes:size} of the {limit_bytes:size} that it may have"
 
     peak_bytes: int
     limit_bytes: int
 
 
-class Gain(Message):
+class Gain(Advice):
     """A profile removes the cause of a slow training. ``gain`` is a speedup, ``low`` to ``high`` its range."""
 
-    code = "checks.gain"
-    severity = Severity.ADVICE
     template = "envkit bench {profile}: {gain:.2f}x baseline speed is expected ({low:.2f} to {high:.2f})"
 
     profile: str
@@ -244,11 +220,9 @@ class Gain(Message):
     high: float
 
 
-class LittleGain(Message):
+class LittleGain(Advice):
     """No profile removes the cause of a slow training; the best is ``profile``."""
 
-    code = "checks.little-gain"
-    severity = Severity.ADVICE
     template = (
         "no profile is expected to help much here; the best is {profile}, with an expected {gain:.2f}x "
         "baseline speed ({low:.2f} to {high:.2f})"
@@ -260,28 +234,23 @@ class LittleGain(Message):
     high: float
 
 
-class UnmeasuredGain(Message):
+class UnmeasuredGain(Advice):
     """A profile removes the cause of a slow training, and nobody measured by how much."""
 
-    code = "checks.unmeasured-gain"
-    severity = Severity.ADVICE
     template = "envkit bench {profile}"
 
     profile: str
 
 
-class NoMend(Message):
+class NoMend(Advice):
     """No shipped profile that removes the cause of a slow training applies here."""
 
-    code = "checks.no-mend"
-    severity = Severity.ADVICE
     template = "no shipped profile that fixes it applies to this machine"
 
 
 class WorkerFailed(Message):
     """The trial of a profile failed. ``cause`` is the limit that stopped it, if that is known."""
 
-    code = "checks.worker-failed"
     template = "a worker {failure}[; {cause}]"
 
     failure: Message
@@ -291,7 +260,6 @@ class WorkerFailed(Message):
 class Unmet(Message):
     """A trial observed something else than the profile expects."""
 
-    code = "checks.unmet"
     template = "{key}: expected {expected}, seen {seen}"
 
     key: str
@@ -299,100 +267,71 @@ class Unmet(Message):
     seen: Message
 
 
-class Unverified(Message):
-    """A trial could not observe what the profile expects."""
-
-    code = "checks.unverified"
-    severity = NOTE
-    template = "{key}: {reason}"
-
-    key: str
-    reason: Message
-
-
-class RanksOnly(Message):
+class RanksOnly(Note):
     """A trial of one process can't observe what several ranks show."""
 
-    code = "checks.ranks-only"
-    severity = NOTE
     template = "not checked: {keys:list}"
 
     keys: tuple[str, ...]
 
 
-class MeasureRanks(Message):
+class MeasureRanks(Advice):
     """Measure the profile with two ranks."""
 
-    code = "checks.measure-ranks"
-    severity = Severity.ADVICE
     template = "{command:command}"
 
     command: tuple[str, ...]
 
 
-class Loaded(Message):
+class Loaded(Caution):
     """Other processes use CPUs."""
 
-    code = "checks.loaded"
-    severity = WARNING
     template = "other processes use {busy_cpus:.1f} of {online:count CPU}"
 
     busy_cpus: float
     online: int
 
 
-class Stolen(Message):
+class Stolen(Caution):
     """The hypervisor withholds CPU time."""
 
-    code = "checks.stolen"
-    severity = WARNING
     template = "the hypervisor withholds {stolen_cpus:.2f} of {online:count CPU} (steal)"
 
     stolen_cpus: float
     online: int
 
 
-class Swaps(Message):
+class Swaps(Caution):
     """The machine swaps."""
 
-    code = "checks.swaps"
-    severity = WARNING
     template = "the machine swaps {bytes_per_s:size}/s"
 
     bytes_per_s: float
 
 
-class PowersaveGovernor(Message):
+class PowersaveGovernor(Caution):
     """The CPU frequency governor is powersave."""
 
-    code = "checks.powersave-governor"
-    severity = WARNING
     template = "the CPU frequency governor is powersave"
 
 
-class SmallShm(Message):
+class SmallShm(Note):
     """Shared memory is small."""
 
-    code = "checks.small-shm"
-    severity = NOTE
     template = "/dev/shm has {size_bytes:size}"
 
     size_bytes: int
 
 
-class FixedAddresses(Message):
+class FixedAddresses(Caution):
     """Address space randomisation is off. ``aslr`` says for whom."""
 
-    code = "checks.fixed-addresses"
-    severity = WARNING
     template = "address space randomisation is {aslr}"
 
     aslr: str
 
 
-class StartWithoutSetarch(Message):
+class StartWithoutSetarch(Advice):
     """Start the training so that its addresses are random."""
 
-    code = "checks.start-without-setarch"
-    severity = Severity.ADVICE
     template = "start it without setarch -R or a debugger"

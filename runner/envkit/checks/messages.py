@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Advice, Caution, Message, Note
 
 _RAISE = "raise it (ulimit -u, TasksMax of systemd, --pids-limit of a container)"
 
@@ -10,7 +10,6 @@ _RAISE = "raise it (ulimit -u, TasksMax of systemd, --pids-limit of a container)
 class ProcessLimitNear(Message):
     """The limit that is nearly reached on this machine. ``limit`` names it and the present use."""
 
-    code = "checks.process-limit-near"
     template = "no more processes or threads could be started: {limit}; training needs about {needed:,} more; " + _RAISE
 
     limit: Message
@@ -20,7 +19,6 @@ class ProcessLimitNear(Message):
 class AddressSpaceLimit(Message):
     """The address space of a process is limited to so many bytes, and a thread's stack did not fit."""
 
-    code = "checks.address-space-limit"
     template = (
         "no more threads could be started: address space is limited to {limit_bytes:size}, and each thread takes its "
         "stack from it; raise the limit (ulimit -v, h_vmem of Grid Engine), or lower OMP_STACKSIZE"
@@ -29,21 +27,17 @@ class AddressSpaceLimit(Message):
     limit_bytes: int
 
 
-class Reason(Message):
+class Reason(Note):
     """Why a finding matters: the ``text`` that a table has for its code."""
 
-    code = "checks.reason"
-    severity = Severity.NOTE
     template = "{text}"
 
     text: str
 
 
-class Remedy(Message):
+class Remedy(Advice):
     """The change that removes a finding: the ``text`` that a table has for its code."""
 
-    code = "checks.remedy"
-    severity = Severity.ADVICE
     template = "{text}"
 
     text: str
@@ -52,7 +46,6 @@ class Remedy(Message):
 class Spoils(Message):
     """A finding of doctor's: what was seen, and why it spoils a measurement."""
 
-    code = "checks.spoils"
     template = "{seen}: {why}"
 
     seen: Message
@@ -62,7 +55,6 @@ class Spoils(Message):
 class Worthless(Message):
     """A finding of doctor's makes the measurement of a profile worthless."""
 
-    code = "checks.worthless"
     template = "profile '{profile}': {reason}; fix: {fix}; or measure it anyway with --force"
 
     profile: str
@@ -73,18 +65,15 @@ class Worthless(Message):
 class NotInEffect(Message):
     """A setting of a profile did not take effect in a sample."""
 
-    code = "checks.not-in-effect"
     template = "{profile} was not in effect: {unmet}"
 
     profile: str
     unmet: Message
 
 
-class MoreAlike(Message):
+class MoreAlike(Note):
     """A finding stands for ``more`` others like it."""
 
-    code = "checks.more-alike"
-    severity = Severity.NOTE
     template = "{seen} (and {more} more like this)"
 
     seen: Message
@@ -94,7 +83,6 @@ class MoreAlike(Message):
 class ProcessLimitElsewhere(Message):
     """A limit of a container, which can't be read from outside."""
 
-    code = "checks.process-limit-elsewhere"
     template = (
         "no more processes or threads could be started: a limit where the worker ran is reached; "
         f"{_RAISE}, or lower OMP_STACKSIZE"
@@ -104,41 +92,33 @@ class ProcessLimitElsewhere(Message):
 # Why a sample counts as disturbed.
 
 
-class OthersUsed(Message):
+class OthersUsed(Caution):
     """Other programs used the sample's CPUs."""
 
-    code = "checks.others-used"
-    severity = Severity.WARNING
     template = "others used {cpus:.2f} CPUs"
 
     cpus: float
 
 
-class CpusStolen(Message):
+class CpusStolen(Caution):
     """The hypervisor withheld CPU time."""
 
-    code = "checks.cpus-stolen"
-    severity = Severity.WARNING
     template = "hypervisor took {cpus:.2f} CPUs"
 
     cpus: float
 
 
-class Swapped(Message):
+class Swapped(Caution):
     """The machine swapped."""
 
-    code = "checks.swapped"
-    severity = Severity.WARNING
     template = "{swapped:size} swapped"
 
     swapped: float
 
 
-class TooHot(Message):
+class TooHot(Caution):
     """Cores were slowed down because they were too hot."""
 
-    code = "checks.too-hot"
-    severity = Severity.WARNING
     template = "cores too hot {times:count time}"
 
     times: int

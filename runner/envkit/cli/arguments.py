@@ -10,20 +10,20 @@ from datetime import datetime, timedelta
 
 from envkit.cli.argument_messages import (
     COMMAND,
+    COUNT,
+    DATE,
+    SHARE,
+    TIME,
     NoNodeNames,
-    NotACount,
-    NotADate,
-    NotAShare,
-    NotATime,
     NotCounts,
+    NotOfForm,
     NoUnit,
 )
-from envkit.cli.messages import OptionRefused
+from envkit.cli.messages import REASONS, HasNoEffect
 from envkit.cli.parser import BadValue
 from envkit.common.errors import InputError
 from envkit.common.messages import UnknownWord
 from envkit.common.suggestion import nearest
-from envkit.messages import Message
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _HOURS = {"h": 1, "d": 24, "w": 168}
@@ -39,7 +39,7 @@ def duration(given: str) -> float:
         raise BadValue(NoUnit(match[1]))
     seconds = number * _UNITS.get(match[2], 0) if match else 0.0
     if not 0 < seconds < math.inf:
-        raise BadValue(NotATime(given))
+        raise BadValue(NotOfForm(given, TIME))
     return seconds
 
 
@@ -48,14 +48,14 @@ def share(given: str) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", given.strip())
     value = float(match.group(1)) / (100 if match.group(2) else 1) if match else 0.0
     if not 0 < value < 1:
-        raise BadValue(NotAShare(given))
+        raise BadValue(NotOfForm(given, SHARE))
     return value
 
 
 def count(given: str) -> int:
     """Return a whole number above 0. Raise BadValue for anything else."""
     if not given.isdecimal() or int(given) == 0:
-        raise BadValue(NotACount(given))
+        raise BadValue(NotOfForm(given, COUNT))
     return int(given)
 
 
@@ -77,7 +77,7 @@ def moment(given: str) -> datetime:
             return datetime.now() - timedelta(hours=int(match.group(1)) * _HOURS[match.group(2)])
         return datetime.strptime(given.strip(), "%Y-%m-%d")
     except (ValueError, OverflowError):
-        raise BadValue(NotADate(given)) from None
+        raise BadValue(NotOfForm(given, DATE)) from None
 
 
 def counts(least: int) -> Callable[[str], tuple[int, ...]]:
@@ -129,13 +129,26 @@ def words(given: argparse.Namespace, names: Iterable[str]) -> list[str]:
     return found
 
 
-def refuse(given: argparse.Namespace, names: Iterable[str], why: Message) -> None:
-    """Raise InputError for an option, or a PROFILE, that was given and is among ``names``; ``why`` is a clause."""
-    for name in names:
-        if vars(given).get(name) not in (None, False, []):
-            raise InputError(OptionRefused("PROFILE" if name == "profile" else option(name), why))
+def no_effect(option: str, other: str, instead: str | None = None) -> HasNoEffect:
+    """Return the message that ``option`` has no effect with ``other``, an option or what a command does."""
+    return HasNoEffect(option, other, REASONS[other.partition("=")[0]], instead)
 
 
-def refuse_others(given: argparse.Namespace, allowed: Collection[str], why: Message) -> None:
+def refuse(given: argparse.Namespace, names: Iterable[str], other: str) -> None:
+    """Raise InputError for an option, or a PROFILE, that was given and is among ``names``: it has no effect here.
+
+    ``other`` is an option or a command, a key of ``envkit.cli.messages.REASONS``, which leaves it without effect.
+    """
+    for name in options_given(given, names):
+        raise InputError(no_effect(name, other))
+
+
+def refuse_others(given: argparse.Namespace, allowed: Collection[str], other: str) -> None:
     """``refuse`` all that are not ``allowed``."""
-    refuse(given, [name for name in vars(given) if name not in allowed], why)
+    refuse(given, [name for name in vars(given) if name not in allowed], other)
+
+
+def options_given(given: argparse.Namespace, names: Iterable[str]) -> list[str]:
+    """Return those options that were given of the ones that argparse keeps under ``names``."""
+    there = [name for name in names if vars(given).get(name) not in (None, False, [])]
+    return ["PROFILE" if name == "profile" else option(name) for name in there]

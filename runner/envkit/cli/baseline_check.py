@@ -9,15 +9,14 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from envkit.analysis.baseline_diff import machine_pairs, unequal
 from envkit.analysis.baselines import Baseline
-from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.bench.plan import REFERENCE_PROFILE, Plan, WorkloadSpec
 from envkit.bench.prepare import Prepared
 from envkit.bench.resuming import NAMED, differences
-from envkit.bench.specification import Specification
 from envkit.cli import engine_options, measuring_options, training_options, user_command
 from envkit.cli.arguments import count, duration
 from envkit.cli.baseline_check_messages import (
@@ -71,7 +70,7 @@ def add_arguments(parser: Parser) -> None:
     parser.set_defaults(**NOT_HERE)
 
 
-def asked(arguments: argparse.Namespace, old: Baseline) -> Specification:
+def asked(arguments: argparse.Namespace, old: Baseline) -> Plan:
     """Return the measurement that the command line asks for. Raise InputError if the baseline is of another one."""
     if arguments.budget is not None:
         raise InputError(BudgetOfCheck(old.blocks, old.name))
@@ -82,10 +81,10 @@ def asked(arguments: argparse.Namespace, old: Baseline) -> Specification:
     arms = against_baseline(arguments.profile, arguments.engine or "local")
     made = measuring_options.specification(arguments, f"check-{old.name}", arms)
     # the interval holds for a number of blocks that is fixed before the run
-    made = replace(made, blocks=arguments.blocks or old.blocks)
+    made = made.with_stopping(blocks=arguments.blocks or old.blocks)
     if made.user_command is None:
         steps, before = (_steps(old, name) for name in ("steps", "warmup_steps"))
-        made = replace(made, steps=made.steps or steps, warmup_steps=made.warmup_steps or before)
+        made = made.with_lengths(WorkloadSpec(made.training.warmup_steps or before, made.training.steps or steps))
     _require_same(old, differences(_recorded(old), _intended(made)))
     return made
 
@@ -100,7 +99,7 @@ def require_same_run(old: Baseline, prepared: Prepared) -> None:
     now = {name: _settings(one.to_json()) for name, one in prepared.job.environments.items()}
     found = differences(then, now)
     kept = differences(sorted(old.document["allowed_variables"]), sorted(prepared.job.kept), "kept variables")
-    data = differences(_data(old.plan["data"]), _data(prepared.job.plan.training.data), "data")
+    data = differences(_data(old.plan["data"]), _data(prepared.job.plan.data_of(prepared.job.plan.reference)), "data")
     _require_same(old, [*found, *kept, *data])
 
 
@@ -141,7 +140,7 @@ def _recorded(old: Baseline) -> dict[str, Any]:
     }
 
 
-def _intended(made: Specification) -> dict[str, Any]:
+def _intended(made: Plan) -> dict[str, Any]:
     command = made.user_command
     return {
         "arms": {arm.name: arm.engine for arm in made.arms},

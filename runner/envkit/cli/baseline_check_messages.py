@@ -8,7 +8,6 @@ from envkit.messages import Message
 class BudgetOfCheck(Message):
     """--budget was given to baseline check."""
 
-    code = "cli.budget-of-check"
     template = (
         "--budget can't be given to baseline check, which measures a fixed number of blocks ({blocks:d}, as "
         "many as {baseline} has); give another with --blocks"
@@ -21,7 +20,6 @@ class BudgetOfCheck(Message):
 class TooFewBlocks(Message):
     """--blocks of a baseline check gives no interval."""
 
-    code = "cli.too-few-blocks"
     template = "--blocks {blocks:d}: is too few to compare; give {least} or more"
 
     blocks: int
@@ -31,7 +29,6 @@ class TooFewBlocks(Message):
 class CommandNotGiven(Message):
     """A baseline check was given no PROFILE. ``command`` measures what the baseline measured."""
 
-    code = "cli.command-not-given"
     template = (
         "{file}: a baseline does not say what to run; read its command line, and give it if you trust it: {command}"
     )
@@ -43,7 +40,6 @@ class CommandNotGiven(Message):
 class NotComparable(Message):
     """A baseline can't be compared with what is measured now."""
 
-    code = "cli.not-comparable"
     template = (
         "{file}: can't be compared with what is measured now: {reasons:lines}; save a baseline for each such case"
     )
@@ -55,7 +51,6 @@ class NotComparable(Message):
 class OtherCommandLine(Message):
     """A baseline is of another measurement than the command line. ``more`` is how many differences are not named."""
 
-    code = "cli.other-command-line"
     template = (
         "{file}: differs from the command line: {differences:lines}[; and {more} more]; give the command that it was "
         "measured with, or compare another run: {instead:command}"
@@ -70,7 +65,6 @@ class OtherCommandLine(Message):
 class BadSteps(Message):
     """A baseline has an invalid number of steps."""
 
-    code = "cli.bad-steps"
     template = "{file}: plan.{key}: {found} is no number of steps from 0 to {most:d}"
 
     file: str

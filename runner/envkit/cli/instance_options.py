@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 
-from envkit.bench.plan import Arm
+from envkit.bench.arms import Arm
 from envkit.cli.arguments import count, option
-from envkit.cli.measuring_messages import InstancesInImages
+from envkit.cli.messages import REASONS, HasNoEffect
 from envkit.cli.parser import Parser
 from envkit.cli.rank_options import BUDGET_EACH_S, GROUP
 from envkit.common.errors import InputError
@@ -37,4 +37,4 @@ def budget_s(arguments: argparse.Namespace, arms: Sequence[Arm]) -> float | None
 def require_one_image(arguments: argparse.Namespace, against: str) -> None:
     """Raise InputError where two images are to be compared, by the option ``against``, with several at once."""
     if (arguments.instances or 1) > 1:
-        raise InputError(InstancesInImages(arguments.instances, option(against)))
+        raise InputError(HasNoEffect(f"--instances {arguments.instances}", option(against), REASONS["two images"]))

@@ -18,14 +18,13 @@ from envkit.analysis.summary import Summary, summarise
 from envkit.bench import early_checks, measure, record, resuming, room, seal, user_command, writes
 from envkit.bench.context import recorded_context
 from envkit.bench.job import Job
-from envkit.bench.messages import Interrupted, InterruptedForGood, NotInEffect, TargetNotReached, WorkerFailed
+from envkit.bench.messages import START_AGAIN, Interrupted, NotInEffect, TargetNotReached, WorkerFailed
 from envkit.bench.plan import Plan
 from envkit.bench.prepare import Prepared, begin, prepare
 from envkit.bench.problems import restored
 from envkit.bench.record import Event, Record
 from envkit.bench.requirements import require_nodes
 from envkit.bench.room import TooShort
-from envkit.bench.specification import Specification
 from envkit.cli import output_options
 from envkit.cli.arguments import option
 from envkit.cli.ending import end_with, error
@@ -82,7 +81,7 @@ def require_folder(arguments: argparse.Namespace) -> None:
         raise InputError(OutputElsewhere(str(output), str(resume)))
 
 
-def run(asked: Specification, how: Invocation, then: Then | None = None, require: Require | None = None) -> int:
+def run(asked: Plan, how: Invocation, then: Then | None = None, require: Require | None = None) -> int:
     """Measure and return the exit status. ``require`` may refuse the prepared run with InputError."""
     if how.dry_run:
         print(json.dumps(asked.anywhere().to_json(), indent=1))
@@ -95,7 +94,7 @@ def run(asked: Specification, how: Invocation, then: Then | None = None, require
 
 
 def run_locked(
-    asked: Specification,
+    asked: Plan,
     how: Invocation,
     then: Then | None = None,
     left_out: Mapping[str, Message] | None = None,
@@ -145,7 +144,7 @@ def say_of_few_blocks(plan: Plan) -> None:
         print(text(NoVerdictOfRun(blocks, plan.sharing, fewest)), file=sys.stderr)
 
 
-def say_of_shared(asked: Specification) -> None:
+def say_of_shared(asked: Plan) -> None:
     """Name the links through which copies of a user's folder write elsewhere, before anything is measured."""
     if (found := writes.shared(asked.user_command)) is not None:
         say(found)
@@ -200,9 +199,7 @@ def resume(folder: Path, how: Invocation, then: Then | None = None) -> int:
         return _go_on(folder, first, job, how, then)
 
 
-def _go_on_as_asked(
-    asked: Specification, folder: Path, how: Invocation, then: Then | None, made: Mapping[Path, Profile]
-) -> int:
+def _go_on_as_asked(asked: Plan, folder: Path, how: Invocation, then: Then | None, made: Mapping[Path, Profile]) -> int:
     """Go on with the run in ``folder`` by what is ``asked`` for, prepared here as a new run is."""
     first = record.first(folder)
     with record.reading(folder):
@@ -276,7 +273,7 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
 
 
 def _interrupted(how: Invocation, folder: Path) -> Message:
-    return InterruptedForGood() if how.resumed_by is None else Interrupted(_go_on_with(how, folder))
+    return Interrupted(fix=START_AGAIN) if how.resumed_by is None else Interrupted(_go_on_with(how, folder))
 
 
 def _problem(reason: str, summary: Summary) -> Message | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Caution, Message, Note
 
 
 class OutputElsewhere(Message):
     """--output names another folder than --resume."""
 
-    code = "cli.output-elsewhere"
     template = "--output {output}: the run continues in {resume} (--resume); leave one of them out"
 
     output: str
@@ -18,7 +17,6 @@ class OutputElsewhere(Message):
 class NoRoom(Message):
     """The record of a run can't be written. ``again`` is the command that goes on."""
 
-    code = "cli.no-room"
     template = "{problem}; what was recorded is safe: make room[, then {again}]"
 
     problem: Message
@@ -28,17 +26,14 @@ class NoRoom(Message):
 class NoRoomToStart(Message):
     """The record can't be written, and nothing goes on with it."""
 
-    code = "cli.no-room-to-start"
     template = "{problem}; make room, then start it again"
 
     problem: Message
 
 
-class NoVerdictOfRun(Message):
+class NoVerdictOfRun(Caution):
     """So few blocks as were asked for can give no verdict."""
 
-    code = "cli.no-verdict-of-run"
-    severity = Severity.WARNING
     template = (
         "--blocks {blocks:d}: {comparisons:count comparison} can have no verdict with fewer than {fewest}; "
         "whether settings take effect is still checked"
@@ -49,11 +44,9 @@ class NoVerdictOfRun(Message):
     fewest: int
 
 
-class NoVerdictOfNode(Message):
+class NoVerdictOfNode(Caution):
     """A node with so few blocks does not count towards the verdict of a submission."""
 
-    code = "cli.no-verdict-of-node"
-    severity = Severity.WARNING
     template = (
         "--blocks {blocks:d}: a node counts towards a verdict with {fewest} or more; whether settings take "
         "effect is still checked"
@@ -66,7 +59,6 @@ class NoVerdictOfNode(Message):
 class OptionBesideResume(Message):
     """--resume alone was given beside another option."""
 
-    code = "cli.option-beside-resume"
     template = (
         "{option} can be given with --resume only if the whole command is given again; add the PROFILE and "
         "its options, or give --resume alone"
@@ -78,7 +70,6 @@ class OptionBesideResume(Message):
 class RecordReplaced(Message):
     """A record was replaced between reading and locking it."""
 
-    code = "cli.record-replaced"
     template = "--resume {folder}: the record was replaced just now; try again"
 
     folder: str
@@ -87,7 +78,6 @@ class RecordReplaced(Message):
 class NameTaken(Message):
     """Two profiles have one name."""
 
-    code = "cli.name-taken"
     template = "{profile}: two profiles are called '{name}'; rename it"
 
     profile: str
@@ -97,7 +87,6 @@ class NameTaken(Message):
 class NameOfReference(Message):
     """A profile of the user's has the name of the baseline."""
 
-    code = "cli.name-of-reference"
     template = "{profile}: a profile of your own can't be called '{name}'; rename it"
 
     profile: str
@@ -107,41 +96,15 @@ class NameOfReference(Message):
 class NotATarget(Message):
     """--until has no target that a training could reach."""
 
-    code = "cli.not-a-target"
     template = "'{given}' {problem}"
 
     given: str
     problem: Message
 
 
-class NeedsFull(Message):
-    """An option of full trainings was given without --full."""
-
-    code = "cli.needs-full"
-    template = "{option} {value} has no effect without --full, which trains whole epochs; add it"
-
-    option: str
-    value: str
-
-
-class NotWithFull(Message):
-    """A clause that follows an option: it does not go with --full."""
-
-    code = "cli.not-with-full"
-    template = "has no effect with --full, which trains whole epochs; leave it out"
-
-
-class HalfWidthWithBlocks(Message):
-    """--half-width was given beside --blocks."""
-
-    code = "cli.half-width-with-blocks"
-    template = "--half-width has no effect with --blocks, which never stops early; leave one of them out"
-
-
 class NotADevice(Message):
     """--device names none."""
 
-    code = "cli.not-a-device"
     template = "'{given}' is not a device; give {known:or}; CUDA_VISIBLE_DEVICES says which GPU is the first"
 
     given: str
@@ -151,7 +114,6 @@ class NotADevice(Message):
 class NotAFormat(Message):
     """--precision names no number format."""
 
-    code = "cli.not-a-format"
     template = (
         "'{given}' is not a number format; choose one of: {known:list} (the width of the interval is --half-width)"
     )
@@ -163,7 +125,6 @@ class NotAFormat(Message):
 class ScaleTooLarge(Message):
     """--scale is larger than the kit makes data for."""
 
-    code = "cli.scale-too-large"
     template = "{scale:d} is more than {most}, the largest scale"
 
     scale: int
@@ -173,74 +134,32 @@ class ScaleTooLarge(Message):
 class TrainsOne(Message):
     """--workload all was given to a command, or beside an option, that trains one workload."""
 
-    code = "cli.trains-one"
     template = "--workload all: {subject} trains one workload; name one of: {known:list}"
 
     subject: str
     known: tuple[str, ...]
 
 
-class BudgetPerArm(Message):
+class BudgetPerArm(Note):
     """The default of --budget for a training on several ranks."""
 
-    code = "cli.budget-per-arm"
-    severity = Severity.NOTE
     template = "{seconds:g}s per arm with --nproc"
 
     seconds: float
 
 
-class NotABackend(Message):
-    """--backend names none."""
-
-    code = "cli.not-a-backend"
-    template = "'{given}' is not a backend; give {known:or}"
-
-    given: str
-    known: tuple[str, ...]
-
-
-class RanksOfCommand(Message):
-    """Ranks were asked for of a user's own command. ``option`` has its value."""
-
-    code = "cli.ranks-of-command"
-    template = "{option} has no effect on your own command; leave it out, and start torchrun in that command"
-
-    option: str
-
-
-class RanksWithFull(Message):
-    """Ranks were asked for beside --full. ``option`` has its value."""
-
-    code = "cli.ranks-with-full"
-    template = "{option} has no effect with --full, which trains each arm once; leave one of them out"
-
-    option: str
-
-
 class NotAllShared(Message):
     """Ranks were asked for beside --workload all. ``option`` has its value."""
 
-    code = "cli.not-all-shared"
     template = "{option}: not all workloads can share their batches; name one of: {known:list}"
 
     option: str
     known: tuple[str, ...]
 
 
-class BackendForOne(Message):
-    """--backend was given to one process."""
-
-    code = "cli.backend-for-one"
-    template = "--backend {backend} has no effect on one process; add --nproc, or leave it out"
-
-    backend: str
-
-
 class RanksAreSearched(Message):
     """--nproc was given, and the space chooses the number of ranks."""
 
-    code = "cli.ranks-are-searched"
     template = "--nproc {ranks:d}: the space '{space}' chooses the number of ranks; leave --nproc out"
 
     ranks: int
@@ -250,7 +169,6 @@ class RanksAreSearched(Message):
 class OneProfileInImages(Message):
     """Two images were to be compared under several profiles."""
 
-    code = "cli.one-profile-in-images"
     template = "{option} compares two images under one profile; choose one of: {profiles:list}"
 
     option: str
@@ -260,7 +178,6 @@ class OneProfileInImages(Message):
 class PythonOfCommand(Message):
     """Two Pythons were to be compared, and a user's own command names its Python itself."""
 
-    code = "cli.python-of-command"
     template = "{option}: your own command names its Python itself; measure each Python by its own command"
 
     option: str
@@ -269,7 +186,6 @@ class PythonOfCommand(Message):
 class SameImage(Message):
     """An image was to be compared with itself. ``own`` is the option that names the other image."""
 
-    code = "cli.same-image"
     template = (
         "{option} {image}: is also the image of {own}; name two images, or measure one against itself: "
         "{instead:command}"
@@ -279,41 +195,3 @@ class SameImage(Message):
     image: str
     own: str
     instead: tuple[str, ...]
-
-
-class InstancesInImages(Message):
-    """--instances was given beside an option that compares two images."""
-
-    code = "cli.instances-in-images"
-    template = (
-        "--instances {instances:d} has no effect with {option}, which compares one process in each image; "
-        "leave one of them out"
-    )
-
-    instances: int
-    option: str
-
-
-class BlocksOfSearch(Message):
-    """--blocks was given to a search by budget."""
-
-    code = "cli.blocks-of-search"
-    template = "--blocks has no effect without --exhaustive, which has no budget; give --budget instead"
-
-
-class BudgetOfGrid(Message):
-    """--budget was given beside --exhaustive."""
-
-    code = "cli.budget-of-grid"
-    template = "--budget has no effect with --exhaustive, which measures everything; give --blocks instead"
-
-
-class NotExhaustive(Message):
-    """An option of a search was given beside --exhaustive."""
-
-    code = "cli.not-exhaustive"
-    template = (
-        "{option} has no effect with --exhaustive, which only measures the space on this machine; leave one of them out"
-    )
-
-    option: str

@@ -7,19 +7,22 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from envkit.bench.plan import MARGIN, REFERENCE_PROFILE, Arm
-from envkit.bench.specification import FULL_TIMEOUT_S, PRECISION, TIMEOUT_S, Specification
+from envkit.bench.arms import Arm
+from envkit.bench.plan import (
+    FULL_TIMEOUT_S,
+    MARGIN,
+    PRECISION,
+    REFERENCE_PROFILE,
+    TIMEOUT_S,
+    Plan,
+    StoppingRule,
+    WorkloadSpec,
+)
 from envkit.cli import engine_options, output_options, training_options, user_command
 from envkit.cli.argument_messages import N_BLOCKS, START_WORKERS
-from envkit.cli.arguments import count, duration, refuse, share
-from envkit.cli.measuring_messages import (
-    HalfWidthWithBlocks,
-    NameOfReference,
-    NameTaken,
-    NeedsFull,
-    NotATarget,
-    NotWithFull,
-)
+from envkit.cli.arguments import count, duration, no_effect, refuse, share
+from envkit.cli.measuring_messages import NameOfReference, NameTaken, NotATarget
+from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import BadValue, Parser
 from envkit.common.errors import InputError
 from envkit.messages import message_of
@@ -119,7 +122,7 @@ def add_dry_run(parser: Parser) -> None:
 
 def specification(
     arguments: argparse.Namespace, title: str, arms: Sequence[Arm], budget_s: float | None = None
-) -> Specification:
+) -> Plan:
     """Return what the options ask for; ``arms`` are measured, the first is the reference.
 
     ``budget_s`` is what the command takes where no budget is given, None for the usual one. Raises InputError for
@@ -127,33 +130,34 @@ def specification(
     """
     workload, command = user_command.from_args(arguments) or (arguments.workload or DEFAULT, None)
     require(arguments)
-    asked = Specification(
-        title=title,
-        arms=tuple(arms),
-        workload=workload,
-        user_command=command,
-        options=training_options.options(arguments),
-        engine_options=engine_options.given(arguments),
-        nproc=arguments.nproc or 1,
-        nodes=arguments.nodes or 1,
-        data=arguments.data,
-        warmup_steps=arguments.warmup_steps or 0,
-        steps=arguments.steps or 0,
+    stopping = StoppingRule(
         budget_s=arguments.budget or budget_s or BUDGET_S,
-        open_ended=arguments.budget is None,
         blocks=arguments.blocks or 0,
         precision=arguments.half_width or PRECISION,
         margin=arguments.margin or MARGIN,
         timeout_s=arguments.timeout or (FULL_TIMEOUT_S if arguments.full else TIMEOUT_S),
+        open_ended=arguments.budget is None,
+    )
+    asked = Plan(
+        title=title,
+        stopping=stopping,
+        workload=workload,
+        workloads={workload: WorkloadSpec(arguments.warmup_steps or 0, arguments.steps or 0)},
+        data=arguments.data,
         seed=arguments.seed,
+        engine_options=engine_options.given(arguments),
+        user_command=command,
+        options=training_options.options(arguments),
+        ranks=arguments.nproc or 1,
+        nodes=arguments.nodes or 1,
+        weak=arguments.weak,
         keep_env=tuple(arguments.keep_env or ()),
         force=arguments.force,
         allow_unknown=arguments.allow_unknown,
-        weak=arguments.weak,
-    )
+    ).with_arms(arms)
     if not arguments.full:
         return asked
-    first = asked.workloads[0] if asked.workloads else DEFAULT
+    first = next(iter(asked.own_workloads), DEFAULT)
     return replace(asked, epochs=arguments.epochs or get(first).epochs, until=arguments.until)
 
 
@@ -179,10 +183,10 @@ def require(arguments: argparse.Namespace) -> None:
     """Raise InputError for options of what to measure, and how long, that don't go together."""
     training_options.require_one(arguments)
     if arguments.epochs and not arguments.full:
-        raise InputError(NeedsFull("--epochs", str(arguments.epochs)))
+        raise InputError(OptionAlone(f"--epochs {arguments.epochs}", "--full"))
     if arguments.until and not arguments.full:
-        raise InputError(NeedsFull("--until", arguments.until))
+        raise InputError(OptionAlone(f"--until {arguments.until}", "--full"))
     if arguments.full:
-        refuse(arguments, ("steps", "budget", "half_width"), NotWithFull())
+        refuse(arguments, ("steps", "budget", "half_width"), "--full")
     if arguments.blocks and arguments.half_width is not None:
-        raise InputError(HalfWidthWithBlocks())
+        raise InputError(no_effect("--half-width", "--blocks"))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Message, Note
 
 
-class MoreOptions(Message):
+class MoreOptions(Note):
     """The short help leaves options out."""
 
-    code = "cli.more-options"
-    severity = Severity.NOTE
     template = "{prog} --help-all shows {hidden:count more option}"
 
     prog: str
@@ -17,7 +15,6 @@ class MoreOptions(Message):
 
 
 class UnknownCommand(Message):
-    code = "cli.unknown-command"
     template = "no command '{command}'[; did you mean '{suggestion}'?]; envkit --help lists the commands"
 
     command: str
@@ -25,14 +22,12 @@ class UnknownCommand(Message):
 
 
 class OptionBeforeCommand(Message):
-    code = "cli.option-before-command"
     template = "give the command first, and {option} after it; envkit --help lists the commands"
 
     option: str
 
 
 class UnknownOption(Message):
-    code = "cli.unknown-option"
     template = "no option {option}[; did you mean {suggestion}?]; {prog} --help-all lists the options"
 
     option: str
@@ -41,7 +36,6 @@ class UnknownOption(Message):
 
 
 class UnexpectedArgument(Message):
-    code = "cli.unexpected-argument"
     template = "unexpected argument '{argument}'; see {prog} --help"
 
     argument: str
@@ -51,7 +45,6 @@ class UnexpectedArgument(Message):
 class BadOptionValue(Message):
     """An option, or a positional argument, has a value that its type refuses. ``problem`` says what would be right."""
 
-    code = "cli.bad-option-value"
     template = "{argument}: {problem}"
 
     argument: str
@@ -61,7 +54,6 @@ class BadOptionValue(Message):
 class BadUsage(Message):
     """Another complaint of argparse, such as a missing argument. ``detail`` is in argparse's words."""
 
-    code = "cli.bad-usage"
     template = "[{argument}: ]{detail}; see {prog} --help"
 
     detail: str
@@ -70,7 +62,6 @@ class BadUsage(Message):
 
 
 class UnknownChoice(Message):
-    code = "cli.unknown-choice"
     template = "no such value '{value}'[; did you mean '{suggestion}'?]; choose {choices:or}"
 
     value: str
@@ -79,40 +70,26 @@ class UnknownChoice(Message):
 
 
 class NothingToCompare(Message):
-    code = "cli.nothing-to-compare"
     template = "{profile} is what others are compared with; name another profile (envkit profiles lists them)"
 
     profile: str
 
 
 class Interrupted(Message):
-    code = "cli.interrupted"
     template = "interrupted"
 
 
 class SystemRefused(Message):
     """The operating system refused something that no other message is about."""
 
-    code = "cli.system-refused"
     template = "{problem}"
 
     problem: Message
 
 
-class OptionRefused(Message):
-    """An option, or a PROFILE, that a command does not take; ``why`` is a clause whose subject is the option."""
-
-    code = "cli.option-refused"
-    template = "{option} {why}"
-
-    option: str
-    why: Message
-
-
 class NeedsProfile(Message):
     """A command that needs a profile was given none."""
 
-    code = "cli.needs-profile"
     template = "{command} needs a PROFILE[, for example {example}]; envkit profiles lists them"
 
     command: str
@@ -122,17 +99,53 @@ class NeedsProfile(Message):
 class OptionAlone(Message):
     """An option has no effect without another one."""
 
-    code = "cli.option-alone"
-    template = "{option} has no effect without {other}; add it, or leave this out"
+    template = (
+        "{option} has no effect without {other}; add it[, for example {example}], "
+        "or leave this out[ and give {instead}]"
+    )
 
     option: str
     other: str
+    example: str | None = None
+    instead: str | None = None
+
+
+# What an option does that leaves another one without effect.
+REASONS = {
+    "--against": "measures nothing",
+    "--blocks": "never stops early",
+    "--detach": "leaves no process that could cancel the job",
+    "--exhaustive": "only measures the space on this machine",
+    "--for-issue": "looks at one short training",
+    "--full": "trains each arm once, for whole epochs",
+    "--in-place": "makes no copy",
+    "--optimizer-steps": "needs no pattern",
+    "--phases": "shows no operators",
+    "--pid": "names a process that runs already",
+    "--whole-command": "times the command from start to end",
+    "--workers 0": "starts no worker",
+    "the command after --": "runs as it is, on this machine",
+    "fleet diff": "measures nothing",
+    "fleet report": "measures nothing",
+    "loader-grid": "measures the loader",
+    "two images": "measures one process in each image",
+}
+
+
+class HasNoEffect(Message):
+    """An option has no effect beside another one, or on what a command does."""
+
+    template = "{option} has no effect with {other}[, which {reason}]; leave it out[, or give {instead}]"
+
+    option: str
+    other: str
+    reason: str | None = None  # of REASONS
+    instead: str | None = None
 
 
 class NotInPython(Message):
     """An option of ``envkit bench`` gives no result, which its function in Python returns."""
 
-    code = "cli.not-in-python"
     template = "envkit.bench takes no option '{option}'; use the command line: envkit bench"
 
     option: str

@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Message, Note
 
 
 class NotWhatWasSubmitted(Message):
     """The settings in a submission's folder have another checksum than the batch script names."""
 
-    code = "cli.not-what-was-submitted"
     template = "{file}: is not what was submitted, or was edited since; submit again"
 
     file: str
 
 
-class NothingLeft(Message):
+class NothingLeft(Note):
     """A node was started again, and has measured all."""
 
-    code = "cli.nothing-left"
-    severity = Severity.NOTE
     template = "{node}: nothing is left to do"
 
     node: str
 
 
-class HasSearched(Message):
+class HasSearched(Note):
     """A node's search is done."""
 
-    code = "cli.has-searched"
-    severity = Severity.NOTE
     template = "{node}: has searched; see {log}"
 
     node: str
     log: str
 
 
-class NodeEnded(Message):
+class NodeEnded(Note):
     """A node's run has ended."""
 
-    code = "cli.node-ended"
-    severity = Severity.NOTE
     template = "{node}: ended with exit status {status}; see {log}"
 
     node: str
@@ -50,21 +43,18 @@ class NodeEnded(Message):
 class NearTimeLimit(Message):
     """A node stopped because the job's time limit was near."""
 
-    code = "cli.near-time-limit"
     template = "the job's time limit was near"
 
 
 class ToldToEnd(Message):
     """A node stopped because Slurm sent a signal."""
 
-    code = "cli.told-to-end"
     template = "Slurm told the job to end"
 
 
 class NoFolderHere(Message):
     """A node can't enter the folder in which the command was submitted."""
 
-    code = "cli.no-folder-here"
     template = "{folder}: {reason} here; start from a folder that all nodes share"
 
     folder: str
@@ -74,7 +64,6 @@ class NoFolderHere(Message):
 class NoImageHere(Message):
     """A node can't read the file of the image."""
 
-    code = "cli.no-image-here"
     template = "{image}: {reason}; copy it here, or put it on a file system that all nodes share"
 
     image: str
@@ -84,7 +73,6 @@ class NoImageHere(Message):
 class OtherImageHere(Message):
     """A node has another image by the same name. Digests are shortened."""
 
-    code = "cli.other-image-here"
     template = (
         "{image}: is another image here ({digest}) than where it was submitted ({submitted}); copy that one here, or "
         "put it on a file system that all nodes share"
@@ -98,7 +86,6 @@ class OtherImageHere(Message):
 class OtherNodesHere(Message):
     """A job has other nodes than the run that it should go on with."""
 
-    code = "cli.other-nodes-here"
     template = (
         "this job has {nodes}, and the run began on {began_on}: times of other nodes can't be added to it; "
         "go on there with: {again:command}"
@@ -112,7 +99,6 @@ class OtherNodesHere(Message):
 class OtherType(Message):
     """A node is of another type than most nodes of the tuning."""
 
-    code = "cli.other-type"
     template = (
         "is of another type than the others: {kind}, and most are {usual}; name nodes of one type with --nodelist, or "
         "a partition of them"
@@ -125,21 +111,18 @@ class OtherType(Message):
 class NotSearched(Message):
     """A node was to confirm what the nodes found, and did not search."""
 
-    code = "cli.not-searched"
     template = "did not begin to search, and so does not know what a trial takes; see its earlier messages"
 
 
 class FoundElsewhereOnly(Message):
     """A node can't apply what the other nodes have found."""
 
-    code = "cli.found-elsewhere-only"
     template = "what the nodes have found can't be applied here; see the log of another node"
 
 
 class NothingFound(Message):
     """No node has measured a candidate. ``problem`` is the first that a candidate had, if one was tried."""
 
-    code = "cli.nothing-found"
     template = "no candidate has been measured on any node[; the first problem: {problem}]"
 
     problem: Message | None
@@ -148,14 +131,12 @@ class NothingFound(Message):
 class NothingConfirmed(Message):
     """A tuning by several nodes ended without a result."""
 
-    code = "cli.nothing-confirmed"
     template = "no node has confirmed anything, and no profile was written"
 
 
 class ChoiceNotInSpace(Message):
     """The nodes chose settings that the recorded space lacks."""
 
-    code = "cli.choice-not-in-space"
     template = "{folder}: what the nodes chose is not in {file} there; start a new tuning"
 
     folder: str
@@ -165,28 +146,15 @@ class ChoiceNotInSpace(Message):
 class ChoiceNotShipped(Message):
     """The nodes chose a profile that the kit does not ship."""
 
-    code = "cli.choice-not-shipped"
     template = "{folder}: the nodes chose '{profile}', which is no shipped profile; start a new tuning"
 
     folder: str
     profile: str
 
 
-class TunedForNodes(Message):
-    """The title of a profile that several nodes found; ``title`` is that of its settings."""
-
-    code = "cli.tuned-for-nodes"
-    severity = Severity.NOTE
-    template = "Tuned for nodes of one type: {title}"
-
-    title: str
-
-
-class RecordsIn(Message):
+class RecordsIn(Note):
     """Name what a tuned profile rests on."""
 
-    code = "cli.records-in"
-    severity = Severity.NOTE
     template = "the records in {folder}"
 
     folder: str

@@ -7,22 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from envkit.bench import batch_split
-from envkit.bench.plan import REFERENCE_PROFILE, Arm
+from envkit.bench.arms import Arm
+from envkit.bench.plan import EVERY, REFERENCE_PROFILE
 from envkit.bench.requirements import exchanges, require_shares
-from envkit.bench.specification import EVERY
 from envkit.cli import user_command
-from envkit.cli.arguments import count
-from envkit.cli.measuring_messages import (
-    BackendForOne,
-    BudgetPerArm,
-    NotABackend,
-    NotAllShared,
-    RanksAreSearched,
-    RanksOfCommand,
-    RanksWithFull,
-)
+from envkit.cli.arguments import count, no_effect
+from envkit.cli.measuring_messages import BudgetPerArm, NotAllShared, RanksAreSearched
+from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import BadValue, Parser
+from envkit.cli.workload_messages import TORCHRUN, NotOfCommand
 from envkit.common.errors import InputError
+from envkit.common.messages import UnknownWord
 from envkit.profiles import profile
 from envkit.rendering import text
 from envkit.tuning.space import Space
@@ -60,7 +55,7 @@ def add_weak_option(parser: Parser) -> None:
 
 def _backend(given: str) -> str:
     if given not in BACKENDS:
-        raise BadValue(NotABackend(given, tuple(BACKENDS)))
+        raise BadValue(UnknownWord("backend", given, tuple(BACKENDS)))
     return given
 
 
@@ -70,9 +65,9 @@ def require(arguments: argparse.Namespace, nodes: int = 1) -> None:
         return
     option = f"--nodes {nodes}" if arguments.nproc is None else f"--nproc {ranks}"
     if user_command.is_given(arguments):
-        raise InputError(RanksOfCommand(option))
+        raise InputError(NotOfCommand(option, TORCHRUN))
     if arguments.full:
-        raise InputError(RanksWithFull(option))
+        raise InputError(no_effect(option, "--full"))
     if arguments.workload == EVERY:
         raise InputError(NotAllShared(option, tuple(batch_split.shared())))
 
@@ -114,7 +109,7 @@ def most(arguments: argparse.Namespace, arms: Iterable[Arm], nodes: int = 1) -> 
 def require_backend(backend: str | None, ranks: int) -> None:
     """Raise InputError where a backend is named and ``ranks``, the most of all arms, have nobody to exchange with."""
     if backend and ranks == 1:
-        raise InputError(BackendForOne(backend))
+        raise InputError(OptionAlone(f"--backend {backend}", "--nproc"))
 
 
 def require_searched(space: Space, trained: str | None, how: Options, ranks: int) -> int:

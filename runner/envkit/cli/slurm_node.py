@@ -117,7 +117,7 @@ def _check(settings: Settings, folder: Path, node: str, job: str) -> int:
     try:
         _require(settings, folder, node, job)
         cores = int(cpu_facts()["physical_cores"])
-        if crowded := batch_split.crowded(settings.specification.nproc, cores, "this node"):
+        if crowded := batch_split.crowded(settings.specification.ranks, cores, "this node"):
             raise InputError(crowded)  # the runner looks at its own node only
         _require_kind(settings)
         _require_same_nodes(folder, _nodes())

@@ -23,9 +23,10 @@ from envkit.bench import record
 from envkit.bench.messages import Interrupted
 from envkit.bench.record import Event, Record
 from envkit.cli import measuring, measuring_options, next_job, output_options, rank_options, submitted
-from envkit.cli.arguments import count, duration, node_names, option
+from envkit.cli.arguments import count, duration, no_effect, node_names, option
 from envkit.cli.ending import error
 from envkit.cli.measuring_messages import NoRoom, NoRoomToStart
+from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import Parser
 from envkit.cli.submission_messages import (
     Cancelling,
@@ -33,9 +34,6 @@ from envkit.cli.submission_messages import (
     JobRefused,
     JobStillQueued,
     JointUnfinished,
-    NeedsNodes,
-    NextJobRefused,
-    NobodyToCancel,
     NodesUnfinished,
     NotCancelled,
     PerhapsSubmitted,
@@ -116,7 +114,7 @@ def is_given(arguments: argparse.Namespace) -> bool:
         return True
     for name in OF_JOB:
         if getattr(arguments, name):
-            raise InputError(NeedsNodes(option(name)))
+            raise InputError(OptionAlone(option(name), "--nodes"))
     return False
 
 
@@ -188,7 +186,7 @@ def _begin_tuning(asked: TuningSpecification, folder: Path) -> None:
 def _require_following(arguments: argparse.Namespace) -> None:
     """Raise InputError for an option that takes a runner that stays, beside one by which it goes."""
     if arguments.detach and arguments.start_within:
-        raise InputError(NobodyToCancel())
+        raise InputError(no_effect("--start-within", "--detach"))
 
 
 def _discard(folder: Path) -> None:
@@ -237,7 +235,7 @@ def _resume(
         try:
             job = _submit(settings, opened, events, nodes, wanted, unwanted, out)
         except Refused as error:
-            raise InputError(NextJobRefused(error.said, str(folder))) from None
+            raise InputError(JobRefused(error.said, str(folder))) from None
         return _follow(settings, opened, job, arguments, show)
 
 

@@ -2,80 +2,47 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
-
-
-class NeedsNodes(Message):
-    """An option of a job was given, and the command makes no job."""
-
-    code = "cli.needs-nodes"
-    template = "{option} has no effect without --nodes, which makes a job; give that, or leave it out"
-
-    option: str
+from envkit.messages import Caution, Message, Note
 
 
 class UnfitFolderName(Message):
     """sbatch can't take the name of the submission's folder."""
 
-    code = "cli.unfit-folder-name"
     template = "--output {folder!r}: sbatch does not accept such a name; give a simpler one"
 
     folder: str
 
 
 class JobRefused(Message):
-    """sbatch refused the first job of a submission."""
+    """Slurm refuses a job. ``folder`` has what earlier ones measured."""
 
-    code = "cli.job-refused"
-    template = "sbatch refuses the job: {reason}; nothing was submitted"
-
-    reason: str
-
-
-class NextJobRefused(Message):
-    """sbatch refused a later job of a submission."""
-
-    code = "cli.next-job-refused"
-    template = "sbatch refuses the job: {reason}; what was measured is safe in {folder}"
+    template = "sbatch refuses the job: {reason}[; what was measured is safe in {folder}]"
 
     reason: str
-    folder: str
+    folder: str | None = None
 
 
 class PerhapsSubmitted(Message):
     """Slurm did not answer while a job was submitted. ``again`` is the command that looks for it."""
 
-    code = "cli.perhaps-submitted"
     template = "{problem}; Slurm may have accepted the job anyway: check and continue with: {again}"
 
     problem: Message
     again: str
 
 
-class NobodyToCancel(Message):
-    """--start-within was given beside --detach."""
-
-    code = "cli.nobody-to-cancel"
-    template = (
-        "--start-within has no effect with --detach, because no process stays to cancel the job; leave one of them out"
-    )
-
-
 class ResumedByAnother(Message):
     """Another command goes on with this submission."""
 
-    code = "cli.resumed-by-another"
     template = "--resume {folder}: goes on with: {again}"
 
     folder: str
     again: str
 
 
-class Submitted(Message):
+class Submitted(Note):
     """A job was submitted, and the command does not wait for it."""
 
-    code = "cli.submitted"
-    severity = Severity.NOTE
     template = "job {job} was submitted; follow it with: {again}"
 
     job: str
@@ -85,7 +52,6 @@ class Submitted(Message):
 class JobNotStarted(Message):
     """A job did not start in time, and was cancelled."""
 
-    code = "cli.job-not-started"
     template = (
         "job {job} did not start within {limit_s:g} s and was cancelled: Slurm says {reason}; "
         "wait longer with: {again} --start-within TIME"
@@ -100,18 +66,15 @@ class JobNotStarted(Message):
 class JobStillQueued(JobNotStarted):
     """A job did not start in time, and Slurm did not cancel it."""
 
-    code = "cli.job-still-queued"
     template = (
         "job {job} did not start within {limit_s:g} s and could not be cancelled: Slurm says {reason}; "
         "wait longer with: {again} --start-within TIME"
     )
 
 
-class Cancelling(Message):
+class Cancelling(Note):
     """The user ends a job."""
 
-    code = "cli.cancelling"
-    severity = Severity.NOTE
     template = "cancelling job {job}; what was measured stays (Ctrl-C again leaves without waiting for its end)"
 
     job: str
@@ -120,7 +83,6 @@ class Cancelling(Message):
 class NotCancelled(Message):
     """Slurm did not cancel a job, or several."""
 
-    code = "cli.not-cancelled"
     template = "job {job} could not be cancelled: {reason}; do it with: scancel {jobs:command}"
 
     job: str
@@ -131,7 +93,6 @@ class NotCancelled(Message):
 class JointUnfinished(Message):
     """The run of all nodes together is not done."""
 
-    code = "cli.joint-unfinished"
     template = "unfinished; continue with: {again}"
 
     again: str
@@ -140,7 +101,6 @@ class JointUnfinished(Message):
 class NodesUnfinished(Message):
     """Some nodes have not measured all."""
 
-    code = "cli.nodes-unfinished"
     template = "{measured:d} of {nodes:count node} measured; continue with: {again}"
 
     measured: int
@@ -151,7 +111,6 @@ class NodesUnfinished(Message):
 class OwnRanks(Message):
     """A profile that has ranks of its own was asked for with --nproc."""
 
-    code = "cli.own-ranks"
     template = "profile '{profile}' has {ranks:count rank} of its own; leave --nproc out"
 
     profile: str
@@ -161,7 +120,6 @@ class OwnRanks(Message):
 class FullOnFleet(Message):
     """A fleet was to train once on each node."""
 
-    code = "cli.full-on-fleet"
     template = "--full trains once, and a node is judged by {least} samples at least; leave it out"
 
     least: int
@@ -170,7 +128,6 @@ class FullOnFleet(Message):
 class FewBlocksOnFleet(Message):
     """A fleet was to measure too few blocks to judge its nodes."""
 
-    code = "cli.few-blocks-on-fleet"
     template = "--blocks {blocks:d}: a node is judged by {least} samples at least; give {least} or more"
 
     blocks: int
@@ -180,29 +137,24 @@ class FewBlocksOnFleet(Message):
 class FewerThanNamed(Message):
     """--nodelist names more nodes than --nodes asks for."""
 
-    code = "cli.fewer-than-named"
     template = "--nodes {nodes:d} is less than the {named:d} that --nodelist names; leave --nodes out"
 
     nodes: int
     named: int
 
 
-class OutOfService(Message):
+class OutOfService(Caution):
     """Slurm can't start a job on some nodes now. ``state`` is Slurm's word for why."""
 
-    code = "cli.out-of-service"
-    severity = Severity.WARNING
     template = "{nodes}: Slurm says {state}"
 
     nodes: str
     state: str
 
 
-class LeftOutNodes(Message):
+class LeftOutNodes(Caution):
     """Nodes out of service are given no job."""
 
-    code = "cli.left-out-nodes"
-    severity = Severity.WARNING
     template = "left out: {nodes}"
 
     nodes: Message
@@ -211,17 +163,14 @@ class LeftOutNodes(Message):
 class NoneInService(Message):
     """Slurm can start a job on none of the nodes."""
 
-    code = "cli.none-in-service"
     template = "none of the nodes is in service[ ({nodes:lines})]; wait, or name others"
 
     nodes: tuple[Message, ...]
 
 
-class Replaced(Message):
+class Replaced(Caution):
     """Another node takes the place of one that is out of service."""
 
-    code = "cli.replaced"
-    severity = Severity.WARNING
     template = "another node is asked for in place of {node}: Slurm says {state}"
 
     node: str
@@ -231,7 +180,6 @@ class Replaced(Message):
 class NodeOutOfService(Message):
     """A node of a training on several nodes is out of service."""
 
-    code = "cli.node-out-of-service"
     template = (
         "{node}: Slurm says that the node is {state}; a training on several nodes goes on only where it was: "
         "wait for the node, or start a new run"
@@ -244,7 +192,6 @@ class NodeOutOfService(Message):
 class BadSbatchOption(Message):
     """sbatch has no option of the form that --sbatch was given."""
 
-    code = "cli.bad-sbatch-option"
     template = "--sbatch {given!r}: must be a long option of sbatch without its dashes, as account=physics"
 
     given: str
@@ -253,7 +200,6 @@ class BadSbatchOption(Message):
 class SetByScript(Message):
     """The batch script sets an option of sbatch itself. ``instead`` is the kit's own option for it."""
 
-    code = "cli.set-by-script"
     template = "--sbatch {given}: the batch script sets {name} itself; leave it out[, and give {instead}]"
 
     given: str
@@ -264,7 +210,6 @@ class SetByScript(Message):
 class TooManyNodes(Message):
     """A partition has fewer nodes than were asked for."""
 
-    code = "cli.too-many-nodes"
     template = (
         "--nodes {nodes:d}: the partition {partition} has {there:d} ({hosts}); "
         "ask for fewer, or name another with --partition"
@@ -279,7 +224,6 @@ class TooManyNodes(Message):
 class UnknownNode(Message):
     """A partition lacks a node that was named."""
 
-    code = "cli.unknown-node"
     template = "--nodelist: the partition {partition} has no node {node}; it has {hosts}; name others"
 
     partition: str
@@ -290,7 +234,6 @@ class UnknownNode(Message):
 class NoDefaultPartition(Message):
     """A cluster has no default partition, and none was named."""
 
-    code = "cli.no-default-partition"
     template = "this cluster has no default partition; name one with --partition[; choose one of: {known:list}]"
 
     known: tuple[str, ...]
@@ -299,7 +242,6 @@ class NoDefaultPartition(Message):
 class UnknownPartition(Message):
     """A cluster lacks the partition that was named."""
 
-    code = "cli.unknown-partition"
     template = (
         "--partition {partition}: no such partition[ (did you mean '{suggestion}'?)][; choose one of: {known:list}]"
     )
@@ -312,7 +254,6 @@ class UnknownPartition(Message):
 class BadNodelist(Message):
     """Slurm does not understand a list of nodes."""
 
-    code = "cli.bad-nodelist"
     template = "--nodelist {nodelist}: {reason}; write for example node1,node2 or node[[1-2]]"
 
     nodelist: str

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from envkit.bench import private_values, room
+from envkit.bench import private_values, requests, room
+from envkit.bench.arms import Arm
 from envkit.bench.job import Job
 from envkit.bench.parse_sample import parse_sample, worker_problem
-from envkit.bench.plan import Arm
 from envkit.checks.sample_effect import check_sample
 from envkit.cli.workload_messages import TrialFailed, TrialNotInEffect
 from envkit.common.progress import Progress
@@ -43,7 +43,7 @@ def _problem(job: Job, arm: Arm) -> tuple[Message | None, float]:
 
 
 def _found(job: Job, arm: Arm) -> tuple[Message | None, float]:
-    outcome = job.engines[arm.engine].run(job.task(arm, job.plan.first_arguments(arm)))
+    outcome = job.engines[arm.engine].run(job.task(arm, requests.of_first(job.plan, arm)))
     document, problem = parse_sample(outcome, (), job.plan.options)
     if document is None:
         assert problem is not None, "there is a sample or a problem"

@@ -14,15 +14,10 @@ from envkit.analysis.summary import Comparison
 from envkit.bench import record, requirements
 from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.cli import node_tuning, rank_options, submission, submitted, tune_options
+from envkit.cli.arguments import no_effect
+from envkit.cli.commands.tune_messages import NODES, TunedTitle
 from envkit.cli.ending import end_with
-from envkit.cli.measuring_messages import NotExhaustive
-from envkit.cli.node_messages import (
-    ChoiceNotInSpace,
-    ChoiceNotShipped,
-    NothingConfirmed,
-    RecordsIn,
-    TunedForNodes,
-)
+from envkit.cli.node_messages import ChoiceNotInSpace, ChoiceNotShipped, NothingConfirmed, RecordsIn
 from envkit.cluster import type_verdict, type_wording
 from envkit.cluster.slurm.collect import NodeResult
 from envkit.cluster.slurm.settings import Settings
@@ -50,7 +45,7 @@ BUDGET_S = 300.0
 def settings(arguments: argparse.Namespace) -> Settings:
     """Return what is submitted. Raises InputError for what no node could search."""
     if arguments.exhaustive:
-        raise InputError(NotExhaustive("--nodes" if arguments.nodes else "--nodelist"))
+        raise InputError(no_effect("--nodes" if arguments.nodes else "--nodelist", "--exhaustive"))
     engine = submitted.engine_on_nodes(arguments)
     named = submitted.partition(arguments)
     name = named or ("PARTITION" if arguments.dry_run else submitted.default_partition())
@@ -60,9 +55,9 @@ def settings(arguments: argparse.Namespace) -> Settings:
     trained = submitted.anywhere(arguments, replace(asked.specification, nodes=1))
     requirements.require(trained)
     workload = None if trained.user_command else trained.workload
-    rank_options.require_searched(space_file.read(Path(asked.space)), workload, trained.options, trained.nproc)
+    rank_options.require_searched(space_file.read(Path(asked.space)), workload, trained.options, trained.ranks)
     budget_s = arguments.budget or BUDGET_S
-    trained = replace(trained, arms=(replace(trained.arms[0], engine=engine),), budget_s=budget_s)
+    trained = trained.with_arms([replace(trained.arms[0], engine=engine)]).with_stopping(budget_s=budget_s)
     nodelist = submitted.named_nodes(arguments)
     job = submitted.job(arguments, trained, submitted.of_job(arguments.nodes, nodelist), nodelist)
     sha256 = require_space(Path(asked.space), None)
@@ -131,7 +126,7 @@ def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _
         return None
     entries = {entry["number"]: entry for entry in chosen["candidates"]}
     shipped = None if chosen["shipped"] is None else str(entries[chosen["shipped"]]["shipped"])
-    verdict = type_verdict.find(places, settings.specification.margin, (confirm.TUNED, shipped or ""))
+    verdict = type_verdict.find(places, settings.specification.stopping.margin, (confirm.TUNED, shipped or ""))
     if verdict is None:
         return None
     tuned_one, shipped_one = (_comparison(verdict, arm) for arm in (confirm.TUNED, shipped or ""))
@@ -163,7 +158,7 @@ def _write(found: _Found, untried: Sequence[str], folder: Path, path: Path) -> W
     verdict = found.verdict
     first = record.first(folder / verdict.nodes[0] / record.CONFIRMATION, "run")
     seen = next(iter(first["engines"].values()))["inspection"]
-    title = text(TunedForNodes(found.profile.title))
+    title = text(TunedTitle(NODES, found.profile.title))
     made = replace(found.profile, title=title, cpu=seen["fingerprint"]["cpu_model"])
     if verdict.summary.plan.ranks > 1:  # it is worth that in so many ranks, and was resolved for one of them
         made = replace(made, ranks=verdict.summary.plan.ranks)

@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from envkit.bench.plan import REFERENCE_PROFILE, Arm
+from envkit.bench.arms import Arm
+from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.cli import measuring_options, rank_options, submission, training_options, user_command
 from envkit.cli.argument_messages import EVERY_RANK, SEARCH_ON_N, SEARCH_ON_THESE
-from envkit.cli.arguments import count, duration, option
+from envkit.cli.arguments import count, duration, no_effect, option
 from envkit.cli.engine_options import add as add_engine_options
-from envkit.cli.measuring_messages import BlocksOfSearch, BudgetOfGrid, NotExhaustive
+from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 from envkit.tuning import space_file
@@ -73,14 +74,14 @@ def add_arguments(parser: Parser) -> None:
 def require(arguments: argparse.Namespace) -> None:
     """Raise InputError for options that don't go together."""
     if arguments.blocks and not arguments.exhaustive:
-        raise InputError(BlocksOfSearch())
+        raise InputError(OptionAlone("--blocks", "--exhaustive", instead="--budget"))
     if not arguments.exhaustive:
         return
     for name in ("profile", "space_only"):
         if getattr(arguments, name):
-            raise InputError(NotExhaustive(option(name)))
+            raise InputError(no_effect(option(name), "--exhaustive"))
     if arguments.budget:
-        raise InputError(BudgetOfGrid())
+        raise InputError(no_effect("--budget", "--exhaustive", "--blocks"))
 
 
 def asked(arguments: argparse.Namespace, default: Path) -> TuningSpecification:

@@ -20,7 +20,7 @@ from envkit.bench.context import (
 )
 from envkit.bench.job import Job
 from envkit.bench.plan import REFERENCE_PROFILE, Plan
-from envkit.bench.prepare import Prepared, plan_of
+from envkit.bench.prepare import Prepared, located
 from envkit.bench.prepare import begin as begin_record
 from envkit.bench.record import Event, Record
 from envkit.checks.preflight import preflight
@@ -67,7 +67,7 @@ def require_early(asked: TuningSpecification, output: Path | None) -> None:
     _require(asked)
     early_checks.require(wanted, output)
     if not asked.blocks:  # the baseline and what is found, compared in a confirmation
-        early_checks.require_time(replace(wanted, budget_s=asked.budget_s), 2)
+        early_checks.require_time(wanted.with_stopping(budget_s=asked.budget_s), 2)
 
 
 def _require(asked: TuningSpecification) -> Space:
@@ -75,10 +75,10 @@ def _require(asked: TuningSpecification) -> Space:
     space = space_file.read(Path(asked.space))
     wanted = asked.specification
     trained = None if wanted.user_command else wanted.workload
-    requirements.require_modes(wanted.workloads, wanted.options)
-    most = rank_options.require_searched(space, trained, wanted.options, wanted.nproc)
+    requirements.require_modes(wanted.own_workloads, wanted.options)
+    most = rank_options.require_searched(space, trained, wanted.options, wanted.ranks)
     rank_options.require_backend(wanted.options.backend, most)
-    requirements.require_exchange(wanted.workloads, wanted.options, most)
+    requirements.require_exchange(wanted.own_workloads, wanted.options, most)
     return space
 
 
@@ -91,21 +91,21 @@ def first_event(asked: TuningSpecification) -> tuple[dict[str, Any], ExecutionCo
     trained = None if wanted.user_command else wanted.workload
     given = [profiles.load(name, SHIPPED_FOLDER) for name in profiles.names(SHIPPED_FOLDER)]
     context = execution_context(wanted, [*session.prefix_commands(space, given), *requirements.tools(how)])
-    requirements.require_in(context.seen, wanted.workloads, how)
-    requirements.require_gpus(context.seen, wanted.nproc, how)
-    requirements.require_room(context.seen, wanted.nproc)
-    inspection = of_rank(context.seen[engine]["inspection"], wanted.nproc)
+    requirements.require_in(context.seen, wanted.own_workloads, how)
+    requirements.require_gpus(context.seen, wanted.ranks, how)
+    requirements.require_room(context.seen, wanted.ranks)
+    inspection = of_rank(context.seen[engine]["inspection"], wanted.ranks)
     baseline = resolve(profiles.load(REFERENCE_PROFILE), inspection)
     gpus = inspection["facts"].get("gpus", 0)
-    not_tried = partial(batch_split.not_tried, trained, how, numerics, wanted.nproc, gpus)
+    not_tried = partial(batch_split.not_tried, trained, how, numerics, wanted.ranks, gpus)
     narrowed, _ = narrow(space, inspection, numerics, not_tried)  # before anything is recorded: it may leave nothing
     shipped, left_out = (
         ([], []) if asked.space_only else session.shipped(SHIPPED_FOLDER, inspection, numerics, space.first, not_tried)
     )
     require_candidates(narrowed, baseline, inspection, one_by_one=asked.blocks > 0, alone=not shipped)
     data = requirements.data(wanted)
-    plan, steps = lengths(plan_of(wanted, data.location))
-    settings = Settings(asked.budget_s, plan.seed, numerics, asked.blocks, steps, asked.profile)
+    plan, steps = lengths(located(wanted, data.location))
+    settings = Settings(asked.budget_s, plan.seed or 0, numerics, asked.blocks, steps, asked.profile)
     fields = {
         "schema": record.SCHEMA,
         "kit_version": __version__,
@@ -164,6 +164,6 @@ def _begin(context: ExecutionContext, data_source: Message, inspection: Mapping[
     def begin(opened: Record, job: Job) -> Event:
         inside = [(one, of_rank(inspection, one.ranks)) for one in job.environments.values()]
         found = preflight(inside, force=True)
-        return begin_record(opened, Prepared(None, job, context, data_source, found), measuring.results())
+        return begin_record(opened, Prepared(job, context, data_source, found), measuring.results())
 
     return begin

@@ -7,30 +7,26 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from envkit.bench.specification import EVERY
-from envkit.bench.user_command import UserCommand
-from envkit.cli.arguments import count, option, refuse
+from envkit.bench.plan import EVERY
+from envkit.cli.arguments import count, no_effect, option, options_given
 from envkit.cli.messages import BadOptionValue, OptionAlone
 from envkit.cli.parser import BadValue, Parser
 from envkit.cli.workload_file import WARMUP_STEPS, load, losses_problem, metric_problem
 from envkit.cli.workload_messages import (
+    OPTIONS_OF_COMMAND,
     BadLoader,
     BadMetric,
     KeyOfFile,
-    LinkInPlace,
     NotOfCommand,
-    NotWithOptimizerSteps,
-    NotWithoutCommand,
-    NotWithWholeCommand,
     StartsCommand,
     TwoTrainings,
     UnknownWorkload,
-    WarmupOfCommand,
 )
 from envkit.common.errors import InputError
 from envkit.common.messages import UnknownWord
 from envkit.common.suggestion import nearest
 from envkit.profiles import profile
+from envkit.worker.request import UserCommand
 from envkit.worker.user_command.units import CHOICES
 from envkit.worker.workloads import WORKLOADS, find
 
@@ -84,7 +80,7 @@ def add_folder_options(group: argparse._ArgumentGroup | Parser) -> None:
 def folder_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return these fields of UserCommand. Raise InputError if they don't go together."""
     if arguments.in_place and arguments.link:
-        raise InputError(LinkInPlace())
+        raise InputError(no_effect("--link", "--in-place"))
     return {"in_place": arguments.in_place, "links": tuple(arguments.link or ())}
 
 
@@ -95,19 +91,19 @@ def from_args(arguments: argparse.Namespace) -> tuple[str, UserCommand] | None:
     """
     if arguments.user_command is None:
         if not _is_file(arguments.workload):
-            given = next((name for name in OPTIONS if getattr(arguments, name) not in (None, False, [])), None)
-            if given is not None:
-                raise InputError(NotWithoutCommand(option(given)))
+            for given in options_given(arguments, OPTIONS):
+                raise InputError(OptionAlone(given, "a command", "-- python train.py"))
             return None
-        refuse(arguments, OPTIONS, KeyOfFile(arguments.workload))
+        for given in options_given(arguments, OPTIONS):
+            raise InputError(KeyOfFile(given, arguments.workload))
         found = load(Path(arguments.workload))
         _show(arguments.workload, found[1])
     else:
         if arguments.workload is not None:
             raise InputError(TwoTrainings(arguments.workload))
         found = _from_options(arguments)
-    for name in NOT_WITH_IT:
-        refuse(arguments, [name], WarmupOfCommand() if name == "warmup_steps" else NotOfCommand())
+    for given in options_given(arguments, NOT_WITH_IT):
+        raise InputError(NotOfCommand(given, "--warmup-lines" if given == "--warmup-steps" else OPTIONS_OF_COMMAND))
     return found
 
 
@@ -161,11 +157,11 @@ def _require_one_timing(arguments: argparse.Namespace) -> None:
     if arguments.whole_command:
         for name in ("metric", "unit", "optimizer_steps", "warmup_lines"):
             if getattr(arguments, name) is not None:
-                raise InputError(NotWithWholeCommand(option(name)))
+                raise InputError(no_effect(option(name), "--whole-command"))
     if arguments.optimizer_steps:
         for name in ("metric", "unit"):
             if getattr(arguments, name) is not None:
-                raise InputError(NotWithOptimizerSteps(option(name)))
+                raise InputError(no_effect(option(name), "--optimizer-steps"))
 
 
 def shortened(text: str) -> str:

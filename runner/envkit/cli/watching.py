@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from envkit.bench import private_values
@@ -13,6 +14,7 @@ from envkit.cli.workload_file import WARMUP_STEPS
 from envkit.cli.workload_messages import NotWatched
 from envkit.common.errors import InputError
 from envkit.common.progress import Progress
+from envkit.worker.request import RunCommand
 
 # How long steps are watched, and how long may pass until enough of them were seen; in seconds.
 WATCH_S, LIMIT_S = 10.0, 45.0
@@ -22,11 +24,10 @@ def watch(job: Job, argv: Sequence[str], quiet: bool) -> dict[str, Any]:
     """Return the sample that a worker of the job's only arm makes of it. Raise InputError if it can't be watched."""
     (arm,), own = job.plan.arms, job.plan.user_command
     assert own is not None, "a command of the user's is watched"
-    length = ("--watch", f"{WATCH_S:g}", "--watch-limit", f"{LIMIT_S:g}", "--warmup-lines", str(WARMUP_STEPS))
-    arguments = ("command", "--folder", own.folder, *length, *own.place_arguments, "--", *own.argv)
+    work = RunCommand(replace(own, metric=None, loss_metric=None), WARMUP_STEPS, watch_s=WATCH_S, watch_limit_s=LIMIT_S)
     with Progress(0.0, quiet=quiet) as progress:
         progress.start("watching", shlex.join(argv), 0.0)
-        outcome = job.engines[arm.target].run(job.task(arm, arguments))
+        outcome = job.engines[arm.target].run(job.task(arm, work))
     sample, problem = parse_sample(outcome, (), job.plan.options)
     if problem is not None:
         raise InputError(

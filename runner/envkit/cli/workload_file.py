@@ -7,20 +7,21 @@ import re
 import shlex
 from pathlib import Path
 
-from envkit.bench.user_command import UserCommand
 from envkit.cli.workload_messages import (
     FILE,
+    GIVE_PATTERN,
+    QUOTE_IT,
+    SAY_COMMAND,
+    SINGLE_QUOTES,
     BadMetric,
-    EmptyCommand,
-    EmptyMetric,
     ForAShell,
+    IsEmpty,
     KeysExclude,
     NoFolder,
     NoWarmupLines,
     OfRate,
     OfUnit,
     OpenQuote,
-    ReplacedByAShell,
     SeveralLines,
     UnitOfClock,
 )
@@ -28,6 +29,7 @@ from envkit.common import ownership, schema, yamlfile
 from envkit.common.messages import About
 from envkit.common.yamlfile import YamlFile
 from envkit.messages import Message, MessageError, message_of
+from envkit.worker.request import UserCommand
 from envkit.worker.user_command.losses import parse_losses
 from envkit.worker.user_command.metric import MetricError, parse
 from envkit.worker.user_command.units import PER_SECOND
@@ -97,7 +99,7 @@ def _argv(file: YamlFile) -> tuple[str, ...]:
     except CommandError as error:
         raise file.error(("command",), About("command", error.message)) from None
     if not argv or not argv[0]:
-        raise file.error(("command",), About("command", EmptyCommand()))
+        raise file.error(("command",), About("command", IsEmpty(SAY_COMMAND)))
     return tuple(argv)
 
 
@@ -116,10 +118,10 @@ def words(text: str) -> list[str]:
     if "\n" in bare:
         raise CommandError(SeveralLines())
     if found := ASSIGNMENT.match(text) or OPERATOR.search(bare):
-        raise CommandError(ForAShell(found[0]))
+        raise CommandError(ForAShell(found[0], QUOTE_IT))
     starts_one = any(Path(word).name in SHELLS for word in argv)  # which is given the text to read, and does so
     if found := REPLACED.search(bare if starts_one else QUOTED.sub(_read_by_a_shell, text)):
-        raise CommandError(ReplacedByAShell(found[0]))
+        raise CommandError(ForAShell(found[0], SINGLE_QUOTES))
     return argv
 
 
@@ -136,7 +138,7 @@ def _read_by_a_shell(quoted: re.Match[str]) -> str:
 def metric_problem(given: str, unit: str | None) -> Message | None:
     """Return what is wrong with a metric, as a clause that follows it, or None. ``unit`` is the one that was given."""
     if not given:
-        return EmptyMetric()
+        return IsEmpty(GIVE_PATTERN)
     try:
         metric = parse(given)
     except MetricError as error:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Message, Note
+
+GIVE_PATTERN = "give a regular expression, or a path such as $.step_time"
+SAY_COMMAND = "say what starts the training, as command: python train.py"
+
+QUOTE_IT, SINGLE_QUOTES = "quote it", "single quotes"
 
 # What a workload file is called in messages about YAML.
 FILE = "a workload file"
@@ -11,7 +16,6 @@ FILE = "a workload file"
 class NoCommand(Message):
     """``--`` was the last word."""
 
-    code = "cli.no-command"
     template = "no command follows --; name your training, for example: envkit {command}[ {profile}] -- python train.py"
 
     command: str
@@ -21,51 +25,14 @@ class NoCommand(Message):
 class TwoTrainings(Message):
     """A workload and a command were given."""
 
-    code = "cli.two-trainings"
     template = "--workload {workload} and the command after -- both name what to train; leave one out"
 
     workload: str
 
 
-class NotWithoutCommand(Message):
-    """An option of a user's command, and no command."""
-
-    code = "cli.not-without-command"
-    template = "{option} has no effect without a command; add it at the end, for example: -- python train.py"
-
-    option: str
-
-
-class LinkInPlace(Message):
-    """--link was given beside --in-place."""
-
-    code = "cli.link-in-place"
-    template = "--link has no effect with --in-place, which makes no copy; leave one out"
-
-
-class NotWithWholeCommand(Message):
-    """An option that says how to read step times was given beside --whole-command."""
-
-    code = "cli.not-with-whole-command"
-    template = "{option} has no effect with --whole-command, which times the command from start to end; leave one out"
-
-    option: str
-
-
-class NotWithOptimizerSteps(Message):
-    """An option of a metric was given beside --optimizer-steps."""
-
-    code = "cli.not-with-optimizer-steps"
-    template = "{option} has no effect with --optimizer-steps, which needs no pattern; leave one out"
-
-    option: str
-
-
-class StartsCommand(Message):
+class StartsCommand(Note):
     """A file, and not the command line, names the command that is about to be started."""
 
-    code = "cli.starts-command"
-    severity = Severity.NOTE
     template = "{file} starts, in {folder}: {argv:command}"
 
     file: str
@@ -76,30 +43,24 @@ class StartsCommand(Message):
 class KeyOfFile(Message):
     """A clause that follows an option: the workload file says this."""
 
-    code = "cli.key-of-file"
-    template = "is a key of {file}; write it there"
+    template = "{option} is a key of {file}; write it there"
 
+    option: str
     file: str
 
 
 class NotOfCommand(Message):
     """A clause that follows an option of the kit's own workloads."""
 
-    code = "cli.not-of-command"
-    template = "has no effect on your own command; leave it out, and give the command options of its own"
+    template = "{option} has no effect on your own command; leave it out, and use {instead}"
 
-
-class WarmupOfCommand(Message):
-    """A clause that follows --warmup-steps."""
-
-    code = "cli.warmup-of-command"
-    template = "has no effect on your own command; leave it out, and give --warmup-lines"
+    option: str
+    instead: str
 
 
 class BadLoader(Message):
     """The name of a workload says nothing that DataLoader could be given."""
 
-    code = "cli.bad-loader"
     template = (
         "'{given}' is not a loader workload; write them as loader-w4-b64-p2 or, with epochs that end (fork, "
         "spawn or forkserver; 1 worker or more, batches of 80 images or fewer), "
@@ -112,7 +73,6 @@ class BadLoader(Message):
 class UnknownWorkload(Message):
     """The kit has no workload of this name."""
 
-    code = "cli.unknown-workload"
     template = (
         "no workload '{workload}'[ (did you mean '{suggestion}'?)]; choose one of: {known:list}, and a file "
         "like mine.yaml"
@@ -126,7 +86,6 @@ class UnknownWorkload(Message):
 class BadMetric(Message):
     """A metric can't be read. ``problem`` is a clause whose subject is the metric."""
 
-    code = "cli.bad-metric"
     template = "{option} '{metric}' {problem}"
 
     option: str  # or the key of a workload file, with a colon
@@ -134,17 +93,17 @@ class BadMetric(Message):
     problem: Message
 
 
-class EmptyMetric(Message):
-    """A clause that follows a metric."""
+class IsEmpty(Message):
+    """A value is empty."""
 
-    code = "cli.empty-metric"
-    template = "is empty; give a regular expression, or a path such as $.step_time"
+    template = "is empty; {fix}"
+
+    fix: str  # GIVE_PATTERN or SAY_COMMAND
 
 
 class OfUnit(Message):
     """A clause that follows a metric: the text around its number names another unit than seconds."""
 
-    code = "cli.of-unit"
     template = (
         "looks like a number of {unit}, and would be taken for seconds; give the unit {unit}, or s if that is right"
     )
@@ -155,7 +114,6 @@ class OfUnit(Message):
 class OfRate(Message):
     """A clause that follows a metric: the text around its number names a rate."""
 
-    code = "cli.of-rate"
     template = "looks like a rate, and would be taken for seconds; give the unit {unit}, or s if that is right"
 
     unit: str
@@ -164,14 +122,12 @@ class OfRate(Message):
 class UnitOfClock(Message):
     """A clause that follows a metric: it times lines by the clock, and a unit was given."""
 
-    code = "cli.unit-of-clock"
     template = "has no group that could be a number with a unit; put one around the number, or leave the unit out"
 
 
 class NoFolder(Message):
     """A workload file names a folder that is not there."""
 
-    code = "cli.no-folder"
     template = "folder: there is no folder {folder}; the path is relative to this file"
 
     folder: str
@@ -180,7 +136,6 @@ class NoFolder(Message):
 class KeysExclude(Message):
     """Two keys of a workload file exclude each other."""
 
-    code = "cli.keys-exclude"
     template = "'{key}' has no effect with '{other}'; remove one of them"
 
     key: str
@@ -190,21 +145,12 @@ class KeysExclude(Message):
 class NoWarmupLines(Message):
     """A workload file counts the first step of an optimizer, which has no beginning."""
 
-    code = "cli.no-warmup-lines"
     template = "'warmup_lines' must be 1 or more with 'optimizer_steps': the beginning of a first step is unknown"
-
-
-class EmptyCommand(Message):
-    """A workload file names no command."""
-
-    code = "cli.empty-command"
-    template = "is empty; say what starts the training, as command: python train.py"
 
 
 class OpenQuote(Message):
     """A quote or an escape in a command does not end. ``reason`` is what Python says."""
 
-    code = "cli.open-quote"
     template = "{reason}; close it"
 
     reason: str
@@ -213,7 +159,6 @@ class OpenQuote(Message):
 class SeveralLines(Message):
     """A command has a line break that only a shell understands."""
 
-    code = "cli.several-lines"
     template = (
         "a line break ends a shell command, and this command runs without a shell; use bash -c '…', or end "
         "the line with a '\\'"
@@ -221,27 +166,17 @@ class SeveralLines(Message):
 
 
 class ForAShell(Message):
-    """A command has an assignment or an operator that only a shell understands."""
+    """A command, which runs without a shell, has what only a shell replaces. ``quoting`` is how it is kept as it is."""
 
-    code = "cli.for-a-shell"
-    template = "'{part}' needs a shell, and this command runs without one; use bash -c '…', or quote it"
-
-    part: str
-
-
-class ReplacedByAShell(Message):
-    """A command has what only a shell replaces."""
-
-    code = "cli.replaced-by-a-shell"
-    template = "'{part}' needs a shell, and this command runs without one; use bash -c '…', or single quotes"
+    template = "'{part}' needs a shell, and this command runs without one; use bash -c '…', or {quoting}"
 
     part: str
+    quoting: str
 
 
 class NotWatched(Message):
     """A training can't be watched. ``problem`` is a clause whose subject is the worker."""
 
-    code = "cli.not-watched"
     template = "advise -- {program}: the worker {problem}"
 
     program: str
@@ -251,7 +186,6 @@ class NotWatched(Message):
 class TrialFailed(Message):
     """An arm's worker failed when it was tried once. ``stderr`` is the last line that it printed."""
 
-    code = "cli.trial-failed"
     template = "its worker {problem}[: {stderr}]"
 
     problem: Message
@@ -261,9 +195,13 @@ class TrialFailed(Message):
 class TrialNotInEffect(Message):
     """A setting of an arm was not in effect when it was tried once."""
 
-    code = "cli.trial-not-in-effect"
     template = "it is not in effect: {key}: expected {expected}, {seen}"
 
     key: str
     expected: str
     seen: str
+
+
+# What takes the place of an option that has no effect on a command.
+OPTIONS_OF_COMMAND = "the command's own options"
+TORCHRUN = "torchrun in that command"

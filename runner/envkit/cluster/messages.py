@@ -5,9 +5,8 @@ Speedups are ratios over the reference's speed: above 1 is faster. Shares are of
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Advice, Caution, Message, Note, Severity
 
-NOTE, WARNING, ADVICE = Severity.NOTE, Severity.WARNING, Severity.ADVICE
 SPEEDUP = "{ratio:ratio}x {reference} speed (95% CI {low:ratio} to {high:ratio}) on {nodes:count node}: "
 
 # What the table of profiles says of one that is not recommended.
@@ -18,7 +17,6 @@ COLUMNS = ("profile", "speedup", "95% CI", "difference", "nodes", "SD of nodes",
 class OnNodes(Message):
     """A problem that some nodes share, of which ``more`` are not named."""
 
-    code = "cluster.on-nodes"
     template = "{nodes:list}[ and {more} more]: {problem}"
 
     nodes: tuple[str, ...]
@@ -29,31 +27,25 @@ class OnNodes(Message):
 # --- why a node does not count; the subject is the node ---
 
 
-class OfAnotherType(Message):
+class OfAnotherType(Caution):
     """A node is not of the type that most are of."""
 
-    code = "cluster.of-another-type"
-    severity = WARNING
     template = "is of another type: {kind}"
 
     kind: str
 
 
-class SlowNode(Message):
+class SlowNode(Caution):
     """A node takes more time than the middle node, by this share."""
 
-    code = "cluster.slow-node"
-    severity = WARNING
     template = "is slow: it takes {share:percent} more time than the middle node"
 
     share: float
 
 
-class UnderLoad(Message):
+class UnderLoad(Caution):
     """Something disturbed nearly all blocks of a node. ``load`` says what."""
 
-    code = "cluster.under-load"
-    severity = WARNING
     template = "was {load}: measure it again"
 
     load: Message
@@ -62,21 +54,17 @@ class UnderLoad(Message):
 # --- why a profile is not recommended ---
 
 
-class NotInEffectOn(Message):
+class NotInEffectOn(Caution):
     """A profile was not in effect on a node."""
 
-    code = "cluster.not-in-effect-on"
-    severity = WARNING
     template = "not in effect on {node}"
 
     node: str
 
 
-class LossesDifferOn(Message):
+class LossesDifferOn(Caution):
     """Losses under a profile differ from the baseline's on a node."""
 
-    code = "cluster.losses-differ-on"
-    severity = WARNING
     template = "losses differ from the baseline's on {node}"
 
     node: str
@@ -85,11 +73,9 @@ class LossesDifferOn(Message):
 # --- results ---
 
 
-class TypeSpeedup(Message):
+class TypeSpeedup(Note):
     """The speedup of a profile on nodes of one type."""
 
-    code = "cluster.type-speedup"
-    severity = NOTE
     template = SPEEDUP + "{verdict}; {spread}"
 
     ratio: float
@@ -101,11 +87,9 @@ class TypeSpeedup(Message):
     spread: Message
 
 
-class NotRecommended(Message):
+class NotRecommended(Caution):
     """A profile is not recommended on nodes of one type, whatever its speed."""
 
-    code = "cluster.not-recommended"
-    severity = WARNING
     template = SPEEDUP + "not recommended: {reason}"
 
     ratio: float
@@ -119,18 +103,15 @@ class NotRecommended(Message):
 class NoSpeedup(Message):
     """Times of a profile that was not in effect are no result."""
 
-    code = "cluster.no-speedup"
     severity = Severity.ERROR
     template = "no speedup is reported: {reason}"
 
     reason: NotInEffectOn
 
 
-class SpreadOfNodes(Message):
+class SpreadOfNodes(Note):
     """``between`` is the standard deviation of the nodes' speedups, ``low`` to ``high`` where another node lies."""
 
-    code = "cluster.spread-of-nodes"
-    severity = NOTE
     template = (
         "speedups of nodes differ by {between:percent} (SD, at most {between_high:percent}); "
         "another node of the type: {low:ratio}x to {high:ratio}x"
@@ -142,11 +123,9 @@ class SpreadOfNodes(Message):
     high: float
 
 
-class SpreadUnknown(Message):
+class SpreadUnknown(Note):
     """One node does not show how far nodes differ. ``low`` to ``high`` is where another one lies."""
 
-    code = "cluster.spread-unknown"
-    severity = NOTE
     template = (
         "one node does not show how far nodes differ; "
         "another node of the type: {low:ratio}x to {high:ratio}x, if nodes differ as elsewhere"
@@ -156,22 +135,18 @@ class SpreadUnknown(Message):
     high: float
 
 
-class NodesOfType(Message):
+class NodesOfType(Note):
     """How many nodes count, and of which type they are."""
 
-    code = "cluster.nodes-of-type"
-    severity = NOTE
     template = "{nodes:count node} of {kind}"
 
     nodes: int
     kind: str
 
 
-class RecordOfNodes(Message):
+class RecordOfNodes(Advice):
     """The folder of a submission, and the command that reports one of its nodes."""
 
-    code = "cluster.record-of-nodes"
-    severity = ADVICE
     template = "{folder}; of each node: {command:command}"
 
     folder: str

@@ -8,7 +8,6 @@ from envkit.messages import Message
 class NotRegular(Message):
     """A path names no regular file. ``kind`` is as "a FIFO"."""
 
-    code = "common.not-regular"
     template = "it is {kind}, not a regular file"
 
     kind: str
@@ -17,7 +16,6 @@ class NotRegular(Message):
 class LinkOfOther(Message):
     """Neither this user nor the owner of a file made the link to it. Both fields are user numbers."""
 
-    code = "common.link-of-other"
     template = "user {maker:d} made this link to a file of user {owner:d}; copy that file, or name it"
 
     maker: int
@@ -27,7 +25,6 @@ class LinkOfOther(Message):
 class LargerThan(Message):
     """A file is larger than any that the kit writes."""
 
-    code = "common.larger-than"
     template = "it has {size:size}, and at most {most:size} are read"
 
     size: int
@@ -37,7 +34,6 @@ class LargerThan(Message):
 class NotJson(Message):
     """A JSON parser refused a document, with ``reason``: a clause that follows "not valid JSON"."""
 
-    code = "common.not-json"
     template = "{reason}"
 
     reason: str
@@ -46,14 +42,12 @@ class NotJson(Message):
 class LongNumber(Message):
     """A JSON document has a number of more digits than Python converts."""
 
-    code = "common.long-number"
     template = "a number has thousands of digits"
 
 
 class NotUtf8Json(Message):
     """A JSON document has bytes of another encoding."""
 
-    code = "common.not-utf8-json"
     template = "not UTF-8 (byte {position:d} is {byte})"
 
     position: int
@@ -63,7 +57,6 @@ class NotUtf8Json(Message):
 class JsonTooDeep(Message):
     """Brackets of a JSON document are nested too deep."""
 
-    code = "common.json-too-deep"
     template = "more than {levels} levels of brackets"
 
     levels: int
@@ -72,7 +65,6 @@ class JsonTooDeep(Message):
 class ManyValues(Message):
     """A JSON document has more values than fit into memory."""
 
-    code = "common.many-values"
     template = "more than {most} values"
 
     most: int
@@ -81,7 +73,6 @@ class ManyValues(Message):
 class TwiceInJson(Message):
     """A key stands twice in one object of a JSON document."""
 
-    code = "common.twice-in-json"
     template = "the key '{key}' stands twice"
 
     key: str
@@ -90,7 +81,6 @@ class TwiceInJson(Message):
 class NoFiniteNumber(Message):
     """A JSON document has NaN or an infinity where it must not."""
 
-    code = "common.no-finite-number"
     template = "{found}"
 
     found: str
@@ -99,7 +89,6 @@ class NoFiniteNumber(Message):
 class OtherType(Message):
     """A value of a document has another type than the kit writes there."""
 
-    code = "common.other-type"
     template = "'{key}' has another type than the kit writes"
 
     key: str
@@ -108,7 +97,6 @@ class OtherType(Message):
 class ManyEntries(Message):
     """A list, or a mapping, of a document has more entries than any run has."""
 
-    code = "common.many-entries"
     template = "'{key}' has more than {most} entries"
 
     key: str
@@ -118,7 +106,6 @@ class ManyEntries(Message):
 class ForeignLink(Message):
     """Another user made a link on the way to a file that the kit is to write. ``owner`` is the number of that user."""
 
-    code = "common.foreign-link"
     template = "{file}: user {owner:d} made the link '{name}', which may lead anywhere; write to another folder"
 
     file: str
@@ -129,7 +116,6 @@ class ForeignLink(Message):
 class ForeignPlace(Message):
     """Another user was first to make what the kit is to make in a folder that others can write to."""
 
-    code = "common.foreign-place"
     template = "{file}: user {owner:d} made it, in a folder that others can write to; choose another name"
 
     file: str

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from envkit.messages import Message
 
+# Why a file can't be a key; and of OPEN its mode, of UNREADABLE the reason.
+IS_LINK = "is a link"
+NO_FILE = "is not a regular file"
+UNREADABLE = "can't be read"
+OF_OTHER = "belongs to another user"
+OPEN = "is open to other users, who may have read it"
+OTHER_LENGTH = "does not hold as many bytes as a key"
+
 
 class NoHome(Message):
     """The user has no home folder for a key."""
 
-    code = "common.no-home"
     template = "this user has no home folder; set XDG_CONFIG_HOME"
-
-
-class KeyNotMade(Message):
-    """A key could not be made."""
-
-    code = "common.key-not-made"
-    template = "{file}: can't be made: {reason}"
-
-    file: str
-    reason: str
 
 
 class KeyRemoved(Message):
     """Another process removed a key while this one made it."""
 
-    code = "common.key-removed"
     template = "{file}: another process removed it at once"
 
     file: str
@@ -34,7 +30,6 @@ class KeyRemoved(Message):
 class ForeignFolder(Message):
     """The folder for a key belongs to another user, as with sudo."""
 
-    code = "common.foreign-folder"
     template = "{folder} belongs to another user; set XDG_CONFIG_HOME to a folder of your own"
 
     folder: str
@@ -43,7 +38,6 @@ class ForeignFolder(Message):
 class WritableByOthers(Message):
     """Other users could replace the key."""
 
-    code = "common.writable-by-others"
     template = "{folder}: other users can write to this folder, which holds your key; run {fix:command}"
 
     folder: str
@@ -51,59 +45,11 @@ class WritableByOthers(Message):
 
 
 class BadKey(Message):
-    """A key can't be trusted. A new one is the only mend, because a key that others know proves nothing."""
+    """The file of the key can't be the user's key. ``fault`` is one of those above."""
 
-    code = "common.bad-key"
-    template = "{file}: {fault}, so it can't be your key; run {fix:command}, and envkit makes a new one"
+    template = "{file}: {fault}[ ({detail})], so it can't be your key; run {fix:command}, and envkit makes a new one"
 
     file: str
-    fault: Message
+    fault: str
     fix: tuple[str, ...]
-
-
-class KeyIsLink(Message):
-    """The fault of a key: a symbolic link."""
-
-    code = "common.key-is-link"
-    template = "is a link"
-
-
-class KeyIsNoFile(Message):
-    """The fault of a key: a folder, a pipe or a device."""
-
-    code = "common.key-is-no-file"
-    template = "is not a regular file"
-
-
-class KeyUnreadable(Message):
-    """The fault of a key: the system does not let this user read it."""
-
-    code = "common.key-unreadable"
-    template = "can't be read ({reason})"
-
-    reason: str
-
-
-class KeyOfOther(Message):
-    """The fault of a key: another user owns it."""
-
-    code = "common.key-of-other"
-    template = "belongs to another user"
-
-
-class KeyOpen(Message):
-    """The fault of a key: other users may have read it."""
-
-    code = "common.key-open"
-    template = "is open to other users (its mode is {mode}), who may have read it"
-
-    mode: str  # octal
-
-
-class KeyLength(Message):
-    """The fault of a key: a wrong length."""
-
-    code = "common.key-length"
-    template = "does not hold the {length} bytes of a key"
-
-    length: int
+    detail: str | None = None

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envkit.common.errors import InputError
-from envkit.common.running_messages import Locked, LockUnopenable, NoLocks, NotALock
+from envkit.common.running_messages import NO_LOCK, Locked, NoLocks, UnusableLock
 
 
 @contextlib.contextmanager
@@ -31,7 +31,7 @@ def machine_lock() -> Iterator[None]:
         # file (sysctl fs.protected_regular).
         descriptor = os.open(path, flags) if os.path.lexists(path) else os.open(path, flags | os.O_CREAT, 0o666)
     except OSError as error:
-        raise InputError(LockUnopenable(str(path), str(error.strerror))) from None
+        raise InputError(UnusableLock(str(path), str(error.strerror))) from None
     try:
         _lock(descriptor, path)
         yield
@@ -42,7 +42,7 @@ def machine_lock() -> Iterator[None]:
 def _lock(descriptor: int, path: Path) -> None:
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
-        raise InputError(NotALock(str(path)))
+        raise InputError(UnusableLock(str(path), NO_LOCK))
     with contextlib.suppress(PermissionError):
         os.fchmod(descriptor, 0o666)  # other users measure here too, whatever this one's umask
     try:

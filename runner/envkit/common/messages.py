@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message
+from envkit.messages import Message, Note
+
+EMPTY = "is empty"
+BAD_NAME = "is not a valid name"
+BAD_KEYS = "does not have the keys that it needs"
 
 
 class OtherSchema(Message):
     """A file of the kit's own has the format of another version."""
 
-    code = "common.other-schema"
     template = (
         "{file}: this {kind} has schema {found}, and this version of envkit reads schema {readable}; measure "
         "again[, or write it again: {anew:command}]"
@@ -24,7 +27,6 @@ class OtherSchema(Message):
 class InFile(Message):
     """A problem at one line of a file."""
 
-    code = "common.in-file"
     template = "{file}:{line:d}: {problem}"
 
     file: str
@@ -35,17 +37,23 @@ class InFile(Message):
 class About(Message):
     """A problem of one subject: a file, an image, an option."""
 
-    code = "common.about"
     template = "{subject}: {problem}"
 
     subject: str
     problem: Message
 
 
+class Clauses(Note):
+    """Several messages in one line."""
+
+    template = "{clauses:lines}"
+
+    clauses: tuple[Message, ...]
+
+
 class Unreadable(Message):
     """The system does not let the kit read a file."""
 
-    code = "common.unreadable"
     template = "{file}: can't be read: {reason}[; {fix}]"
 
     file: str
@@ -56,7 +64,6 @@ class Unreadable(Message):
 class Unwritable(Message):
     """The system does not let the kit write a file. ``kept`` is the file if it still has its former content."""
 
-    code = "common.unwritable"
     template = "{file}: can't be written: {reason}[; {kept} is unchanged]"
 
     file: str
@@ -67,7 +74,6 @@ class Unwritable(Message):
 class NotUtf8(Message):
     """A text file has bytes of another encoding."""
 
-    code = "common.not-utf8"
     template = "{file}: not UTF-8 (byte {position:d} is {byte}); save the file as UTF-8"
 
     file: str
@@ -78,7 +84,6 @@ class NotUtf8(Message):
 class TooLarge(Message):
     """A YAML file is larger than any that the kit needs."""
 
-    code = "common.too-large"
     template = "{file}: larger than {most_bytes:size}, the most for a YAML file; shorten it, or name another file"
 
     file: str
@@ -88,7 +93,6 @@ class TooLarge(Message):
 class NotAMapping(Message):
     """The top level of a YAML file is no mapping."""
 
-    code = "common.not-a-mapping"
     template = "{kind} is a mapping of keys to values, for example 'name: {example}'"
 
     kind: str  # as "a profile"
@@ -98,7 +102,6 @@ class NotAMapping(Message):
 class InvalidYaml(Message):
     """The YAML parser refused a file, with ``reason``."""
 
-    code = "common.invalid-yaml"
     template = "not valid YAML[: {reason}]"
 
     reason: str | None
@@ -107,7 +110,6 @@ class InvalidYaml(Message):
 class NumberTooLong(Message):
     """A number in a YAML file has more digits than any that is meant."""
 
-    code = "common.number-too-long"
     template = "'{key}' is a number of {length:count character}, and the most is {most}; shorten it"
 
     key: str
@@ -118,7 +120,6 @@ class NumberTooLong(Message):
 class InvalidScalar(Message):
     """A value only looks like a date or a number."""
 
-    code = "common.invalid-scalar"
     template = "not valid YAML: '{value}': {reason}; quote it"
 
     value: str
@@ -128,7 +129,6 @@ class InvalidScalar(Message):
 class NulCharacter(Message):
     """A value has the character that ends a text for the system."""
 
-    code = "common.nul-character"
     template = "'{key}' has a NUL character, which no process can receive; remove it"
 
     key: str
@@ -137,7 +137,6 @@ class NulCharacter(Message):
 class HalfCharacter(Message):
     """A value has a surrogate, which no encoding has. ``number`` is its code point."""
 
-    code = "common.half-character"
     template = "'{key}' has half of a character (\\u{number:x}), which no process can receive; remove it"
 
     key: str
@@ -147,14 +146,12 @@ class HalfCharacter(Message):
 class ComplexKey(Message):
     """A key is a list or a mapping."""
 
-    code = "common.complex-key"
     template = "a key must be a plain word"
 
 
 class DuplicateKey(Message):
     """A key stands twice in one mapping."""
 
-    code = "common.duplicate-key"
     template = "the key '{key}' appears twice (first on line {first:d}); remove one"
 
     key: str
@@ -164,7 +161,6 @@ class DuplicateKey(Message):
 class RecursiveAnchor(Message):
     """An anchor contains an alias of itself."""
 
-    code = "common.recursive-anchor"
     template = "not valid YAML: the anchor '{anchor}' contains itself; write the value out"
 
     anchor: str
@@ -173,7 +169,6 @@ class RecursiveAnchor(Message):
 class TooManyValues(Message):
     """A file, with its aliases resolved, has too many values or characters."""
 
-    code = "common.too-many-values"
     template = (
         "not valid YAML: with its aliases resolved it has more than {most_values} values, "
         "or {most_characters} characters; remove some"
@@ -186,7 +181,6 @@ class TooManyValues(Message):
 class TooDeep(Message):
     """Brackets or indentation of a file are nested too deep."""
 
-    code = "common.too-deep"
     template = "not valid YAML: more than {levels} levels; remove some brackets or indentation"
 
     levels: int
@@ -195,7 +189,6 @@ class TooDeep(Message):
 class UnknownKey(Message):
     """A mapping has a key that its schema does not know."""
 
-    code = "common.unknown-key"
     template = "unknown key '{key}'[ (did you mean '{suggestion}'?)]; the keys are: {known:list}"
 
     key: str
@@ -206,7 +199,6 @@ class UnknownKey(Message):
 class MissingKey(Message):
     """A mapping lacks a key that its schema requires."""
 
-    code = "common.missing-key"
     template = "'{key}' is missing; {fix}"
 
     key: str
@@ -216,7 +208,6 @@ class MissingKey(Message):
 class DependentKey(Message):
     """A key has no effect without another one."""
 
-    code = "common.dependent-key"
     template = "'{key}' has no effect without '{other}'; add '{other}', or remove '{key}'"
 
     key: str
@@ -237,7 +228,6 @@ TYPES = {
 class WrongType(Message):
     """A value has another type than its schema allows."""
 
-    code = "common.wrong-type"
     template = "{key} must be {wanted:or}, not {found}[; {fix}]"
 
     key: str  # quoted, or "the file"
@@ -249,7 +239,6 @@ class WrongType(Message):
 class NotAChoice(Message):
     """A value is none of those that its schema lists."""
 
-    code = "common.not-a-choice"
     template = "{key} can't be {found}[ (did you mean '{suggestion}'?)]; the choices are: {choices:list}"
 
     key: str
@@ -259,63 +248,30 @@ class NotAChoice(Message):
 
 
 class BelowMinimum(Message):
-    """A number is less than its schema allows."""
+    """A number is less than its schema allows: not ``least`` or more, or not ``above`` a limit."""
 
-    code = "common.below-minimum"
-    template = "{key} must be {least} or more, not {found}[; {fix}]"
+    template = "{key} must be [{least} or more][more than {above}], not {found}[; {fix}]"
 
     key: str
-    least: float
     found: str
+    least: float | None = None
+    above: float | None = None
     fix: str | None = None
 
 
-class NotAbove(Message):
-    """A number is not more than the limit of its schema."""
+class BadForm(Message):
+    """A list or a mapping is empty, a key has a name that its schema forbids, or keys do not go together."""
 
-    code = "common.not-above"
-    template = "{key} must be more than {limit}, not {found}[; {fix}]"
-
-    key: str
-    limit: float
-    found: str
-    fix: str | None = None
-
-
-class Empty(Message):
-    """A list or a mapping has no items."""
-
-    code = "common.empty"
-    template = "{key} is empty[; {fix}]"
+    template = "{key} {fault}[; {fix}]"
 
     key: str
-    fix: str | None = None
-
-
-class BadName(Message):
-    """A key's own text is not of the form that its schema requires."""
-
-    code = "common.bad-name"
-    template = "{key} is not a valid name[; {fix}]"
-
-    key: str
-    fix: str | None = None
-
-
-class BadCombination(Message):
-    """A mapping has keys that exclude each other, or lacks one of several that it needs."""
-
-    code = "common.bad-combination"
-    template = "{key} does not have the keys that it needs[; {fix}]"
-
-    key: str
+    fault: str  # EMPTY, BAD_NAME or BAD_KEYS
     fix: str | None = None
 
 
 class BadValue(Message):
     """A value breaks another rule of its schema, which ``rule`` names by its JSON Schema keyword."""
 
-    code = "common.bad-value"
     template = "{key} can't be {found}[; {fix}]"
 
     key: str
@@ -327,7 +283,6 @@ class BadValue(Message):
 class NoValidator(Message):
     """The package that checks files against schemas is missing."""
 
-    code = "common.no-validator"
     template = "{file}: can't be checked without the package jsonschema; install it: pip install jsonschema"
 
     file: str
@@ -336,7 +291,6 @@ class NoValidator(Message):
 class MissingExtra(Message):
     """A command needs a package that comes with one of the kit's extras."""
 
-    code = "common.missing-extra"
     template = "{needed_by} needs the package '{package}': pip install 'envkit[[{extra}]]'"
 
     needed_by: str
@@ -347,7 +301,6 @@ class MissingExtra(Message):
 class MissingPackage(Message):
     """A package that the kit always needs is missing: the installation is damaged."""
 
-    code = "common.missing-package"
     template = "the package '{package}', which envkit needs, is missing: install envkit again"
 
     package: str
@@ -356,7 +309,6 @@ class MissingPackage(Message):
 class NotInThisPython(Message):
     """A Python in which ``envkit.check`` runs lacks a package."""
 
-    code = "common.not-in-this-python"
     template = "{python} has no package '{package}'; install it there, or use a kernel that has it"
 
     python: str
@@ -366,7 +318,6 @@ class NotInThisPython(Message):
 class UnknownWord(Message):
     """A list has an unknown word. ``what`` is the noun for one of them."""
 
-    code = "common.unknown-word"
     template = "no {what} '{word}'[ (did you mean '{suggestion}'?)]; choose one of: {known:list}"
 
     what: str

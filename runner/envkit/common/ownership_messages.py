@@ -8,7 +8,6 @@ from envkit.messages import Message
 class OfAnother(Message):
     """A file that names a program belongs to another user."""
 
-    code = "common.of-another"
     template = "{file}: user {owner} owns it and can change what it starts; make a copy of your own"
 
     file: str
@@ -18,7 +17,6 @@ class OfAnother(Message):
 class WritableFile(Message):
     """Others can write a file that names a program."""
 
-    code = "common.writable-file"
     template = "{file}: other users can write it and so choose what it starts; read it, then run: {mend:command}"
 
     file: str
@@ -28,7 +26,6 @@ class WritableFile(Message):
 class FolderOpen(Message):
     """Others can replace a file that names a program."""
 
-    code = "common.folder-open"
     template = (
         "{file}: other users can replace it, because they can write to {folder}; "
         "move it to a folder of your own, or run: {mend:command}"

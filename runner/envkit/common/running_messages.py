@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Message, Note
+
+NO_LOCK = "it is not a lock file"
 
 
-class WorkerDone(Message):
+class WorkerDone(Note):
     """A worker ended. ``ms`` is the mean time of a ``step``."""
 
-    code = "common.worker-done"
-    severity = Severity.NOTE
     template = "{stage}, {arm}: {ms:.2f} ms per {step}"
 
     stage: str
@@ -18,11 +18,9 @@ class WorkerDone(Message):
     step: str
 
 
-class StageDone(Message):
+class StageDone(Note):
     """A block is complete. ``left`` is the time until the end, as ``1:05``."""
 
-    code = "common.stage-done"
-    severity = Severity.NOTE
     template = "{stage}[: {standing}][; about {left} left]"
 
     stage: str
@@ -30,29 +28,18 @@ class StageDone(Message):
     left: str | None = None
 
 
-class LockUnopenable(Message):
-    """The lock of this machine can't be opened."""
+class UnusableLock(Message):
+    """The file of the machine's lock can't be opened, or is something else (NO_LOCK)."""
 
-    code = "common.lock-unopenable"
-    template = "{file}: can't be opened: {reason}; remove it, or set TMPDIR"
+    template = "{file}: can't be used as a lock: {reason}; remove it, or set TMPDIR"
 
     file: str
     reason: str
 
 
-class NotALock(Message):
-    """The path of this machine's lock holds another kind of file."""
-
-    code = "common.not-a-lock"
-    template = "{file}: not a lock file; remove it, or set TMPDIR"
-
-    file: str
-
-
 class Locked(Message):
     """Another measurement holds this machine."""
 
-    code = "common.locked"
     template = (
         "another measurement[ of user {user}] runs on this machine[ (process {process})]; "
         "wait for it, or it spoils both[; if that process of {user} measures nothing, set TMPDIR to another folder]"
@@ -65,19 +52,17 @@ class Locked(Message):
 class NoLocks(Message):
     """A file system does not know locks."""
 
-    code = "common.no-locks"
     template = "{file}: can't be locked: {reason}; set TMPDIR to a folder on this machine's own disk"
 
     file: str
     reason: str
 
 
-class FolderNotMade(Message):
-    """A folder can't be made. ``option`` names another place."""
+class NotMade(Message):
+    """A file or a folder can't be made. ``option`` names another."""
 
-    code = "common.folder-not-made"
-    template = "{folder}: can't be made: {reason}; give another {option}"
+    template = "{path}: can't be made: {reason}[; give another {option}]"
 
-    folder: str
+    path: str
     reason: str
-    option: str
+    option: str | None = None

@@ -19,15 +19,15 @@ from envkit import __version__
 from envkit.common import user_folders
 from envkit.common.errors import InputError
 from envkit.common.messages import (
+    BAD_KEYS,
+    BAD_NAME,
+    EMPTY,
     TYPES,
-    BadCombination,
-    BadName,
+    BadForm,
     BadValue,
     BelowMinimum,
     DependentKey,
-    Empty,
     MissingKey,
-    NotAbove,
     NotAChoice,
     NoValidator,
     UnknownKey,
@@ -98,7 +98,7 @@ def violation(error: Any, texts: Mapping[Path_, str] | None = None) -> tuple[Pat
     value, schema = error.instance, error.schema
     fix = schema.get("x-fix")
     if "propertyNames" in error.absolute_schema_path:
-        return (*at, value), BadName(_quoted((*at, value)), fix)
+        return (*at, value), BadForm(_quoted((*at, value)), BAD_NAME, fix)
     if error.validator in _OF_KEYS:
         key, message = _OF_KEYS[error.validator](at, error.validator_value, value, schema)
         return (*at, *key), message
@@ -112,19 +112,27 @@ def _of_value(rule: str, key: str, wanted: Any, found: str, value: Any, fix: str
             types = tuple(TYPES[one] for one in ([wanted] if isinstance(wanted, str) else wanted) if one in TYPES)
             message: Message = WrongType(key, types, found, fix)
         case "enum":
-            choices = tuple(map(str, wanted))
-            message = NotAChoice(key, found, choices, nearest(value, choices) if isinstance(value, str) else None)
+            message = _not_a_choice(key, found, value, tuple(map(str, wanted)))
         case "minimum":
-            message = BelowMinimum(key, wanted, found, fix)
+            message = BelowMinimum(key, found, least=wanted, fix=fix)
         case "exclusiveMinimum":
-            message = NotAbove(key, wanted, found, fix)
+            message = BelowMinimum(key, found, above=wanted, fix=fix)
         case "minItems" | "minProperties":
-            message = Empty(key, fix)
+            message = BadForm(key, EMPTY, fix)
         case "oneOf" | "anyOf":
-            message = BadCombination(key, fix)
+            message = BadForm(key, BAD_KEYS, fix)
         case _:
             message = BadValue(key, found, rule, fix)
     return message
+
+
+def not_a_choice(file: YamlFile, at: Path_, value: Any, choices: tuple[str, ...]) -> NotAChoice:
+    """Return what is wrong with a value that must be one of ``choices``, which no schema lists."""
+    return _not_a_choice(_quoted(at), _found(file.texts.get(at), value), value, choices)
+
+
+def _not_a_choice(key: str, found: str, value: Any, choices: tuple[str, ...]) -> NotAChoice:
+    return NotAChoice(key, found, choices, nearest(value, choices) if isinstance(value, str) else None)
 
 
 def _unknown(at: Path_, wanted: Any, value: Any, schema: Any) -> tuple[Path_, Message]:

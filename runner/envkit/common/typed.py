@@ -6,6 +6,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Callable, Mapping
+from enum import Enum
 from functools import cache
 from typing import Any, TypeVar
 
@@ -83,8 +84,8 @@ def _of_list(origin: Any, inner: tuple[Any, ...], loose: bool) -> Check:
 
 
 def _of_class(hint: Any) -> Check:
-    if hint is Message:  # who restored it has checked its fields
-        return lambda value: isinstance(value, Message)
+    if hint is Message or issubclass(hint, Enum):  # who restored it has checked it
+        return lambda value: isinstance(value, hint)
     checks = _checks(hint)
     if typing.is_typeddict(hint):
         return lambda value: (

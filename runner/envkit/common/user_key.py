@@ -15,20 +15,20 @@ from pathlib import Path
 from envkit.common import user_folders
 from envkit.common.errors import InputError
 from envkit.common.key_messages import (
+    IS_LINK,
+    NO_FILE,
+    OF_OTHER,
+    OPEN,
+    OTHER_LENGTH,
+    UNREADABLE,
     BadKey,
     ForeignFolder,
-    KeyIsLink,
-    KeyIsNoFile,
-    KeyLength,
-    KeyNotMade,
-    KeyOfOther,
-    KeyOpen,
     KeyRemoved,
-    KeyUnreadable,
     NoHome,
     WritableByOthers,
 )
-from envkit.messages import Message, MessageError
+from envkit.common.running_messages import NotMade
+from envkit.messages import MessageError
 
 LENGTH = 32
 NAME = "record.key"
@@ -71,7 +71,7 @@ def find_or_make() -> bytes:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _make(place)
     except OSError as error:
-        raise NoKey(KeyNotMade(str(place), str(error.strerror))) from None
+        raise NoKey(NotMade(str(place), str(error.strerror))) from None
     made = _read(place)
     if made is None:
         raise NoKey(KeyRemoved(str(place)))
@@ -98,26 +98,26 @@ def _read(place: Path) -> bytes | None:
         return None
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise _bad(place, KeyIsLink()) from None
-        raise _bad(place, KeyUnreadable(str(error.strerror))) from None
+            raise _bad(place, IS_LINK) from None
+        raise _bad(place, UNREADABLE, str(error.strerror)) from None
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise _bad(place, KeyIsNoFile())
+            raise _bad(place, NO_FILE)
         if found.st_uid != os.geteuid():
-            raise _bad(place, KeyOfOther())
+            raise _bad(place, OF_OTHER)
         if (mode := stat.S_IMODE(found.st_mode)) & 0o077:
-            raise _bad(place, KeyOpen(f"{mode:04o}"))
+            raise _bad(place, OPEN, f"mode {mode:04o}")
         content = os.read(descriptor, LENGTH + 1)
     finally:
         os.close(descriptor)
     if len(content) != LENGTH:
-        raise _bad(place, KeyLength(LENGTH))
+        raise _bad(place, OTHER_LENGTH)
     return content
 
 
-def _bad(place: Path, fault: Message) -> InputError:
-    return InputError(BadKey(str(place), fault, ("rm", str(place))))
+def _bad(place: Path, fault: str, detail: str | None = None) -> InputError:
+    return InputError(BadKey(str(place), fault, ("rm", str(place)), detail))
 
 
 def _make(place: Path) -> None:

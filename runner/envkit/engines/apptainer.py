@@ -21,6 +21,7 @@ from envkit.engines.messages import BuildImage, EngineFault, ImageUnreadable
 from envkit.engines.process import Process, Started
 from envkit.engines.setup_messages import APPTAINER_FIX, INSTALL, EngineUnusable, NotInstalled
 from envkit.messages import Printed
+from envkit.worker.request import WorkerRequest
 
 # Before the name of a variable, in the caller's own: Apptainer puts it into the container.
 INSIDE = "APPTAINERENV_"
@@ -78,11 +79,14 @@ class ApptainerEngine:
             *container.limits(self.given), *binds, str(self._sif), "env", *variables, *container.argv(task),
         ]  # fmt: skip
 
+    def request(self, task: Task) -> WorkerRequest | None:
+        return container.request(task)
+
     def start(self, task: Task) -> Started:
         argv, environment = self._start_of(task)
         before = _ended_children_s()
         return Started(
-            Process(argv, environment, SOURCES, task.ahead),
+            Process(argv, environment, SOURCES, self.request(task), task.ahead),
             task.timeout_s,
             finish=lambda outcome: self._explained(replace(outcome, cpu_s=_ended_children_s() - before)),
         )
@@ -91,7 +95,9 @@ class ApptainerEngine:
         if task.nodes > 1:
             from envkit.engines import step
 
-            return self._explained(step.run(*self._start_of(task), task.nodes, task.timeout_s, INSIDE))
+            return self._explained(
+                step.run(*self._start_of(task), task.nodes, task.timeout_s, self.request(task), INSIDE)
+            )
         return ended(self.start(task))
 
     def _start_of(self, task: Task) -> tuple[list[str], dict[str, str]]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from envkit.messages import Message
 from envkit.worker.complaints import COMPLAINT
+from envkit.worker.request import WorkerRequest, host_folder
+
+if TYPE_CHECKING:
+    from envkit.worker.request import Work
 
 PACKAGE = Path(__file__).resolve().parent.parent
 # The folder from which Python imports the package: runner/ of a checkout, or site-packages.
@@ -61,13 +65,11 @@ class EngineOptions:
 class Task:
     """One start of the worker, or of a command in its place."""
 
-    # after the worker's own path; one that is ``data`` is replaced by where the worker finds that
-    arguments: tuple[str, ...]
+    work: Work | None = None  # what the worker is to do; None for a program in its place
     variables: dict[str, str] = field(default_factory=dict)  # the profile's
     # the caller's own that the worker may have: the local engine passes them on, a container starts without them
     inherited: dict[str, str] = field(default_factory=dict)
     prefix: tuple[str, ...] = ()
-    data: str | None = None  # the host's folder that the worker reads
     folder: str | None = None  # the host's, where a user's command runs: it has this name inside, and can be written to
     program: tuple[str, ...] = ()  # a command for the worker's place, which containers run in ``folder``
     # more of the caller's, for containers too; their values, which may be secrets, are on no command line
@@ -75,7 +77,17 @@ class Task:
     timeout_s: float = 120.0
     nodes: int = 1  # it is started on so many, the first of the Slurm job that the runner is in; their texts are one
     gpus: bool = False  # a container is given the machine's GPUs, which a worker on the machine itself has anyway
-    ahead: bool = False  # the worker is to wait for its turn at its stdin, which is a pipe then
+    ahead: bool = False  # the worker is to wait for its turn at its stdin
+
+    @property
+    def data(self) -> str | None:
+        """The host's folder that the worker reads, if any."""
+        return host_folder(self.work)
+
+    @property
+    def request(self) -> WorkerRequest | None:
+        """What the worker reads at its stdin; None for a program in its place."""
+        return WorkerRequest(self.work, self.ahead) if self.work is not None else None
 
 
 @dataclass(frozen=True)
@@ -126,7 +138,10 @@ class Engine(Protocol):
         """Start the worker, wait for it (``task.timeout_s`` seconds at most) and return how it ended."""
 
     def command(self, task: Task) -> list[str]:
-        """The same start as one command that can be typed in a shell."""
+        """The same start as one command that can be typed in a shell, where it reads ``request``."""
+
+    def request(self, task: Task) -> WorkerRequest | None:
+        """What a worker reads at its stdin, with the paths that it finds there; None for a program in its place."""
 
 
 def ended(worker: Worker) -> Outcome:

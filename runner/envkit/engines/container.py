@@ -13,6 +13,7 @@ from envkit.engines.base import PACKAGE, EngineOptions, Outcome, Task
 from envkit.engines.messages import Killed, OutOfMemory, OverMemoryLimit
 from envkit.engines.setup_messages import HidesImage, Unmountable, UnreadableInside
 from envkit.profiles.environment import capabilities
+from envkit.worker.request import STDIN, WorkerRequest, relocated
 
 INTERPRETER = "/opt/kit/bin/python"
 FOLDER = "/kit"
@@ -56,12 +57,14 @@ def made_by(name: str, target: str = "image") -> str:
 
 
 def argv(task: Task) -> list[str]:
-    """Return what runs inside: the worker, which finds its code and data under the names they have there."""
-    if task.program:
-        return [*task.prefix, *task.program]
-    inside = {task.data: DATA}
-    arguments = [inside.get(argument, argument) for argument in task.arguments]
-    return [*task.prefix, INTERPRETER, WORKER, *arguments]
+    """Return what runs inside: a program, or the worker, which finds its code under the name that it has there."""
+    return [*task.prefix, *(task.program or (INTERPRETER, WORKER, STDIN))]
+
+
+def request(task: Task) -> WorkerRequest | None:
+    """Return what the worker inside is to do, with the path that its data has there."""
+    asked = task.request
+    return asked and replace(asked, work=relocated(asked.work, DATA))
 
 
 def mounts(task: Task) -> list[str]:
@@ -172,7 +175,7 @@ def run_options(task: Task, options: EngineOptions, rootless: bool, gpus: tuple[
     fixed += ["--pids-limit", str(most)] if most else []
     fixed += [part for option in (READS_MOUNTS, NO_NEW_PRIVILEGES) for part in ("--security-opt", option)]
     fixed += ["--cap-drop", "ALL", *(part for name in allowed(task, caller) for part in ("--cap-add", name))]
-    fixed += ["--interactive"] if task.ahead else []
+    fixed += ["--interactive"] if task.work is not None else []
     return [*fixed, *(gpus if task.gpus else ()), *as_user, *limits(options), *volumes, *given]
 
 

@@ -41,6 +41,7 @@ from envkit.engines.setup_messages import (
 )
 from envkit.messages import Message
 from envkit.worker.measure import turn
+from envkit.worker.request import WorkerRequest
 
 SOCKET = "/var/run/docker.sock"
 OWN_NAMES = ("localhost", "127.0.0.1", "::1")
@@ -82,10 +83,13 @@ class DockerEngine:
         options = container.run_options(task, self.given, self._rootless, container.DOCKER.gpus)
         return ["docker", "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
+    def request(self, task: Task) -> WorkerRequest | None:
+        return container.request(task)
+
     def start(self, task: Task) -> _Container:
         if task.gpus and _is_here():
             container_gpus.require()
-        return _Container(lambda: self._create(task), self.given, task.timeout_s, task.ahead)
+        return _Container(lambda: self._create(task), self.given, task, self.request(task))
 
     def run(self, task: Task) -> Outcome:
         return ended(self.start(task))
@@ -99,15 +103,18 @@ class DockerEngine:
             labels={owner.LABEL: owner.me()}, log_config={"type": "json-file"}, shm_size=container.SHM,
             security_opt=[container.READS_MOUNTS, container.NO_NEW_PRIVILEGES], cap_drop=["ALL"],
             cap_add=container.allowed(task, user), pids_limit=container.most_processes(self._rootless),
-            volumes=container.mounts(task), device_requests=_all_gpus(task), stdin_open=task.ahead, **self._limits,
+            volumes=container.mounts(task), device_requests=_all_gpus(task), stdin_open=task.work is not None,
+            **self._limits,
         )  # fmt: skip
 
 
 class _Container:
     """A worker in a container, which ``create`` makes. Why it was not started, if so, is how it ended."""
 
-    def __init__(self, create: Callable[[], Any], options: EngineOptions, timeout_s: float, ahead: bool) -> None:
-        self._options, self._timeout_s = options, timeout_s
+    def __init__(
+        self, create: Callable[[], Any], options: EngineOptions, task: Task, request: WorkerRequest | None
+    ) -> None:
+        self._options, self._timeout_s, self._is_ahead = options, task.timeout_s, task.ahead
         self._streams: docker_streams.Streams | None = None
         self._begin = time.monotonic()
         self._container: Any = None
@@ -115,9 +122,11 @@ class _Container:
         try:
             with self._lost():
                 self._container = create()
-                if ahead:
-                    self._streams = docker_streams.Streams(self._container)
+                if request is not None:
+                    self._streams = docker_streams.Streams(self._container, task.ahead)
                 self._container.start()
+                if self._streams is not None and request is not None:
+                    self._streams.write(request.line().encode())
         except BaseException:
             self.end()
             raise
@@ -138,7 +147,7 @@ class _Container:
     def give_turn(self) -> None:
         assert self._streams is not None, "it was started ahead"
         with self._lost():
-            self._streams.give_turn()
+            self._streams.write(turn.GO)
 
     def wait(self) -> Outcome:
         stdout = stderr = ""
@@ -147,7 +156,7 @@ class _Container:
             with self._lost():
                 failure = self._status()
                 printed = self._container.logs(stdout=True, stderr=False)
-                after_ready = turn.after_ready(printed) if self._streams is not None else None
+                after_ready = turn.after_ready(printed) if self._is_ahead else None
                 stdout = (printed if after_ready is None else after_ready).decode(errors="replace")
                 stderr = self._container.logs(stdout=False, stderr=True).decode(errors="replace")
         return Outcome(stdout, tail(stderr), time.monotonic() - self._begin, self._failure or failure)

@@ -1,4 +1,4 @@
-"""The streams of a container's worker that was started ahead: the daemon passes on its stdin and stdout.
+"""The streams of a container's worker: the daemon passes on its stdin, and the stdout of one that is started ahead.
 
 The daemon closes a container's stdin as soon as this process is gone.
 """
@@ -18,28 +18,31 @@ HEADER_BYTES = 8  # of a frame: the stream's number, three zeros, and the length
 
 
 class Streams:
-    """Both streams of a ``container`` that was made and is not started yet."""
+    """The stdin of a ``container`` that was made and is not started yet; if it ``waits`` for a turn, the stdout too."""
 
-    def __init__(self, container: Any) -> None:
+    def __init__(self, container: Any, waits: bool) -> None:
         self._stdin = _Stream(container, "stdin")
-        self._stdout = _Stream(container, "stdout")
+        self._stdout = _Stream(container, "stdout") if waits else None
         self._frames = b""
 
     def is_ready(self, wait_s: float) -> bool:
         """Whether the worker waits for its turn. It is waited for ``wait_s`` seconds at most."""
+        assert self._stdout is not None, "it was started ahead"
         self._frames += self._stdout.read(wait_s)
         if turn.after_ready(content(self._frames)) is None:
             return False
         self._stdout.close()  # else the daemon has the worker wait once so much has not been read
         return True
 
-    def give_turn(self) -> None:
+    def write(self, text: bytes) -> None:
+        """Write to its stdin."""
         with contextlib.suppress(OSError):  # it has ended
-            self._stdin.socket.sendall(turn.GO)
+            self._stdin.socket.sendall(text)
 
     def close(self) -> None:
         self._stdin.close()
-        self._stdout.close()
+        if self._stdout is not None:
+            self._stdout.close()
 
 
 class _Stream:

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from envkit.engines.setup_messages import (
 )
 from envkit.messages import Printed
 from envkit.worker.messages.user_command import NoOutput
+from envkit.worker.request import WorkerRequest
 
 MAGIC = b"hsqs"  # a squashfs begins with it
 RC = PACKAGE / "engines/enroot_rc.sh"
@@ -108,7 +109,7 @@ class EnrootEngine:
     def describe(self) -> dict[str, Any]:
         return self._described
 
-    def command(self, task: Task) -> list[str]:
+    def command(self, task: Task, more: Sequence[str] = ()) -> list[str]:
         """A profile's variables are set inside, by ``env``, and so do nothing to Enroot, its hooks and its shell."""
         settings = [f"{name}={value}" for name, value in SETTINGS.items()]
         gpus = CONTAINER.gpus if task.gpus else _given(NO_GPUS)
@@ -116,13 +117,17 @@ class EnrootEngine:
         given = [part for name in _passed_on(task) for part in ("--env", name)]
         variables = [f"{name}={value}" for name, value in container.variables(task).items()]
         return [
-            "env", *settings, "enroot", "start", *gpus, *mounts, *given, "--rc", str(RC), "--", str(self._sqsh),
+            "env", *settings, "enroot", "start", *more, *gpus, *mounts, *given, "--rc", str(RC), "--", str(self._sqsh),
             container.working_folder(task), "env", *variables, *container.argv(task),
         ]  # fmt: skip
 
+    def request(self, task: Task) -> WorkerRequest | None:
+        return container.request(task)
+
     def start(self, task: Task) -> Started:
         argv, environment = self._start_of(task)
-        return Started(Process(argv, environment, SOURCES, task.ahead), task.timeout_s, finish=self._explained)
+        process = Process(argv, environment, SOURCES, self.request(task), task.ahead)
+        return Started(process, task.timeout_s, finish=self._explained)
 
     def run(self, task: Task) -> Outcome:
         if task.nodes > 1:
@@ -136,18 +141,18 @@ class EnrootEngine:
         """
         from envkit.engines import step
         from envkit.engines.slurm import client
-        from envkit.engines.start import INTERFACE
+        from envkit.engines.start import OF_EACH_NODE
 
-        argv, environment = self._start_of(task)
+        _, environment = self._start_of(task)
         if client.starts_containers():
             inside = {**container.passed_on(task), **container.variables(task)}
             made = {**SETTINGS, **(GPUS if task.gpus else NO_GPUS)}
             return step.run(
-                container.argv(task), inside, task.nodes, task.timeout_s, container=self.pyxis(task), made=made
-            )
-        at = argv.index(CONTAINER.start) + 1
-        argv[at:at] = ["--env", INTERFACE]  # which each node sets to its own
-        return step.run(argv, environment, task.nodes, task.timeout_s)
+                container.argv(task), inside, task.nodes, task.timeout_s, self.request(task),
+                container=self.pyxis(task), made=made,
+            )  # fmt: skip
+        own = [part for name in OF_EACH_NODE for part in ("--env", name)]
+        return step.run(self.command(task, own), environment, task.nodes, task.timeout_s, self.request(task))
 
     def pyxis(self, task: Task) -> list[str]:
         """The options of ``srun`` by which Pyxis makes the same container, without what is to run in it."""

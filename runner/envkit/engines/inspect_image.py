@@ -16,6 +16,7 @@ from envkit.engines.messages import InspectionFailed, NoTorch, NoTorchInImage, N
 from envkit.profiles.preload_links import linked
 from envkit.profiles.values import numbers
 from envkit.worker.gpus import CHOOSING
+from envkit.worker.request import Inspect
 
 # What the kit's own workloads need; a user's own training may be older. The oldest torch that docs/results has runs of
 # is the book's.
@@ -34,7 +35,7 @@ def inspect(
     gpus: bool | None = None,
     torch: bool = True,
 ) -> dict[str, Any]:
-    """Return what ``envkit.worker inspect`` prints under ``engine``; ``commands`` are looked for in there too.
+    """Return what a worker that inspects prints under ``engine``; ``commands`` are looked for in there too.
 
     With ``contents`` it names all packages of the image, for a comparison with another one.
     ``gpus`` says whether it is for training on GPUs, which are then looked for; where that is open (None), they are
@@ -42,11 +43,10 @@ def inspect(
 
     Raises InputError if it can't run or has no torch, and where a limit that was asked for is not in force."""
     look = engine.name == "local" if gpus is None else gpus
-    looking = [argument for command in commands for argument in ("--command", command)]
-    looking += [*(["--contents"] if contents else []), *(["--gpus"] if look else [])]
+    work = Inspect(tuple(commands), contents, look)
     # a container inherits nothing, and what says which GPUs are meant is for it too
     chosen = {name: inherited[name] for name in CHOOSING if name in inherited} if look else {}
-    outcome = engine.run(Task(("inspect", *looking), passed_on=chosen, inherited=dict(inherited), gpus=look))
+    outcome = engine.run(Task(work, passed_on=chosen, inherited=dict(inherited), gpus=look))
     image = engine.describe()["image"]
     if outcome.failure is not None:
         printed = next(reversed(outcome.stderr_tail.strip().splitlines()), None)

@@ -7,6 +7,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from envkit.engines.interpreter import interpreter_of
 from envkit.engines.process import Process, Started
 from envkit.engines.setup_messages import CantBeStarted, NoInterpreter
 from envkit.worker.initial_environment import started_with
+from envkit.worker.request import STDIN, Inspect, WorkerRequest
 
 # Where workers start. An empty entry of PYTHONPATH means this folder, which must have no package that hides the user's.
 FOLDER = Path("/")
@@ -77,20 +79,19 @@ class LocalEngine:
         return {"name": self.name, "version": platform.release(), "image": self._looked_into}
 
     def _argv(self, task: Task) -> list[str]:
-        python = self._looked_into if task.arguments[:1] == ("inspect",) else self._python
-        return [*task.prefix, python, str(WORKER), *task.arguments]
+        python = self._looked_into if isinstance(task.work, Inspect) else self._python
+        return [*task.prefix, python, str(WORKER), STDIN]
+
+    def request(self, task: Task) -> WorkerRequest | None:
+        return task.request
 
     def start(self, task: Task) -> Started:
-        argv = self._argv(task)
+        argv, request = self._argv(task), task.request
         # a prefix may start the worker as a child of its own, which then has another parent
-        if not task.prefix:
-            die = f"--die-with-parent={os.getpid()}"
-            if task.arguments[0] in ("train", "operators", "phases", "reference-kernel"):
-                argv.append(die)
-            elif task.arguments[0] in ("command", "instances", "ranks"):  # what these start comes last
-                argv.insert(argv.index(task.arguments[0]) + 1, die)
+        if request is not None and not task.prefix and not isinstance(task.work, Inspect):
+            request = replace(request, parent=os.getpid())
         try:
-            process = Process(argv, {**task.inherited, **task.variables}, FOLDER, task.ahead)
+            process = Process(argv, {**task.inherited, **task.variables}, FOLDER, request, task.ahead)
             return Started(process, task.timeout_s)
         except (FileNotFoundError, PermissionError) as error:
             raise InputError(CantBeStarted(argv[0], str(error.strerror))) from None
@@ -99,7 +100,9 @@ class LocalEngine:
         if task.nodes > 1:
             from envkit.engines import step
 
-            return step.run(self._argv(task), {**task.inherited, **task.variables}, task.nodes, task.timeout_s)
+            return step.run(
+                self._argv(task), {**task.inherited, **task.variables}, task.nodes, task.timeout_s, task.request
+            )
         return ended(self.start(task))
 
     def command(self, task: Task) -> list[str]:

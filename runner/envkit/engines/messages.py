@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Advice, Message
 
 
 class NoNodesToTrainOn(Message):
     """``nodes`` were asked for outside of a Slurm job."""
 
-    code = "engines.no-nodes-to-train-on"
     template = (
         "--nodes {nodes}: this process is not in a Slurm job; submit one: envkit submit PROFILE --nodes "
         "{nodes} --nproc N"
@@ -20,7 +19,6 @@ class NoNodesToTrainOn(Message):
 class ExitStatus(Message):
     """A worker ended with a status other than 0, and the engine knows no more."""
 
-    code = "engines.exit-status"
     template = "ended with exit status {status}[; {memory}]"
 
     status: int
@@ -30,7 +28,6 @@ class ExitStatus(Message):
 class Killed(Message):
     """A signal ended a worker, and the engine does not know who sent it."""
 
-    code = "engines.killed"
     template = (
         "was killed by signal {signal}[, most likely because it reached its memory limit of {limit} (--memory)]"
         "[; {memory}]"
@@ -44,7 +41,6 @@ class Killed(Message):
 class TimedOut(Message):
     """A worker took too long, and the kit ended it."""
 
-    code = "engines.timed-out"
     template = "did not end within {seconds:g} s (--timeout) and was stopped[: {paused_by} had paused it]"
 
     seconds: float
@@ -54,14 +50,12 @@ class TimedOut(Message):
 class OutOfMemory(Message):
     """The kernel killed a worker because memory ran out."""
 
-    code = "engines.out-of-memory"
     template = "was killed because it needed more memory than the machine has"
 
 
 class OverMemoryLimit(Message):
     """The kernel killed a worker because it reached the limit of its container."""
 
-    code = "engines.over-memory-limit"
     template = "was killed because it needed more memory than its limit of {limit} (--memory)"
 
     limit: str
@@ -70,7 +64,6 @@ class OverMemoryLimit(Message):
 class NotStarted(Message):
     """An engine did not start the worker. ``reason`` is what the engine printed."""
 
-    code = "engines.not-started"
     template = "was not started: {reason}"
 
     reason: str
@@ -79,7 +72,6 @@ class NotStarted(Message):
 class EngineFault(Message):
     """An engine did not start the worker, for a reason that the kit knows how to mend."""
 
-    code = "engines.engine-fault"
     template = "was not started ({fix})"
 
     fix: str
@@ -88,7 +80,6 @@ class EngineFault(Message):
 class NoContainerToolkit(Message):
     """A container engine has no way to NVIDIA's GPUs."""
 
-    code = "engines.no-container-toolkit"
     template = (
         "was not started: NVIDIA's container toolkit is missing, or not set up for this engine ({url}); "
         "for Podman: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
@@ -100,7 +91,6 @@ class NoContainerToolkit(Message):
 class DaemonLost(Message):
     """The Docker daemon stopped answering while a worker ran."""
 
-    code = "engines.daemon-lost"
     template = "was lost: the Docker daemon does not answer any more ({reason})"
 
     reason: str
@@ -109,7 +99,6 @@ class DaemonLost(Message):
 class NodeLost(Message):
     """A node of a training on several nodes is gone."""
 
-    code = "engines.node-lost"
     template = "lost {node}: Slurm says that the node is {state}"
 
     node: str
@@ -119,7 +108,6 @@ class NodeLost(Message):
 class InspectionFailed(Message):
     """The worker that describes an image failed. ``printed`` is its last line."""
 
-    code = "engines.inspection-failed"
     template = "{image}: the worker {failure}[: {printed}][; the worker needs Python {oldest} or later, with torch]"
 
     image: str
@@ -131,7 +119,6 @@ class InspectionFailed(Message):
 class ImageUnreadable(Message):
     """The file of an image can't be read."""
 
-    code = "engines.image-unreadable"
     template = "{image}: {reason}; {fix}"
 
     image: str
@@ -139,11 +126,9 @@ class ImageUnreadable(Message):
     fix: Message
 
 
-class BuildImage(Message):
+class BuildImage(Advice):
     """Build an image's file, or use another one."""
 
-    code = "engines.build-image"
-    severity = Severity.ADVICE
     template = "build it with: {build}, or name another"
 
     build: str
@@ -152,7 +137,6 @@ class BuildImage(Message):
 class NotPython(Message):
     """The worker that describes an image printed something else."""
 
-    code = "engines.not-python"
     template = "{image}: the worker printed no description of the image; name a Python interpreter with torch"
 
     image: str
@@ -161,7 +145,6 @@ class NotPython(Message):
 class NoTorch(Message):
     """A Python of this machine lacks torch. ``untold`` is a command that does not tell which Python it starts."""
 
-    code = "engines.no-torch"
     template = (
         "{python}: has no torch[, and it is unknown which Python '{untold}' starts]; name the Python that "
         "trains, with torch {minimum} or later: --python {example}"
@@ -176,7 +159,6 @@ class NoTorch(Message):
 class NoTorchInImage(Message):
     """A container's image lacks torch."""
 
-    code = "engines.no-torch-in-image"
     template = "{image}: has no torch; install it there, or name another image"
 
     image: str
@@ -185,7 +167,6 @@ class NoTorchInImage(Message):
 class TooOld(Message):
     """The kit's own workloads can't be trained with this Python or torch. ``example`` is a Python to name instead."""
 
-    code = "engines.too-old"
     template = (
         "{image}: has {package} {version}, and envkit's own workloads need {package} {minimum} or later[; name another "
         "Python: --python {example}]"
@@ -204,7 +185,6 @@ class TooOld(Message):
 class NotPassedOn(Message):
     """Slurm did not hand on the variable that says what to start."""
 
-    code = "engines.not-passed-on"
     template = "did not start: srun has not passed {variable} on; leave SLURM_EXPORT_ENV unset"
 
     variable: str
@@ -213,7 +193,6 @@ class NotPassedOn(Message):
 class NotStartedOn(Message):
     """A node can't start a program."""
 
-    code = "engines.not-started-on"
     template = "did not start on {node}: {program} can't be started: {reason}"
 
     program: str

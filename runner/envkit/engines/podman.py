@@ -22,6 +22,7 @@ from envkit.engines.setup_messages import (
 )
 from envkit.messages import Message, Printed
 from envkit.worker.messages.user_command import NoOutput
+from envkit.worker.request import WorkerRequest
 
 TIMEOUT_S = 60
 TIMED_OUT = 124  # as timeout(1) has it
@@ -57,6 +58,9 @@ class PodmanEngine:
     def command(self, task: Task) -> list[str]:
         return self._argv(task, self._described["image"], "--rm")
 
+    def request(self, task: Task) -> WorkerRequest | None:
+        return container.request(task)
+
     def start(self, task: Task) -> Started:
         if task.gpus:
             container_gpus.require()
@@ -65,7 +69,7 @@ class PodmanEngine:
         argv = self._argv(task, image, "--name", name, "--label", f"{owner.LABEL}={owner.me()}")
         caller = {**(task.inherited or os.environ), **task.passed_on}
         try:
-            process = Process(argv, caller, SOURCES, task.ahead)
+            process = Process(argv, caller, SOURCES, self.request(task), task.ahead)
         except BaseException:
             _remove(name)
             raise

@@ -26,6 +26,7 @@ from envkit.engines.setup_messages import ForeignNotes, NotesUnwritable
 from envkit.messages import Message
 from envkit.worker import cgroup
 from envkit.worker.measure import turn
+from envkit.worker.request import WorkerRequest
 
 GRACE_S = 5.0
 READ_BYTES = 2**16
@@ -39,13 +40,19 @@ LONGEST_S = 2**31 / 1000 - 1  # poll(2) takes its time limit in milliseconds, in
 class Process:
     """A command that was started as a session of its own. Whoever starts it must see that ``end`` is called.
 
-    One that is started ``ahead`` waits for its turn at its stdin (``envkit.worker.measure.turn``).
+    It reads ``request`` at its stdin. One that is started ``ahead`` then waits for its turn there
+    (``envkit.worker.measure.turn``).
 
     Raises FileNotFoundError or PermissionError if it can't be started.
     """
 
     def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], folder: Path, ahead: bool = False
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        request: WorkerRequest | None = None,
+        ahead: bool = False,
     ) -> None:
         self._begin = time.monotonic()
         self._before_ready = b""
@@ -54,8 +61,9 @@ class Process:
         process = None
         try:
             with _interrupts_held_back():
+                stdin = subprocess.DEVNULL if request is None else subprocess.PIPE
                 process = subprocess.Popen(
-                    command, cwd=folder, env=environment, stdin=subprocess.PIPE if ahead else subprocess.DEVNULL,
+                    command, cwd=folder, env=environment, stdin=stdin,
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
                 )  # fmt: skip
             self._note = _write_down(process.pid, notes, me)
@@ -64,6 +72,10 @@ class Process:
                 end(process)
             raise
         self._process = process
+        self._unread = request.line() if request else None
+        if ahead:
+            self._write((self._unread or "").encode())
+            self._unread = None
 
     def has_ended(self) -> bool:
         return self._process.poll() is not None
@@ -80,16 +92,20 @@ class Process:
         return turn.after_ready(self._before_ready) is not None
 
     def give_turn(self) -> None:
+        self._write(turn.GO)
+
+    def _write(self, text: bytes) -> None:
+        """Write what fits into a pipe."""
         assert self._process.stdin is not None, "it was started ahead"
         with contextlib.suppress(BrokenPipeError):  # it has ended
-            os.write(self._process.stdin.fileno(), turn.GO)
+            os.write(self._process.stdin.fileno(), text)
 
     def wait(self, timeout_s: float) -> Outcome:
         """How it ended; after ``timeout_s`` seconds from now its whole session is ended."""
         process = self._process
         failure: Message | None = None
         try:
-            stdout, stderr = process.communicate(timeout=min(timeout_s, LONGEST_S))
+            stdout, stderr = process.communicate(self._unread, min(timeout_s, LONGEST_S))
         except subprocess.TimeoutExpired:
             failure = TimedOut(timeout_s, "SIGSTOP" if _is_stopped(process.pid) else None)
             end(process)

@@ -31,7 +31,6 @@ ENROOT_FIX = {
 class OptionWithoutEffect(Message):
     """An option has no effect on the engines that the user named. ``fitting`` are the engines that take it."""
 
-    code = "engines.option-without-effect"
     template = "{option} has no effect on the engine {engines:list}; [give --engine {fitting:or}, or ]leave it out"
 
     option: str
@@ -42,7 +41,6 @@ class OptionWithoutEffect(Message):
 class LimitOfSome(Message):
     """A limit would hold for some of the compared engines alone."""
 
-    code = "engines.limit-of-some"
     template = (
         "{option}: the engine {engine} has no limits, so the comparison would be unfair; "
         "leave it out, or compare other engines"
@@ -55,7 +53,6 @@ class LimitOfSome(Message):
 class BadMemory(Message):
     """The value of --memory is no number of bytes."""
 
-    code = "engines.bad-memory"
     template = "--memory {value}: give bytes, or a number with k, m or g, for example 4g"
 
     value: str
@@ -64,7 +61,6 @@ class BadMemory(Message):
 class BadCpus(Message):
     """The value of --cpus is no number of CPUs."""
 
-    code = "engines.bad-cpus"
     template = "--cpus {value}: give a number of CPUs above 0, for example 1.5"
 
     value: str
@@ -73,7 +69,6 @@ class BadCpus(Message):
 class LimitNotInForce(Message):
     """An engine accepts a limit and does not enforce it, as a user's own Podman on control groups of version 1."""
 
-    code = "engines.limit-not-in-force"
     template = (
         "{option}: {engine} accepts this limit, but does not enforce it, because the user may not set control groups; "
         "leave it out, or use another engine"
@@ -86,7 +81,6 @@ class LimitNotInForce(Message):
 class NoDriver(Message):
     """The machine has no driver for GPUs, which a container needs."""
 
-    code = "engines.no-driver"
     template = "GPUs for a container: the driver is missing on this machine: {reason}; install it"
 
     reason: Message
@@ -95,7 +89,6 @@ class NoDriver(Message):
 class NoDevice(Message):
     """The driver shows no GPU."""
 
-    code = "engines.no-device"
     template = (
         "GPUs for a container: the device is missing: the driver[ {driver}] shows no GPU on this machine; "
         "see nvidia-smi"
@@ -107,7 +100,6 @@ class NoDevice(Message):
 class HidesImage(Message):
     """The folder of a user's command would cover files of the image."""
 
-    code = "engines.hides-image"
     template = "{folder}: would hide the image's own files; start from a folder of your own"
 
     folder: str
@@ -116,7 +108,6 @@ class HidesImage(Message):
 class Unmountable(Message):
     """A container engine can't mount a folder because of a character in its name."""
 
-    code = "engines.unmountable"
     template = "{folder}: a container engine can't mount a folder with ':' or ',' in its name; rename it"
 
     folder: str
@@ -125,7 +116,6 @@ class Unmountable(Message):
 class UnmountableByEnroot(Message):
     """Enroot can't mount a folder because of a character in its name."""
 
-    code = "engines.unmountable-by-enroot"
     template = "{folder}: Enroot can't mount a folder with a blank or one of \\ \" $ ` in its name; rename it"
 
     folder: str
@@ -134,7 +124,6 @@ class UnmountableByEnroot(Message):
 class UnreadableInside(Message):
     """The ordinary user of a container can't read the kit's code."""
 
-    code = "engines.unreadable-inside"
     template = "{folder}: a container's ordinary user can't read it; run {fix:command}"
 
     folder: str
@@ -144,7 +133,6 @@ class UnreadableInside(Message):
 class NotInstalled(Message):
     """An engine is not installed."""
 
-    code = "engines.not-installed"
     template = "{engine} is not installed: {fix}"
 
     engine: str
@@ -154,7 +142,6 @@ class NotInstalled(Message):
 class ImageMissing(Message):
     """An engine does not have an image."""
 
-    code = "engines.image-missing"
     template = "{engine} has no image '{image}'; build it with: {build}"
 
     engine: str
@@ -165,7 +152,6 @@ class ImageMissing(Message):
 class ImageRefused(Message):
     """An engine refuses the name of an image."""
 
-    code = "engines.image-refused"
     template = "--image {image}: {reason}; give a name that {engine} has ({fix})"
 
     image: str
@@ -177,7 +163,6 @@ class ImageRefused(Message):
 class DaemonElsewhere(Message):
     """Docker's daemon runs on another machine, whose folders are not this machine's."""
 
-    code = "engines.daemon-elsewhere"
     template = "DOCKER_HOST={address} is not on this machine, whose folders it can't mount; unset it"
 
     address: str
@@ -186,7 +171,6 @@ class DaemonElsewhere(Message):
 class ContextElsewhere(Message):
     """The daemon of Docker's context runs on another machine, whose folders are not this machine's."""
 
-    code = "engines.context-elsewhere"
     template = (
         "Docker's context '{name}' ({address}) is not on this machine, whose folders it can't mount; "
         "see docker context ls, or: docker context use default"
@@ -199,7 +183,6 @@ class ContextElsewhere(Message):
 class ContextUnusable(Message):
     """Docker can't use the context that the user chose."""
 
-    code = "engines.context-unusable"
     template = (
         "Docker's context '{name}' can't be used ({reason}); see docker context ls, or: docker context use default"
     )
@@ -211,7 +194,6 @@ class ContextUnusable(Message):
 class NoPermission(Message):
     """The user may not connect to the daemon."""
 
-    code = "engines.no-permission"
     template = "no permission to use Docker ({path}): sudo usermod -aG docker $USER, then log in again"
 
     path: str
@@ -220,7 +202,6 @@ class NoPermission(Message):
 class DaemonNotRunning(Message):
     """Nothing answers at the daemon's socket."""
 
-    code = "engines.daemon-not-running"
     template = "the Docker daemon is not running ({path}: {reason}): sudo systemctl start docker"
 
     path: str
@@ -230,7 +211,6 @@ class DaemonNotRunning(Message):
 class DaemonSilent(Message):
     """The daemon accepts connections and does not answer."""
 
-    code = "engines.daemon-silent"
     template = "the Docker daemon at {address} does not answer ({reason}): start it"
 
     address: str
@@ -240,7 +220,6 @@ class DaemonSilent(Message):
 class EngineUnusable(Message):
     """An engine is installed, and its own command fails."""
 
-    code = "engines.engine-unusable"
     template = "{engine} can't be used here: {reason}[; {fix}]"
 
     engine: str
@@ -251,7 +230,6 @@ class EngineUnusable(Message):
 class EngineSilent(Message):
     """An engine is installed, and does not answer."""
 
-    code = "engines.engine-silent"
     template = "{engine} can't be used here: it does not answer within {seconds:g} s"
 
     engine: str
@@ -261,7 +239,6 @@ class EngineSilent(Message):
 class NotSquashfs(Message):
     """The file of an image is of another kind."""
 
-    code = "engines.not-squashfs"
     template = "{image}: not a squashfs, as Enroot's images are; make one with: {build}"
 
     image: str
@@ -271,7 +248,6 @@ class NotSquashfs(Message):
 class NoNamespaces(Message):
     """The kernel makes no user namespaces."""
 
-    code = "engines.no-namespaces"
     template = (
         "Enroot needs user namespaces, and this kernel makes none: {switch} is 0; have the administrator set it to "
         "{least} or more[, for example {example:d}] (sysctl): "
@@ -286,7 +262,6 @@ class NoNamespaces(Message):
 class UnpassableValue(Message):
     """Enroot can't pass on a variable."""
 
-    code = "engines.unpassable-value"
     template = (
         "{name}: Enroot passes on no value with a line break or with quotes around it, and no ENROOT_*; "
         "leave it out, or change it"
@@ -298,7 +273,6 @@ class UnpassableValue(Message):
 class NoInterpreter(Message):
     """A Python that was named is no executable."""
 
-    code = "engines.no-interpreter"
     template = "{given}: no such executable; give an interpreter, for example /usr/bin/python3"
 
     given: str
@@ -307,7 +281,6 @@ class NoInterpreter(Message):
 class CantBeStarted(Message):
     """The system refuses to start a program."""
 
-    code = "engines.cant-be-started"
     template = "{program}: can't be started: {reason}"
 
     program: str
@@ -317,7 +290,6 @@ class CantBeStarted(Message):
 class ForeignNotes(Message):
     """The folder for notes about workers belongs to another user, or is no folder."""
 
-    code = "engines.foreign-notes"
     template = "{folder}: not a folder of this user; remove it, or set TMPDIR to another folder"
 
     folder: str
@@ -326,7 +298,6 @@ class ForeignNotes(Message):
 class NotesUnwritable(Message):
     """The folder for notes about workers can't be made."""
 
-    code = "engines.notes-unwritable"
     template = "{folder}: can't be made: {reason}; set TMPDIR to another folder"
 
     folder: str
@@ -336,7 +307,6 @@ class NotesUnwritable(Message):
 class NoProc(Message):
     """The kernel's view of processes is missing."""
 
-    code = "engines.no-proc"
     template = "{file}: can't be read: {reason}; mount /proc, which shows the processes of this machine"
 
     file: str

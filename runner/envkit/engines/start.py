@@ -24,8 +24,11 @@ GIVEN = "ENVKIT_STEP"
 OF_THE_NODE = ("TMPDIR",)
 SIOCGIFADDR = 0x8915  # linux/sockios.h
 INTERFACE = "GLOO_SOCKET_IFNAME"
-# The worker's word for starting ranks, which must be told where to meet.
-RANKS = "ranks"
+# By which ranks learn where nodes meet, and which of them this is (``envkit.worker.ranks``).
+RENDEZVOUS, NODE_RANK = "ENVKIT_RENDEZVOUS", "ENVKIT_NODE_RANK"
+# What each node adds to the worker's environment.
+OF_EACH_NODE = (INTERFACE, RENDEZVOUS, NODE_RANK)
+F_SETPIPE_SZ = 1031  # fcntl(2); Python 3.10 brought the name
 
 
 def main() -> NoReturn:
@@ -36,20 +39,30 @@ def main() -> NoReturn:
     # in a container these are the image's, but for what is of no use in there
     around = {name: value for name, value in os.environ.items() if name not in (GIVEN, *OF_THE_NODE)}
     own = {name: os.environ[name] for name in OF_THE_NODE if name in environment and name in os.environ}
-    inside = f"{given['inside']}{INTERFACE}"
-    if inside not in environment and (found := interface(given["host"])):  # a user's own choice stays
-        own[inside] = found
-    argv: list[str] = given["argv"]
     number = given["nodes"].index(os.environ["SLURMD_NODENAME"])
-    if RANKS in argv:
-        at = argv.index(RANKS) + 1
-        argv[at:at] = ["--rendezvous", f"{given['host']}:{given['port']}", "--node-rank", str(number)]
+    prefix = given["inside"]
+    own |= {f"{prefix}{RENDEZVOUS}": f"{given['host']}:{given['port']}", f"{prefix}{NODE_RANK}": str(number)}
+    if f"{prefix}{INTERFACE}" not in environment and (found := interface(given["host"])):  # a user's own choice stays
+        own[f"{prefix}{INTERFACE}"] = found
+    argv: list[str] = given["argv"]
     try:
+        _from_pipe(given["request"].encode())
         if not given["within"]:  # an empty entry of PYTHONPATH means this folder: it must have no package of the kit
             os.chdir("/")
         os.execvpe(argv[0], argv, {**(around if given["within"] else {}), **environment, **own})
     except OSError as error:
         _end(127, "engines.not-started-on", program=argv[0], node=platform.node(), reason=str(error.strerror))
+
+
+def _from_pipe(text: bytes) -> None:
+    """Have standard input hold ``text``, for the program that this process becomes."""
+    ours, theirs = os.pipe()
+    with contextlib.suppress(OSError):  # not so many are allowed: a request takes a part of the usual 64 KiB
+        fcntl.fcntl(theirs, F_SETPIPE_SZ, len(text))
+    os.write(theirs, text)
+    os.close(theirs)
+    os.dup2(ours, 0)
+    os.close(ours)
 
 
 def _end(status: int, code: str, **fields: str) -> NoReturn:

@@ -29,6 +29,7 @@ from envkit.engines.slurm.messages import (
     SrunRefused,
     TooFewNodes,
 )
+from envkit.worker.request import WorkerRequest
 
 # What starts workers on nodes of a cluster; the other engines need a daemon or rights that its users don't have.
 ENGINES = ("local", "apptainer", "enroot")
@@ -62,11 +63,12 @@ def run(
     environment: Mapping[str, str],
     nodes: int,
     timeout_s: float,
+    request: WorkerRequest | None = None,
     inside: str = "",
     container: Sequence[str] = (),
     made: Mapping[str, str] | None = None,
 ) -> Outcome:
-    """``run_process`` on the first ``nodes`` nodes of the job. When one ends badly Slurm ends the others.
+    """Run ``argv``, which reads ``request``, on the first nodes of the job. When one ends badly Slurm ends the others.
 
     ``inside`` comes before the names of variables that are to be seen in a container. The output of all ranks is one
     text.
@@ -79,8 +81,8 @@ def run(
     host = _address(names)
     port = _free_port(int(number) if number.isdigit() else 0)
     given = {
-        "argv": [*argv], "environment": {**environment}, "inside": inside, "nodes": names, "host": host, "port": port,
-        "within": bool(container),
+        "argv": [*argv], "request": request.line() if request else "", "environment": {**environment},
+        "inside": inside, "nodes": names, "host": host, "port": port, "within": bool(container),
     }  # fmt: skip
     outcome = _srun(json.dumps(given), names, timeout_s, container, made or {})
     if outcome.failure is None:

@@ -79,7 +79,7 @@ def together(starts: Sequence[tuple[Engine, Task]]) -> Iterator[list[Waiting]]:
         lap = Lap(time.monotonic())
         waiting: list[Waiting] = []
         for engine, task in starts:
-            ahead = replace(task, arguments=(*task.arguments, "--turn"), ahead=True)
+            ahead = replace(task, ahead=True)
             began = time.monotonic()
             waiting.append(Waiting(engine.start(ahead), ahead, lap, began))
             left.callback(waiting[-1].end)

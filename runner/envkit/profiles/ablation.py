@@ -8,21 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from envkit.profiles import catalogue
-from envkit.profiles.catalogue_messages import GET, PART_OF_PROFILE
+from envkit.profiles.catalogue_messages import PART_OF_PROFILE
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import THREADS
+from envkit.worker.libraries import LIBRARIES, ONE_RUNS, of_kind, preloadable, showing
 
-# Which library is expected where this is seen in a worker's evidence. Any other runtime or allocator is there anyway.
-BROUGHT_BY = {
-    ("openmp.runtime", "intel"): "intel-openmp",
-    ("openmp.runtime", "llvm"): "llvm-openmp",
-    ("malloc.allocator", "jemalloc"): "jemalloc",
-    ("malloc.allocator", "tcmalloc"): "tcmalloc",
-    ("malloc.allocator", "mimalloc"): "mimalloc",
-    ("mkl.dispatch", "native"): "mkl-dispatch",
-}
-ALWAYS_THERE = ("openmp.runtime", "malloc.allocator")
-ALLOCATORS = {"glibc", "jemalloc", "tcmalloc", "mimalloc"}
+# Some runtime, allocator and BLAS is there anyway.
+ALWAYS_THERE = {library.shows[0] for library in LIBRARIES.values() if library.kind in ONE_RUNS}
 # What is seen of several settings together: of all that are about memory, and of how threads are bound and how many.
 HUGE_PAGES, PINNED, NUMA_POLICY = "memory.huge_pages", "threads.pinned_cpus", "memory.numa_policy"
 HUGE_TENSORS = "torch.huge_page_tensors"
@@ -60,7 +52,7 @@ def settings(profile: Profile) -> list[Setting]:
 def _needs(variable: str, preload: Collection[str]) -> str | None:
     """The library without which nothing reads the variable: one that is preloaded, where it is only read by such."""
     known = catalogue.load().get(variable)
-    if known is None or not known.read_by.keys() <= GET.keys():
+    if known is None or not known.read_by.keys() <= preloadable().keys():
         return None
     return next((library for library in preload if library in known.read_by), None)
 
@@ -100,7 +92,7 @@ def rests_on(profile: Profile, key: str) -> set[str]:
 
     All, where nothing says of which.
     """
-    brought_by = BROUGHT_BY.get((key, str(profile.expect[key])))
+    brought_by = showing(key, str(profile.expect[key]))
     if brought_by in profile.preload or key in ALWAYS_THERE:
         return {brought_by} & {*profile.preload} if brought_by else set()
     known = settings(profile)
@@ -117,10 +109,10 @@ def rests_on(profile: Profile, key: str) -> set[str]:
 
 
 def _is_about_memory(name: str) -> bool:
-    known = catalogue.load().get(name)
+    known, allocators = catalogue.load().get(name), of_kind("allocator").keys()
     if known is None:
-        return name in ALLOCATORS
-    return known.read_by.keys() <= ALLOCATORS or known.verified_by == HUGE_TENSORS
+        return name in allocators
+    return known.read_by.keys() <= allocators or known.verified_by == HUGE_TENSORS
 
 
 def _shows(variable: str, value: str, key: str) -> bool:

@@ -21,32 +21,32 @@ from envkit.common.suggestion import nearest as nearest_word
 from envkit.common.yamlfile import YamlFile
 from envkit.messages import Message
 from envkit.profiles.catalogue_messages import (
-    COMES,
-    GET,
+    DEFAULT_UNKNOWN,
+    DESCRIBED_THERE,
+    KINDS,
+    LIMITS,
+    MAPPING,
+    NOTHING_ASKS,
     PART,
-    BadLimits,
+    QUOTED,
+    TEXT,
+    URL,
+    WHOLE_NUMBER,
     BadPattern,
-    BadReader,
-    BadType,
     BothKeys,
-    EntryNotAMapping,
     InTwoFiles,
-    LimitNotAWholeNumber,
-    MissingText,
+    MustBe,
     NoReaders,
-    NotAUrl,
-    NotTexts,
     OneOfTwoKeys,
     TypeNeedsKey,
     UnknownEntryKey,
-    UnquotedWords,
-    WrongTypeOfKey,
+    way_to_get,
 )
 from envkit.profiles.environment import Environment
 from envkit.profiles.messages import CantBeUsed, SetsInVain
 from envkit.profiles.setting_messages import (
     BadValue,
-    CorrectName,
+    Correct,
     GetReader,
     InVain,
     NobodyReads,
@@ -60,19 +60,18 @@ from envkit.profiles.setting_messages import (
     Write,
 )
 from envkit.profiles.values import TYPES, Kind, SettingsError, numbers, refusal
+from envkit.worker import libraries
+from envkit.worker.libraries import LIBRARIES, Library
 from envkit.worker.performance_variables import is_performance_variable
 
 FOLDER = Path(__file__).resolve().parent / "variables"
-# Who reads variables, by logical name, and how it comes into an image.
-LIBRARIES = {
-    **{name: GET[name] for name in ("intel-openmp", "llvm-openmp", "jemalloc", "tcmalloc", "mimalloc")},
-    **COMES,
-}
-_ENTRY_KEYS = ("read_by", "default", "does", "source", "verified_by", "not_observable", "same_as")
+_ENTRY_KEYS = ("default", "does", "source", "verified_by", "not_observable", "same_as")
 _KIND_KEYS = ("type", "min", "max", "max_before", "above", "below", "words", "exact", "units", "pattern", "shape",
               "separator", "assign", "tight", "hex", "keys")  # fmt: skip
 _SETTING_KEYS = ("default", "since", "does")
 _READS = re.compile(r"any|(>=|<)(\d+(?:\.\d+)*)")
+# How PyTorch's version ends where it is built without CUDA.
+_BUILDS_WITHOUT_CUDA = re.compile(r"\+(cpu|rocm|xpu)")
 # How near a name that can't change the outcome must be to a known one before it is taken for a slip of the pen.
 _NEAR = 0.85
 _NEAR_LENGTH = 2
@@ -116,7 +115,20 @@ def load() -> dict[str, Variable]:
             if name in found:
                 raise InputError(InTwoFiles(str(path), name))
             found[name] = variable
+    for name, library in libraries.variables().items():
+        if name not in found and library.source:
+            found[name] = _undescribed(name, library)
     return found
+
+
+def _undescribed(name: str, library: Library) -> Variable:
+    """Return the variable of which only its library's entry in the registry tells: it takes any text."""
+    probe = library.shows[0].partition(".")[0]
+    told = f"{probe}.settings.{name}" if library.settings else None
+    why = None if told else NOTHING_ASKS
+    return Variable(
+        name, libraries.readers(name), Kind("text"), DEFAULT_UNKNOWN, DESCRIBED_THERE, library.source, told, why
+    )
 
 
 def read(path: Path) -> dict[str, Variable]:
@@ -132,26 +144,23 @@ def _variable(file: YamlFile, name: str) -> Variable:
     _only(file, (name,), entry, (*_ENTRY_KEYS, *_KIND_KEYS))
     for key in ("default", "does", "source"):
         if not isinstance(entry.get(key), str) or not entry[key]:
-            raise file.error((name,), MissingText(name, key))
+            raise file.error((name,), MustBe(name, key, (TEXT,)))
     if not entry["source"].startswith("https://"):
-        raise file.error((name,), NotAUrl(name))
+        raise file.error((name,), MustBe(name, "source", (URL,)))
     if ("verified_by" in entry) == ("not_observable" in entry):
         raise file.error((name,), OneOfTwoKeys(name, "verified_by", "not_observable"))
-    read_by = entry.get("read_by")
-    if not isinstance(read_by, dict) or not read_by:
+    read_by = libraries.readers(name)
+    if not read_by:
         raise file.error((name,), NoReaders(name))
-    for library, versions in read_by.items():
-        if library not in LIBRARIES or not _READS.fullmatch(str(versions)):
-            raise file.error((name,), BadReader(name, str(library), str(versions)))
     return Variable(
-        name, dict(read_by), _kind(file, (name,), entry), entry["default"], entry["does"], entry["source"],
+        name, read_by, _kind(file, (name,), entry), entry["default"], entry["does"], entry["source"],
         entry.get("verified_by"), entry.get("not_observable"),
     )  # fmt: skip
 
 
 def _only(file: YamlFile, at: tuple[str | int, ...], entry: Any, allowed: tuple[str, ...]) -> None:
     if not isinstance(entry, dict):
-        raise file.error(at, EntryNotAMapping(str(at[-1])))
+        raise file.error(at, MustBe(str(at[-1]), None, (MAPPING,)))
     for key in entry:
         if key not in allowed:
             raise file.error((*at, key), UnknownEntryKey(str(at[-1]), key, nearest_word(key, allowed)))
@@ -161,21 +170,22 @@ def _kind(file: YamlFile, at: tuple[str | int, ...], entry: dict[str, Any]) -> K
     """Which values are allowed; ``entry`` has been checked for unknown keys."""
     name = str(at[-1])
     if entry.get("type") not in TYPES:
-        raise file.error(at, BadType(name, tuple(TYPES)))
+        raise file.error(at, MustBe(name, "type", tuple(TYPES)))
     types: dict[str, type[Any]] = {
         "words": list, "keys": dict, "max_before": dict, "exact": bool, "tight": bool, "hex": bool, "pattern": str,
+        **dict.fromkeys(_SETTING_KEYS, str),
     }  # fmt: skip
     for key, wanted in types.items():
         if not isinstance(entry.get(key, wanted()), wanted):
-            raise file.error(at, WrongTypeOfKey(name, key))
+            raise file.error(at, MustBe(name, key, (KINDS[wanted.name],)))
     if not all(isinstance(word, str) for word in entry.get("words", [])):
-        raise file.error(at, UnquotedWords(name))
+        raise file.error(at, MustBe(name, "words", (QUOTED,)))
     for key in ("min", "max", "above", "below"):
         if type(entry.get(key, 0)) is not int:
-            raise file.error(at, LimitNotAWholeNumber(name, key))
+            raise file.error(at, MustBe(name, key, (WHOLE_NUMBER,)))
     limits = entry.get("max_before", {})
     if not all(isinstance(version, str) and type(most) is int for version, most in limits.items()):
-        raise file.error(at, BadLimits(name))
+        raise file.error(at, MustBe(name, "max_before", (LIMITS,)))
     needs = {"word": "words", "words": "words", "boolean": "words", "size": "units", "settings": "keys"}
     if entry["type"] in needs and not entry.get(needs[entry["type"]]):
         raise file.error(at, TypeNeedsKey(name, entry["type"], needs[entry["type"]]))
@@ -191,29 +201,35 @@ def _kind(file: YamlFile, at: tuple[str | int, ...], entry: dict[str, Any]) -> K
         _only(file, inner, setting, (*_KIND_KEYS, *_SETTING_KEYS))
         keys[key] = _kind(file, inner, {"hex": entry.get("hex", False), **setting})
     about = {key: entry[key] for key in _SETTING_KEYS if key in entry}
-    if not all(isinstance(text, str) for text in about.values()):
-        raise file.error(at, NotTexts(name, _SETTING_KEYS))
     given = {key: entry[key] for key in _KIND_KEYS if key in entry}
     return Kind(**{**given, **about, "words": tuple(entry.get("words", ())), "keys": keys})
 
 
 def readers(inspection: Mapping[str, Any]) -> frozenset[str]:
-    """The libraries of ``LIBRARIES`` that are in the image, by what ``envkit.worker inspect`` printed in there.
+    """The libraries of the registry that are in the image, by what ``envkit.worker inspect`` printed in there.
 
-    PyTorch's own are taken from the build that its version names, as nothing has been loaded yet: all wheels bring
-    libgomp and oneDNN, x86-64 ones MKL, and all but the ``+cpu``, ``+rocm`` and ``+xpu`` ones CUDA and NCCL.
+    Those that are a part of PyTorch are taken from the build that its version names, as nothing has been loaded yet:
+    all wheels bring libgomp and oneDNN, x86-64 ones MKL, and all but ``+cpu``, ``+rocm`` and ``+xpu`` ones CUDA and
+    NCCL.
     """
-    found = {"loader", "python", *inspection["libraries"]}
-    if str(inspection["fingerprint"].get("libc") or "").startswith("glibc"):
-        found.add("glibc")
-    torch = inspection["packages"].get("torch")
+    fingerprint, torch = inspection["fingerprint"], inspection["packages"].get("torch")
+    parts = {"system"}
+    if str(fingerprint.get("libc") or "").startswith("glibc"):
+        parts.add("glibc")
     if torch is not None:
-        found |= {"pytorch", "gnu-openmp", "onednn"}
-        if inspection["fingerprint"].get("architecture") == "x86_64":
-            found.add("mkl")
-        if not re.search(r"\+(cpu|rocm|xpu)", torch):
-            found |= {"cuda", "nccl"}
-    return frozenset(found & LIBRARIES.keys())
+        parts.add("torch")
+        if fingerprint.get("architecture") == "x86_64":
+            parts.add("torch-x86_64")
+        if not _BUILDS_WITHOUT_CUDA.search(torch):
+            parts.add("torch-cuda")
+    packages = {name for name, version in inspection["packages"].items() if version is not None}
+    return frozenset(
+        name
+        for name, library in LIBRARIES.items()
+        if name in inspection["libraries"]
+        or library.comes_with in parts
+        or (not library.files and not library.comes_with and not packages.isdisjoint(library.packages.values()))
+    )
 
 
 def versions(inspection: Mapping[str, Any]) -> dict[str, str]:
@@ -221,9 +237,12 @@ def versions(inspection: Mapping[str, Any]) -> dict[str, str]:
     libc = str(inspection["fingerprint"].get("libc") or "").split()
     known = {
         "glibc": libc[1] if len(libc) == 2 and libc[0] == "glibc" else None,
-        "pytorch": inspection["packages"].get("torch"),
-        "intel-openmp": inspection["packages"].get("intel-openmp"),
         "python": inspection["python"].get("version"),
+        **{
+            name: inspection["packages"].get(library.packages["pypi"])
+            for name, library in LIBRARIES.items()
+            if "pypi" in library.packages and not library.comes_with
+        },
     }
     return {name: version for name, version in known.items() if version is not None}
 
@@ -260,7 +279,7 @@ def _check(name: str, value: str, readers: Collection[str], versions: Mapping[st
         return _unknown(name)
     present = [library for library in variable.read_by if library in readers]
     if not present:
-        ways = tuple(GetReader(library, LIBRARIES[library]) for library in variable.read_by)
+        ways = tuple(GetReader(library, way_to_get(library)) for library in variable.read_by)
         return Problem(name, "unread", NobodyReads(tuple(variable.read_by)), RemoveOrGet(ways))
     fitting = [library for library in present if _reads(variable.read_by[library], versions.get(library))]
     if not fitting:
@@ -292,7 +311,7 @@ def _unknown(name: str) -> Problem | None:
             return None
         if difflib.SequenceMatcher(None, name.upper(), near).ratio() < _NEAR:
             return None
-    return Problem(name, "unknown", UnknownName(near), CorrectName())
+    return Problem(name, "unknown", UnknownName(near), Correct("name"))
 
 
 def _reads(wanted: str, version: str | None) -> bool:

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from envkit.messages import Message
+from envkit.worker.libraries import LIBRARIES
 
-# How to get a library that is missing, by logical name.
-GET = {
-    "intel-openmp": "pip install intel-openmp",
-    "llvm-openmp": "apt-get install libomp5",
-    "jemalloc": "apt-get install libjemalloc2, or conda install -c conda-forge jemalloc",
-    "tcmalloc": "apt-get install libtcmalloc-minimal4, or conda install -c conda-forge gperftools",
-    "mimalloc": "apt-get install libmimalloc2.0 (Debian 13: libmimalloc3, which lacks options that some profiles set)",
-    "mkl-dispatch": "envkit includes it, for x86-64 only",
-    "flush-to-zero": "envkit includes it, for x86-64 only",
-}
-# How the other libraries that read variables come into an image.
-COMES = {
-    "gnu-openmp": "PyTorch's wheels include it",
+# What entries of the catalogue, and values in them, must be.
+MAPPING = "a mapping"
+TEXT = "a text"
+URL = "a URL"
+QUOTED = "a list of texts (quote what YAML takes for something else)"
+WHOLE_NUMBER = "a whole number"
+LIMITS = "a mapping of versions, quoted, to whole numbers"
+KINDS = {"list": "a list", "dict": "a mapping", "bool": "true or false", "str": "a text"}
+
+# How to get a library, by the source of its package.
+FROM = {"pypi": "pip install {}", "debian": "apt-get install {}", "conda": "conda install -c conda-forge {}"}
+# How a library comes into an image that is a part of something else.
+PARTS = {
+    "kit": "envkit includes it, for x86-64 only",
+    "torch": "PyTorch has it built in",
+    "torch-x86_64": "PyTorch for x86-64 has it built in",
+    "torch-cuda": "install a CUDA build of PyTorch",
     "glibc": "most distributions have it as their C library",
-    "onednn": "PyTorch has it built in",
-    "mkl": "PyTorch for x86-64 has it built in",
-    "pytorch": "pip install torch",
-    "cuda": "install a CUDA build of PyTorch",
-    "nccl": "install a CUDA build of PyTorch",
-    "loader": "every system has one",
-    "python": "every image has it",
+    "system": "every image has it",
 }
+# What is said of a variable that the registry of libraries names and the catalogue does not describe.
+DEFAULT_UNKNOWN = "the library's own"
+DESCRIBED_THERE = "A setting of its library, whose documentation describes it."
+NOTHING_ASKS = "nothing asks the library for its settings"
 # What a kind of file is, in a sentence.
 PART = "a part of the catalogue"
 # Why a profile exists that has a part of the settings of another.
@@ -34,29 +37,38 @@ PART_OF_PROFILE = "A part of another profile, to see how much each of its settin
 COUNTED = {"gpus": "those that training on --device cuda could use"}
 
 
+def way_to_get(name: str) -> str:
+    """Return how to get the library of the registry called ``name``."""
+    library = LIBRARIES[name]
+    if library.comes_with:
+        return PARTS[library.comes_with]
+    ways = [FROM[source].format(package) for source, package in library.packages.items() if source in FROM]
+    others = [f"{source.title()}: {package}" for source, package in library.packages.items() if source not in FROM]
+    return ", or ".join(ways) + (f" ({', '.join(others)})" if others else "")
+
+
 class InTwoFiles(Message):
     """Two files of the catalogue have one variable."""
 
-    code = "profiles.in-two-files"
     template = "{file}: {name} is in another file too; remove one"
 
     file: str
     name: str
 
 
-class EntryNotAMapping(Message):
-    """An entry has no keys."""
+class MustBe(Message):
+    """An entry of the catalogue, or a value in it, is of another form."""
 
-    code = "profiles.entry-not-a-mapping"
-    template = "{name} is a mapping"
+    template = "{name}[: '{key}'] must be {wanted:or}"
 
     name: str
+    key: str | None
+    wanted: tuple[str, ...]
 
 
 class UnknownEntryKey(Message):
     """An entry has a key that the catalogue does not know."""
 
-    code = "profiles.unknown-entry-key"
     template = "{name}: unknown key '{key}'[ (did you mean '{suggestion}'?)]"
 
     name: str
@@ -64,29 +76,9 @@ class UnknownEntryKey(Message):
     suggestion: str | None = None
 
 
-class MissingText(Message):
-    """An entry lacks a text."""
-
-    code = "profiles.missing-text"
-    template = "{name}: '{key}' is missing or not a text"
-
-    name: str
-    key: str
-
-
-class NotAUrl(Message):
-    """The source of an entry is no address of documentation."""
-
-    code = "profiles.not-a-url"
-    template = "{name}: 'source' is not a URL"
-
-    name: str
-
-
 class OneOfTwoKeys(Message):
     """An entry has both of two keys, or none of them."""
 
-    code = "profiles.one-of-two-keys"
     template = "{name}: give one of '{one}' and '{other}'"
 
     name: str
@@ -97,7 +89,6 @@ class OneOfTwoKeys(Message):
 class BothKeys(Message):
     """An entry has one of two keys that belong together."""
 
-    code = "profiles.both-keys"
     template = "{name}: '{one}' and '{other}' go together"
 
     name: str
@@ -106,69 +97,9 @@ class BothKeys(Message):
 
 
 class NoReaders(Message):
-    """An entry does not say who reads the variable."""
+    """No library reads the variable of an entry."""
 
-    code = "profiles.no-readers"
-    template = "{name}: 'read_by' is a mapping of libraries to versions"
-
-    name: str
-
-
-class BadReader(Message):
-    """An entry names a library that the kit does not know, or versions in another form."""
-
-    code = "profiles.bad-reader"
-    template = "{name}: 'read_by' has {library}: {versions}; write for example glibc: any"
-
-    name: str
-    library: str
-    versions: str
-
-
-class BadType(Message):
-    """An entry has no type, or one that does not exist."""
-
-    code = "profiles.bad-type"
-    template = "{name}: 'type' is one of {types:list}"
-
-    name: str
-    types: tuple[str, ...]
-
-
-class WrongTypeOfKey(Message):
-    """A key of an entry holds another kind of value than it must."""
-
-    code = "profiles.wrong-type-of-key"
-    template = "{name}: '{key}' has the wrong type"
-
-    name: str
-    key: str
-
-
-class UnquotedWords(Message):
-    """YAML takes a word for a number or a boolean."""
-
-    code = "profiles.unquoted-words"
-    template = "{name}: quote each of 'words' that YAML takes for something else"
-
-    name: str
-
-
-class LimitNotAWholeNumber(Message):
-    """A limit is no whole number."""
-
-    code = "profiles.limit-not-a-whole-number"
-    template = "{name}: '{key}' is not a whole number"
-
-    name: str
-    key: str
-
-
-class BadLimits(Message):
-    """Limits of earlier versions have another form than they must."""
-
-    code = "profiles.bad-limits"
-    template = "{name}: 'max_before' is a mapping of versions, quoted, to whole numbers"
+    template = "{name}: no library in runner/envkit/worker/libraries.py reads it; add it to 'reads' of one that does"
 
     name: str
 
@@ -176,7 +107,6 @@ class BadLimits(Message):
 class TypeNeedsKey(Message):
     """A type lacks the key that belongs to it."""
 
-    code = "profiles.type-needs-key"
     template = "{name}: type {type} needs '{key}'"
 
     name: str
@@ -187,18 +117,7 @@ class TypeNeedsKey(Message):
 class BadPattern(Message):
     """A pattern is no regular expression."""
 
-    code = "profiles.bad-pattern"
     template = "{name}: 'pattern' can't be compiled: {reason}"
 
     name: str
     reason: str
-
-
-class NotTexts(Message):
-    """Keys of an entry that hold texts hold something else."""
-
-    code = "profiles.not-texts"
-    template = "{name}: {keys:list} are texts; quote them"
-
-    name: str
-    keys: tuple[str, ...]

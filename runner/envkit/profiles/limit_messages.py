@@ -8,7 +8,6 @@ from envkit.messages import Message
 class TextTooLong(Message):
     """A value of a profile is longer than any that a library reads."""
 
-    code = "profiles.text-too-long"
     template = "the value has {length:count character}, and the most is {most}; shorten it"
 
     length: int
@@ -18,7 +17,6 @@ class TextTooLong(Message):
 class TooManyVariables(Message):
     """A profile sets more variables than all libraries together read."""
 
-    code = "profiles.too-many-variables"
     template = "'env' sets {number:count variable}, and the most is {most}; remove some"
 
     number: int
@@ -28,7 +26,6 @@ class TooManyVariables(Message):
 class ExpressionTooLong(Message):
     """An expression is longer than any that people write."""
 
-    code = "profiles.expression-too-long"
     template = "the expression '${{{begin}…' has {length:count character}, and the most is {most}; shorten it"
 
     begin: str
@@ -39,7 +36,6 @@ class ExpressionTooLong(Message):
 class ExpressionTooDeep(Message):
     """An expression has operations inside operations, and so on."""
 
-    code = "profiles.expression-too-deep"
     template = "an expression nests operations more than {most} levels deep; simplify it"
 
     most: int
@@ -48,14 +44,12 @@ class ExpressionTooDeep(Message):
 class NumberTooLarge(Message):
     """A number in an expression, or what comes of it, does not fit into 64 bits."""
 
-    code = "profiles.number-too-large"
     template = "an expression's number does not fit into 64 bits; write a smaller one"
 
 
 class RunsCode(Message):
     """A profile sets a variable that has programs run code, or look for code elsewhere."""
 
-    code = "profiles.runs-code"
     template = (
         "a profile can't set '{variable}', which has other programs run code that a file chooses; remove it, "
         "or set it in your shell[ and add {option}]"
@@ -68,7 +62,6 @@ class RunsCode(Message):
 class PluginByPath(Message):
     """A profile names a library by its path, where a library loads a plugin."""
 
-    code = "profiles.plugin-by-path"
     template = "'{variable}' must be the plain name of a plugin, without '/', which the loader finds; write it so"
 
     variable: str
@@ -77,7 +70,6 @@ class PluginByPath(Message):
 class NotALauncher(Message):
     """The first word of a prefix is a program that the kit does not know as a launcher."""
 
-    code = "profiles.not-a-launcher"
     template = (
         "a prefix can't start '{program}'; it starts with {known:list}, by name; remove it, or start envkit behind it"
     )
@@ -89,7 +81,6 @@ class NotALauncher(Message):
 class NotOfLauncher(Message):
     """A word of a prefix is no option of its launcher, which would take it for the program to start."""
 
-    code = "profiles.not-of-launcher"
     template = "'{word}' is not an option that a prefix of {launcher} can have; the options are: {known:list}"
 
     word: str
@@ -100,7 +91,6 @@ class NotOfLauncher(Message):
 class LacksValue(Message):
     """A prefix ends before the value of its last option, or lacks what its launcher must be told."""
 
-    code = "profiles.launcher-lacks-value"
     template = (
         "the prefix of {launcher} lacks a value[ after {option}], and would take the training's first word for it; "
         "add it"
@@ -108,3 +98,12 @@ class LacksValue(Message):
 
     launcher: str
     option: str | None = None
+
+
+class SecondOfAKind(Message):
+    """A profile preloads two libraries of which a process uses one."""
+
+    template = "'preload' has {second} and {first}, of which only {first} would be in effect: remove one"
+
+    second: str
+    first: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Caution, Message, Note
 
 # Expressions.
 
@@ -10,7 +10,6 @@ from envkit.messages import Message, Severity
 class UnclosedReference(Message):
     """A ``${`` has no end."""
 
-    code = "profiles.unclosed-reference"
     template = "'{text}' has a '${{' without its '}}'"
 
     text: str
@@ -19,7 +18,6 @@ class UnclosedReference(Message):
 class NotAnExpression(Message):
     """Python can't parse what stands in ``${...}``."""
 
-    code = "profiles.not-an-expression"
     template = "'${{{expression}}}' is not an expression; write for example ${{usable_cpus}}"
 
     expression: str
@@ -28,7 +26,6 @@ class NotAnExpression(Message):
 class DividesByZero(Message):
     """An expression divides by a number that is zero on this machine."""
 
-    code = "profiles.divides-by-zero"
     template = "'${{{expression}}}' divides by zero on this machine"
 
     expression: str
@@ -37,7 +34,6 @@ class DividesByZero(Message):
 class UnknownFact(Message):
     """An expression names a fact of the machine that does not exist."""
 
-    code = "profiles.unknown-fact"
     template = "unknown host fact '{name}'; the facts are: {known:list}"
 
     name: str
@@ -47,14 +43,12 @@ class UnknownFact(Message):
 class Fraction(Message):
     """An expression divides with ``/``."""
 
-    code = "profiles.fraction"
     template = "'/' gives fractions; use '//' for whole-number division"
 
 
 class TooFewArguments(Message):
     """An expression calls ``min`` or ``max`` with less than two numbers."""
 
-    code = "profiles.too-few-arguments"
     template = "'{expression}' is not allowed; {function} takes two or more numbers"
 
     expression: str
@@ -64,7 +58,6 @@ class TooFewArguments(Message):
 class NotAllowed(Message):
     """An expression has something other than arithmetic of whole numbers and facts."""
 
-    code = "profiles.not-allowed"
     template = "'{expression}' is not allowed; use host facts, whole numbers, + - * // %, min, max"
 
     expression: str
@@ -76,7 +69,6 @@ class NotAllowed(Message):
 class NoProfileFile(Message):
     """The user named a file of a profile that does not exist."""
 
-    code = "profiles.no-profile-file"
     template = "{file}: no such profile file"
 
     file: str
@@ -85,7 +77,6 @@ class NoProfileFile(Message):
 class NotTuned(Message):
     """The user named the tuned profile of this machine before tuning."""
 
-    code = "profiles.not-tuned"
     template = "{file}: this machine has no tuned profile yet; make one with: envkit tune"
 
     file: str
@@ -94,7 +85,6 @@ class NotTuned(Message):
 class UnknownProfile(Message):
     """No place has a profile of this name."""
 
-    code = "profiles.unknown-profile"
     template = "no profile '{name}' in {folders}[; did you mean {suggestions:quoted}?]; envkit profiles lists all"
 
     name: str
@@ -105,7 +95,6 @@ class UnknownProfile(Message):
 class ExtendsCircle(Message):
     """Profiles extend each other."""
 
-    code = "profiles.extends-circle"
     template = "'extends' goes in a circle ({circle}); remove one link"
 
     circle: str
@@ -114,7 +103,6 @@ class ExtendsCircle(Message):
 class ExtendsUnknown(Message):
     """A profile extends one that does not exist."""
 
-    code = "profiles.extends-unknown"
     template = "extends '{parent}', which is not a profile[ (did you mean '{suggestion}'?)]"
 
     parent: str
@@ -124,7 +112,6 @@ class ExtendsUnknown(Message):
 class NameIsNotFile(Message):
     """A profile's name differs from the name of its file."""
 
-    code = "profiles.name-is-not-file"
     template = "the name '{name}' must be the name of the file, '{file}'"
 
     name: str
@@ -137,7 +124,6 @@ class NameIsNotFile(Message):
 class DoesNotApply(Message):
     """A profile is for other machines."""
 
-    code = "profiles.does-not-apply"
     template = "profile '{profile}' {reason}: it does not apply to this machine; choose another"
 
     profile: str
@@ -147,7 +133,6 @@ class DoesNotApply(Message):
 class TunedElsewhere(Message):
     """A tuned profile is for another processor."""
 
-    code = "profiles.tuned-elsewhere"
     template = "profile '{profile}' {reason}: it does not apply to this machine; tune for this one with: envkit tune"
 
     profile: str
@@ -157,7 +142,6 @@ class TunedElsewhere(Message):
 class DoesNotApplyToNode(Message):
     """A profile is for other machines than a node of a cluster."""
 
-    code = "profiles.does-not-apply-to-node"
     template = "profile '{profile}' {reason}: it does not apply to this node; name other nodes"
 
     profile: str
@@ -167,7 +151,6 @@ class DoesNotApplyToNode(Message):
 class NeedsNumber(Message):
     """The reason of a profile that needs more of something than the machine has."""
 
-    code = "profiles.needs-number"
     template = "needs {fact} to be {least:d} or more, and here it is {here:d}[ ({counted})]"
 
     fact: str
@@ -176,33 +159,27 @@ class NeedsNumber(Message):
     counted: str | None = None  # what the fact counts
 
 
-class NumberNeeded(Message):
+class NumberNeeded(Note):
     """A profile needs a number. ``least`` may be an expression."""
 
-    code = "profiles.number-needed"
-    severity = Severity.NOTE
     template = "{fact} of {least} or more"
 
     fact: str
     least: str
 
 
-class TextNeeded(Message):
+class TextNeeded(Note):
     """Which kinds of machine a profile is for."""
 
-    code = "profiles.text-needed"
-    severity = Severity.NOTE
     template = "{fact} {wanted:or}"
 
     fact: str
     wanted: tuple[str, ...]
 
 
-class OtherNeeded(Message):
+class OtherNeeded(Note):
     """Which kinds of machine a profile is not for."""
 
-    code = "profiles.other-needed"
-    severity = Severity.NOTE
     template = "a {fact} other than {excluded:or}[, because {because}]"
 
     fact: str
@@ -213,7 +190,6 @@ class OtherNeeded(Message):
 class NeedsText(Message):
     """The reason of a profile that needs a certain kind of machine."""
 
-    code = "profiles.needs-text"
     template = "needs {fact} to be {wanted:or}, and here it is {here}"
 
     fact: str
@@ -224,7 +200,6 @@ class NeedsText(Message):
 class NeedsOther(Message):
     """The reason of a profile that a certain kind of machine excludes."""
 
-    code = "profiles.needs-other"
     template = "needs a {fact} other than {excluded:or}, and here it is {here}[; {because}]"
 
     fact: str
@@ -236,7 +211,6 @@ class NeedsOther(Message):
 class NeedsCores(Message):
     """The reason of a profile whose ranks need more cores than the machine has."""
 
-    code = "profiles.needs-cores"
     template = "trains on {ranks:count rank}, and this process can use {cores:count core}"
 
     ranks: int
@@ -246,7 +220,6 @@ class NeedsCores(Message):
 class TunedForOther(Message):
     """The reason of a profile that was tuned on another processor."""
 
-    code = "profiles.tuned-for-other"
     template = "was tuned for {cpu}, and this is {here}"
 
     cpu: str
@@ -256,7 +229,6 @@ class TunedForOther(Message):
 class CantBeUsed(Message):
     """A profile would have no effect here, or can't start. ``reason`` is a clause with the profile as its subject."""
 
-    code = "profiles.cant-be-used"
     template = "profile '{profile}' {reason}"
 
     profile: str
@@ -266,7 +238,6 @@ class CantBeUsed(Message):
 class GpusUnusable(Message):
     """The reason of a profile for GPUs that torch can't use."""
 
-    code = "profiles.gpus-unusable"
     template = "{needs}: {python} can't use one: {problem}"
 
     needs: Message
@@ -277,7 +248,6 @@ class GpusUnusable(Message):
 class HasRanks(Message):
     """The reason of a profile whose own ranks exclude --nproc."""
 
-    code = "profiles.has-ranks"
     template = "has {ranks:count rank} of its own; leave --nproc out"
 
     ranks: int
@@ -286,7 +256,6 @@ class HasRanks(Message):
 class BindsProcesses(Message):
     """The reason of a profile that chooses CPUs, which the kit does for each of several processes."""
 
-    code = "profiles.binds-processes"
     template = "chooses CPUs ('{prefix}'), and each process gets its own CPUs; leave one of them out"
 
     prefix: str
@@ -295,7 +264,6 @@ class BindsProcesses(Message):
 class LibraryMissing(Message):
     """The reason of a profile that preloads a library which no folder has."""
 
-    code = "profiles.library-missing"
     template = "preloads {library}, which is not installed (looked in {folders:list}); get it with: {get}"
 
     library: str
@@ -306,7 +274,6 @@ class LibraryMissing(Message):
 class CommandMissing(Message):
     """The reason of a profile that starts workers with a program which is missing."""
 
-    code = "profiles.command-missing"
     template = "starts workers with '{command}', which is not installed; install it"
 
     command: str
@@ -315,7 +282,6 @@ class CommandMissing(Message):
 class PathUnpreloadable(Message):
     """The path of a library has a character at which the loader splits LD_PRELOAD."""
 
-    code = "profiles.path-unpreloadable"
     template = (
         "{path}: can't be preloaded, because the loader splits LD_PRELOAD at blanks and colons; "
         "move the project to a folder without them, or name one for links with XDG_CACHE_HOME"
@@ -327,7 +293,6 @@ class PathUnpreloadable(Message):
 class SetsInVain(Message):
     """The reason of a profile that sets what no library here reads, or would take."""
 
-    code = "profiles.sets-in-vain"
     template = "sets {variable}: {wrong}; {fix}[, or give {option}][ (and {more} more)]"
 
     variable: str
@@ -340,7 +305,6 @@ class SetsInVain(Message):
 class NotExpressible(Message):
     """A format of ``envkit env`` can't express a value."""
 
-    code = "profiles.not-expressible"
     template = "profile '{profile}': --format {format} can't express {name}: {problem}; {fix}"
 
     profile: str
@@ -353,11 +317,10 @@ class NotExpressible(Message):
 # Places.
 
 
-class ProjectProfile(Message):
+class ProjectProfile(Note):
     """A name stands for a file of the project where the user stands. Others may have written it."""
 
     code = "profiles.of-project"
-    severity = Severity.NOTE
     template = (
         "{name} is the project's own: {file}[, instead of {hidden}]"
         "[; it starts your command with: {prefix:command}][; it preloads {preload:list}]"
@@ -370,11 +333,10 @@ class ProjectProfile(Message):
     preload: tuple[str, ...] = ()
 
 
-class HiddenProfile(Message):
+class HiddenProfile(Note):
     """Two places have a profile of one name, and the first one counts."""
 
     code = "profiles.hidden"
-    severity = Severity.NOTE
     template = "{name}: {file} is hidden by {first}"
 
     name: str
@@ -382,11 +344,9 @@ class HiddenProfile(Message):
     first: str
 
 
-class PassedOver(Message):
+class PassedOver(Caution):
     """Another user may have written the project's profiles, and could have this user run anything."""
 
-    code = "profiles.passed-over"
-    severity = Severity.WARNING
     template = "{path} is ignored: another user owns it, or all users can write to it"
 
     path: str

@@ -17,7 +17,7 @@ from envkit.common.yamlfile import Path_, YamlFile
 from envkit.messages import Message
 from envkit.profiles import code_variables, launchers
 from envkit.profiles.expressions import FACTS, REFERENCE, ExpressionError, expand
-from envkit.profiles.limit_messages import TooManyVariables
+from envkit.profiles.limit_messages import SecondOfAKind, TooManyVariables
 from envkit.profiles.messages import (
     DividesByZero,
     ExtendsCircle,
@@ -30,6 +30,7 @@ from envkit.profiles.messages import (
     UnknownProfile,
 )
 from envkit.profiles.places import PROFILE_FOLDER, Kind, Place, local_folder, passed_over, places
+from envkit.worker.libraries import LIBRARIES, ONE_RUNS, preloadable
 
 TUNED, BASELINE = "tuned", "baseline"
 SCHEMA = Path(__file__).resolve().parent / "schemas/profile.schema.json"
@@ -262,6 +263,7 @@ def _check(file: YamlFile) -> None:
     """Raise InputError for what the schema can't say: the file's name, and which expressions there are."""
     if file.data["name"] != file.path.stem:
         raise file.error(("name",), NameIsNotFile(file.data["name"], file.path.stem))
+    require_libraries(file, (), file.data)
     if (number := len(file.data.get("env") or ())) > MOST_VARIABLES:
         raise file.error(("env",), TooManyVariables(number, MOST_VARIABLES))
     texts: dict[Path_, str] = {}
@@ -274,6 +276,22 @@ def _check(file: YamlFile) -> None:
                     raise file.error(at, error.message) from None
                 texts[at] = REFERENCE.sub("1", text)
     require_no_code(file, (), file.data, texts)
+
+
+def require_libraries(file: YamlFile, at: Path_, data: Mapping[str, Any]) -> None:
+    """Raise InputError if the list ``preload`` at ``at`` names what is no library of the registry, or two of a kind.
+
+    Of two allocators, or runtimes of another kind, the second would do nothing.
+    """
+    known = tuple(preloadable())
+    first: dict[str, str] = {}
+    for index, name in enumerate(data.get("preload") or ()):
+        where = (*at, "preload", index)
+        if name not in known:
+            raise file.error(where, schema.not_a_choice(file, where, name, known))
+        kind = LIBRARIES[name].kind
+        if kind in ONE_RUNS and first.setdefault(kind, name) != name:
+            raise file.error(where, SecondOfAKind(name, first[kind]))
 
 
 def require_no_code(file: YamlFile, at: Path_, data: Mapping[str, Any], texts: Mapping[Path_, str]) -> None:

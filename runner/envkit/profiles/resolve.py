@@ -11,7 +11,7 @@ from envkit.common.errors import InputError
 from envkit.common.messages import About
 from envkit.messages import from_json
 from envkit.profiles import needs
-from envkit.profiles.catalogue_messages import GET
+from envkit.profiles.catalogue_messages import way_to_get
 from envkit.profiles.environment import Environment
 from envkit.profiles.expressions import FACTS, MACHINE_NODES, ExpressionError, expand
 from envkit.profiles.messages import (
@@ -80,7 +80,7 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
     for library in profile.preload:
         found = inspection["libraries"].get(library)
         if found is None:
-            missing = LibraryMissing(library, tuple(inspection["library_folders"]), GET[library])
+            missing = LibraryMissing(library, tuple(inspection["library_folders"]), way_to_get(library))
             raise InputError(CantBeUsed(profile.name, missing))
         if ENDS_A_NAME.search(found["path"]):
             raise InputError(PathUnpreloadable(found["path"]))

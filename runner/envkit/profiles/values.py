@@ -13,7 +13,7 @@ from envkit.common.suggestion import nearest
 from envkit.messages import Message, MessageError
 from envkit.profiles.setting_messages import (
     BadValueOfKey,
-    CorrectKey,
+    Correct,
     MoreThanTaken,
     NeedsVersion,
     NotAPair,
@@ -23,37 +23,38 @@ from envkit.profiles.setting_messages import (
     WriteAtMost,
 )
 from envkit.profiles.value_messages import (
+    ANY_TEXT,
+    CPU,
+    CPU_LIST,
+    FORM,
+    NUMBER,
+    OMP_PLACES,
+    PLACES,
+    PROCLIST,
+    SEVERAL,
+    SIZE,
+    TYPE_OR_MODIFIER,
+    WHOLE_NUMBER,
+    WORKSPACES,
     Affinity,
-    AnyText,
     AtLeast,
     Between,
-    CpuList,
     FromTo,
-    ListOfWholeNumbers,
-    NotACpu,
-    NotANumber,
-    NotASize,
-    NotAWholeNumber,
+    IsNot,
     NotAWord,
-    NotPlaces,
     Numbers,
     OneOf,
     OutOfRange,
     Pairs,
-    Places,
     SeveralTypes,
     Shape,
     Sizes,
-    SomeOf,
     TooLong,
     TooManyNumbers,
-    UnknownAffinity,
     UnknownGranularity,
     WholeNumbers,
     WithoutProclist,
-    Workspaces,
-    WrongForm,
-    WrongProclist,
+    WrongPart,
 )
 
 # Numbers of more characters fit into no type of a library, and Python takes quadratic time for long ones.
@@ -186,7 +187,7 @@ def _integer(kind: Kind, value: str) -> Message | None:
     text = value.strip()
     forms = r"[-+]?\d+|0[xX][0-9a-fA-F]+" if kind.hex else r"[-+]?\d+"
     if not re.fullmatch(forms, text, re.ASCII):
-        return NotAWholeNumber()
+        return IsNot(WHOLE_NUMBER)
     number = _whole(text)
     return None if number is not None and _in_range(kind, number) else OutOfRange()
 
@@ -198,7 +199,7 @@ def _integers(kind: Kind, value: str) -> Message | None:
 def _number(kind: Kind, value: str) -> Message | None:
     text = value.strip()
     if not re.fullmatch(r"-?(\d+(\.\d*)?|\.\d+)", text):
-        return NotANumber()
+        return IsNot(NUMBER)
     if len(text) > MOST_DIGITS:
         return OutOfRange()
     return None if _in_range(kind, float(value)) else OutOfRange()
@@ -207,7 +208,7 @@ def _number(kind: Kind, value: str) -> Message | None:
 def _size(kind: Kind, value: str) -> Message | None:
     if kind.is_word(value) or re.fullmatch(rf"(?i)\d+\s*[{kind.units}]?", value.strip()):
         return None
-    return NotASize()
+    return IsNot(SIZE)
 
 
 def _word(kind: Kind, value: str) -> Message | None:
@@ -221,14 +222,14 @@ def _word_list(kind: Kind, value: str) -> Message | None:
 
 
 def _text(kind: Kind, value: str) -> Message | None:
-    return None if not kind.pattern or re.fullmatch(kind.pattern, value) else WrongForm()
+    return None if not kind.pattern or re.fullmatch(kind.pattern, value) else IsNot(FORM)
 
 
 def _cpu_list(kind: Kind, value: str) -> Message | None:
     for part in re.split(r"[,\s]+", value.strip()):
         match = re.fullmatch(r"(\d+)(?:-(\d+)(?::([1-9]\d*))?)?", part) if len(part) <= MOST_DIGITS else None
         if match is None or (match.group(2) and int(match.group(2)) < int(match.group(1))):
-            return NotACpu(part)
+            return WrongPart(part, CPU)
     return None
 
 
@@ -237,7 +238,7 @@ _WORKSPACE = re.compile(r":([0-9]{1,18}):([0-9]{1,18})")  # of more digits cuBLA
 
 def _workspaces(kind: Kind, value: str) -> Message | None:
     """``:KIB:COUNT``, once or several times."""
-    return None if re.fullmatch(rf"(?:{_WORKSPACE.pattern})+", value) else WrongForm()
+    return None if re.fullmatch(rf"(?:{_WORKSPACE.pattern})+", value) else IsNot(FORM)
 
 
 _INTERVAL = r"\d+(:\d+(:-?\d+)?)?"
@@ -249,7 +250,7 @@ _PLACES = re.compile(
 
 def _omp_places(kind: Kind, value: str) -> Message | None:
     """OpenMP 5.1, section 6.5."""
-    return None if _PLACES.fullmatch(value) else NotPlaces()
+    return None if _PLACES.fullmatch(value) else IsNot(PLACES)
 
 
 _AFFINITY_TYPES = {"none": 0, "explicit": 0, "disabled": 0, "compact": 2, "scatter": 2, "balanced": 2,
@@ -289,9 +290,9 @@ def _affinity_part(part: str) -> Message | None:
         return UnknownGranularity(part, _GRANULARITIES)
     if part.startswith("proclist="):
         right = re.fullmatch(r"proclist=\[[\d{},\-:\s]+\]", part)
-        return None if right else WrongProclist(part)
+        return None if right else WrongPart(part, PROCLIST)
     known = (*_AFFINITY_TYPES, *sorted(_AFFINITY_FLAGS))
-    return UnknownAffinity(part, nearest(part, known))
+    return WrongPart(part, TYPE_OR_MODIFIER, nearest(part, known))
 
 
 def _settings(kind: Kind, value: str, version: str | None) -> None:
@@ -305,7 +306,7 @@ def _settings(kind: Kind, value: str, version: str | None) -> None:
             raise SettingsError(NotAPair(entry, kind.assign), Write(kind.allowed()))
         inner = kind.keys.get(key)
         if inner is None:
-            raise SettingsError(UnknownKey(key, nearest(key, kind.keys)), CorrectKey())
+            raise SettingsError(UnknownKey(key, nearest(key, kind.keys)), Correct("key"))
         if inner.since and version is not None and numbers(version) < numbers(inner.since):
             raise SettingsError(NeedsVersion(key, inner.since, version), RemoveKey(key))
         refused = refusal(inner, setting, version)
@@ -338,16 +339,16 @@ def _no_check(kind: Kind, value: str) -> Message | None:
 # For each type the function that refuses values, and the one that says what would be right.
 TYPES: dict[str, tuple[Callable[[Kind, str], Message | None], Callable[[Kind], Message]]] = {
     "integer": (_integer, lambda kind: WholeNumbers(_range(kind), kind.words)),
-    "integers": (_integers, lambda kind: ListOfWholeNumbers(_range(kind))),
+    "integers": (_integers, lambda kind: WholeNumbers(_range(kind), (SEVERAL,))),
     "number": (_number, lambda kind: Numbers(_range(kind))),
     "size": (_size, lambda kind: Sizes(tuple(kind.units), kind.words)),
     "word": (_word, lambda kind: OneOf(kind.words)),
-    "words": (_word_list, lambda kind: SomeOf(kind.words)),
+    "words": (_word_list, lambda kind: OneOf(kind.words, SEVERAL)),
     "boolean": (_word, lambda kind: OneOf(kind.words)),
-    "text": (_text, lambda kind: Shape(kind.shape) if kind.shape else AnyText()),
-    "cpu_list": (_cpu_list, lambda _: CpuList()),
-    "omp_places": (_omp_places, lambda _: Places()),
-    "workspaces": (_workspaces, lambda _: Workspaces()),
+    "text": (_text, lambda kind: Shape(kind.shape) if kind.shape else Shape(ANY_TEXT)),
+    "cpu_list": (_cpu_list, lambda _: Shape(CPU_LIST)),
+    "omp_places": (_omp_places, lambda _: Shape(OMP_PLACES)),
+    "workspaces": (_workspaces, lambda _: Shape(WORKSPACES)),
     "kmp_affinity": (_kmp_affinity, lambda _: Affinity(tuple(_AFFINITY_TYPES))),
     "settings": (_no_check, lambda kind: Pairs(kind.assign, kind.separator)),
 }

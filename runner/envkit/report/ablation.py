@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envkit.analysis.ablation import Worth
 from envkit.analysis.summary import Summary
-from envkit.bench.plan import Ablated
+from envkit.bench.arms import Ablated
 from envkit.messages import Message
 from envkit.rendering import ratio, text
 from envkit.report.messages import lines as messages

@@ -11,8 +11,8 @@ from envkit.analysis import ranking
 from envkit.analysis.course import CUT_SHORT
 from envkit.analysis.load import Load
 from envkit.analysis.summary import Comparison, Summary
+from envkit.bench.arms import Arm, Role
 from envkit.bench.calibration import is_calibration
-from envkit.bench.plan import Arm
 from envkit.messages import Message
 from envkit.profiles import catalogue
 from envkit.report import commands, grid, judgement, multi_workload
@@ -24,6 +24,7 @@ from envkit.stats.contribution import NO_DIFFERENCE, Contribution
 from envkit.stats.interval import ERROR_RATE, Speedup
 from envkit.stats.power import blocks_needed
 from envkit.stats.verdict import Verdict
+from envkit.worker.libraries import LIBRARIES
 
 USED = (
     messages.Use,
@@ -36,11 +37,6 @@ USED = (
 MENDS = messages.MendWorker | messages.FindMemory | messages.FreeMemory
 # What evidence calls the number of threads that OpenMP starts.
 THREADS = "openmp.max_threads"
-# A shipped profile for each library that can be preloaded.
-PRELOADED_BY = {
-    "intel-openmp": "intel-omp", "llvm-openmp": "llvm-omp", "jemalloc": "jemalloc", "tcmalloc": "tcmalloc",
-    "mimalloc": "mimalloc",
-}  # fmt: skip
 
 
 def rows(summary: Summary, folder: str = "DIR") -> list[Row]:
@@ -81,7 +77,7 @@ def _to_go_on(summary: Summary, folder: str) -> list[Message]:
         if (lack := judgement.memory_that_ran_out(summary)) is not None:
             return [messages.FreeMemory(resume, lack.group, arm if lack.retaining else None)]
         mend = messages.FindMemory if judgement.was_killed(summary) else messages.MendWorker
-        return [messages.ResumeWithout(arm, resume) if others else mend(resume)]
+        return [messages.MendWorker(resume, arm) if others else mend(resume)]
     if unfinished is not None and not summary.not_in_effect:
         return [messages.GoOn(unfinished.fewest, unfinished.blocks, unfinished.more_s, resume)]
     if summary.ended in CUT_SHORT:
@@ -94,8 +90,8 @@ def _to_know_more(summary: Summary) -> list[Message]:
     if any(one.verdict == Verdict.TOO_FEW_SAMPLES for one in summary.comparisons):
         return [messages.RaiseLimit(_limit(summary, judgement.fewest(summary)))]
     if summary.plan.one_run_each and any(one.single_ratio for one in summary.comparisons):
-        return [messages.AddBlocks("--blocks 8")]
-    return [messages.MeasureProfile()] if summary.samples and not summary.comparisons else []
+        return [messages.RaiseLimit("--blocks 8", messages.INTERVAL)]
+    return [messages.RunFor(messages.MEASURE, messages.BENCH)] if summary.samples and not summary.comparisons else []
 
 
 def _limit(summary: Summary, blocks: int) -> str:
@@ -138,7 +134,7 @@ def _per_profile(summary: Summary) -> list[Message]:
         if found
         else False
     )
-    return [*found, messages.TryAdvise(_advise(summary))] if unknown and _is_local(summary) else found
+    return [*found, messages.RunFor(messages.TRY_ADVISE, _advise(summary))] if unknown and _is_local(summary) else found
 
 
 def _supported(summary: Summary, ranked: Sequence[Comparison], fastest: messages.Use) -> list[Message]:
@@ -173,7 +169,7 @@ def _of_a_search(summary: Summary) -> Message | None:
 
     The search compared these two; a report compares both with the baseline alone.
     """
-    if not summary.plan.more_comparisons or not all(
+    if not summary.plan.contrasts_of(Role.CHOICE) or not all(
         is_worth_it(one) and not learns_otherwise(summary, one) and not too_much_interference(one)
         for one in summary.comparisons
     ):
@@ -253,7 +249,7 @@ def _on_several_workloads(summary: Summary) -> list[Message]:
         found.append(messages.UseEverywhere(best[0], commands.execute(summary, of_profile[best[0]])))
     elif fast:
         arm = of_profile[fast[0]]
-        found.append(messages.MeasureOwn(commands.bench(summary, arm)))
+        found.append(messages.RunFor(messages.MEASURE_YOURS, commands.bench(summary, arm)))
     unknown = [
         (one.arm, one.speedup, one.deviation)
         for one in summary.comparisons
@@ -308,7 +304,7 @@ def _without_speedup(summary: Summary, comparison: Comparison, arm: Arm) -> Mess
     if comparison.verdict == Verdict.NOT_IN_EFFECT:
         return _preload(summary) or _own_threads(summary) or messages.FindOutWhy(command)
     if comparison.verdict == Verdict.NOT_ENDED and summary.not_in_effect:
-        return messages.MeasureWithout(summary.not_in_effect[0].arm, command)
+        return messages.FindOutWhy(command, summary.not_in_effect[0].arm)
     if comparison.verdict == Verdict.NOT_REACHED:
         return messages.TrainLonger(summary.plan.epochs)
     return None
@@ -323,14 +319,14 @@ def _preload(summary: Summary) -> Message | None:
         variable = catalogue.load().get(name) if kind == "variable" else None
         if variable is None:
             return None
-        library = next((reader for reader in variable.read_by if reader in PRELOADED_BY), None)
+        library = next((reader for reader in variable.read_by if LIBRARIES[reader].profile), None)
         if library is None or summary.environments[summary.not_in_effect[0].arm].variables.get(name) == check.seen:
             return None
         readers.setdefault(library, []).append(name)
     if len(readers) != 1:
         return None
     (library, names), *_ = readers.items()
-    return messages.Preload(library, PRELOADED_BY[library], tuple(names))
+    return messages.Preload(library, LIBRARIES[library].profile, tuple(names))
 
 
 def _own_threads(summary: Summary) -> Message | None:
@@ -355,7 +351,7 @@ def quieter(found: Load) -> Message:
 def _after_calibration(comparison: Comparison) -> Message | None:
     if comparison.verdict in (Verdict.FASTER, Verdict.SLOWER):
         return messages.CalibrateAgain(ERROR_RATE)
-    return messages.MeasureProfile() if comparison.speedup else None
+    return messages.RunFor(messages.MEASURE, messages.BENCH) if comparison.speedup else None
 
 
 def _longer(summary: Summary, found: Speedup, deviation: float) -> messages.MeasureLonger:

@@ -21,7 +21,8 @@ from envkit.report import cautions, verdict
 from envkit.report.finding_document import finding_document
 from envkit.report.messages import advised as messages
 from envkit.report.messages import headings
-from envkit.report.messages.certainty import KeptVariables, NotPassedOn
+from envkit.report.messages.advice import PROVE, RunFor
+from envkit.report.messages.certainty import KEPT, NOT_PASSED_ON, Variables
 from envkit.report.parts import Part, Row, Rows, Table, together
 from envkit.stats.verdict import Verdict
 
@@ -109,9 +110,9 @@ def rows(advice: Advice) -> list[Row]:
         Row(one.severity, messages.FindingWithFix(one.seen, one.why, one.fix), _weight(one)) for one in advice.findings
     ]
     if advice.passed_on:
-        seen.append(Row("variables", KeptVariables(tuple(advice.passed_on))))
+        seen.append(Row("variables", Variables(KEPT, tuple(advice.passed_on))))
     if advice.removed:
-        seen.append(Row("variables", NotPassedOn(tuple(advice.removed))))
+        seen.append(Row("variables", Variables(NOT_PASSED_ON, tuple(advice.removed))))
     return seen
 
 
@@ -150,7 +151,7 @@ def closing(advice: Advice) -> list[Row]:
         found.append(Row("unmeasured", messages.Unmeasured(tuple(advice.unmeasured))))
     found += [Row("left out", About(names, why)) for names, why in together(advice.left_out).items()]
     if advice.best is not None and advice.proving is not None:
-        found.append(Row("next", messages.ProveIt(advice.proving), whole=True))
+        found.append(Row("next", RunFor(PROVE, advice.proving), whole=True))
     return found
 
 
@@ -174,7 +175,7 @@ def proof(best: Expected, summary: Summary) -> Message:
     found = one.speedup
     measured = messages.Range(found.ratio, found.low, found.high)
     if (load := verdict.beside(one.load)) is not None:
-        return messages.UnprovedUnderLoad(best.profile, was_expected, measured, load)
+        return messages.Unproved(best.profile, was_expected, measured, load)
     if found.verdict != Verdict.FASTER:
         return messages.Unproved(best.profile, was_expected, measured)
     if best.low <= found.ratio <= best.high:
@@ -187,8 +188,8 @@ def _watched(advice: Advice) -> Message:
     symptoms = advice.symptoms
     busy = (symptoms.cpus + symptoms.helper_cpus, advice.usable_cpus)
     if symptoms.steps is None or symptoms.step_s is None:
-        return messages.WatchedFromOutside(symptoms.seconds, *busy)
-    return messages.Watched(symptoms.steps, 1000 * symptoms.step_s, symptoms.seconds, *busy)
+        return messages.Watched(symptoms.seconds, *busy, place=messages.FROM_OUTSIDE)
+    return messages.Watched(symptoms.seconds, *busy, symptoms.steps, 1000 * symptoms.step_s)
 
 
 def _idle(symptoms: Symptoms) -> Message:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from envkit.analysis.baseline_diff import BaselineVerdict, Change, Changes, Difference, Factor
 from envkit.analysis.baselines import Baseline
+from envkit.common.messages import About
 from envkit.common.plain_table import plain_table
 from envkit.messages import Message
 from envkit.rendering import exact_percent, ratio, text
@@ -83,7 +84,7 @@ def _sessions(old: Baseline, new: Baseline) -> list[Row]:
     if old.skipped_steps != new.skipped_steps:
         cautions.append(messages.OtherWarmUp(old.skipped_steps, new.skipped_steps))
     sessions = (("then", old), ("now", new))
-    cautions += [messages.OneOfThem(which, under_load(one)) for which, one in sessions if one.is_under_load]
+    cautions += [About(which, under_load(one)) for which, one in sessions if one.is_under_load]
     return [*rows, *(Row("Caution", one, "bad") for one in cautions)]
 
 

@@ -34,7 +34,7 @@ def of(summary: Summary, one: Comparison) -> list[Message]:
         found += [messages.LossesDiffer(finite(one.losses.largest_difference))] if tabled(summary) else []
     elif judgement.may_change_results(summary, one.arm):
         found.append(messages.MayChangeResults())
-    if judgement.OVERRIDES in summary.environments[one.arm].preload:
+    if judgement.overrides_vendor(summary.environments[one.arm].preload):
         found.append(messages.VendorCheckOverridden())
     ratio = memory_ratio(summary, one)
     if ratio is not None:
@@ -45,7 +45,7 @@ def of(summary: Summary, one: Comparison) -> list[Message]:
 def of_profile(chosen: Profile) -> list[Message]:
     """Return the cautions on using a profile that was not measured yet."""
     found: list[Message] = [messages.MayChangeResults()] if chosen.numerics != "same" else []
-    return [*found, *([messages.VendorCheckOverridden()] if judgement.OVERRIDES in chosen.preload else [])]
+    return [*found, *([messages.VendorCheckOverridden()] if judgement.overrides_vendor(chosen.preload) else [])]
 
 
 def finite(number: float) -> float | None:

@@ -49,17 +49,17 @@ def rows(summary: Summary) -> list[Row]:
 
 def _variables(summary: Summary) -> list[Row]:
     own = dict.fromkeys(f"{name}={value}" for one in summary.measured for name, value in one.set_by_itself.items())
-    sources: Sequence[tuple[type[Message], Iterable[str]]] = (
-        (messages.SetByCommand, own),
-        (messages.NotPassedOn, summary.removed_variables),
-        (messages.KeptVariables, summary.allowed_variables),
+    sources: Sequence[tuple[str, Iterable[str]]] = (
+        (messages.SET_BY_COMMAND, own),
+        (messages.NOT_PASSED_ON, summary.removed_variables),
+        (messages.KEPT, summary.allowed_variables),
     )
-    return [Row("variables", kind(tuple(names))) for kind, names in sources if names]
+    return [Row("variables", messages.Variables(source, tuple(names))) for source, names in sources if names]
 
 
 def _blocks(summary: Summary, blocks: int) -> Message:
     if summary.ended == PRECISE:
-        return messages.StoppedEarly(blocks)
+        return messages.BlocksMeasured(blocks, messages.PRECISE_ENOUGH)
     return messages.BlocksMeasured(blocks, summary.ended or NOT_ENDED)
 
 
@@ -123,7 +123,7 @@ def _warm_up(summary: Summary) -> Message:
         return _several_left_out(summary)
     longest = max((steps for arm, steps in summary.warm_up.items() if arm not in summary.unsteady), default=0)
     left_out = summary.plan.training.warmup_steps + summary.skipped_steps
-    return messages.SteadyAfter(longest, left_out) if longest else messages.SteadyAtOnce(left_out)
+    return messages.SteadyFrom(longest + 1, left_out)
 
 
 def _several_left_out(summary: Summary) -> Message:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from envkit.analysis.summary import Summary
 from envkit.bench import user_command
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.arms import Arm
+from envkit.bench.plan import Plan
 from envkit.engines import ENGINES
 from envkit.engines.container import LIMITS
 from envkit.profiles import profile
@@ -30,7 +31,7 @@ def _named(summary: Summary, name: str) -> str:
     """Return the profile ``name`` as a command takes it: the user's file as it was given, if that still names it."""
     typed, _ = user_command.split(summary.command)
     words = [word.partition("=")[2] if word.startswith("--") else word for word in typed]
-    words += [arm["profile"] for arm in (summary.specification or {}).get("arms", ())]
+    words += [arm.file for arm in summary.plan.arms if arm.file is not None]
     given = [word for word in words if word.endswith((".yaml", ".yml")) and Path(word).stem == name]
     if not given and profile.known(name):  # a file may be called like one of these
         return name
@@ -41,7 +42,7 @@ def _named(summary: Summary, name: str) -> str:
 def _there(summary: Summary, arm: Arm) -> str:
     """Return the profile and where it was measured, as ``envkit exec`` and ``envkit doctor`` take them."""
     image = ENGINES[arm.engine].image_option
-    given = {**summary.plan.engine_options, **({image: arm.image} if arm.image else {})}
+    given = {**summary.plan.engine_options.to_json(), **({image: arm.image} if arm.image else {})}
     local = arm.engine == "local"
     means = {image, *(() if local else LIMITS)}
     pairs = [*([] if local else [("engine", arm.engine)]), *(pair for pair in given.items() if pair[0] in means)]
@@ -60,7 +61,7 @@ def execute(summary: Summary, arm: Arm, command: str | None = None) -> str:
     plan = summary.plan
     options = keep_options(summary.allowed_variables, arm.engine)
     typed, _ = user_command.split(summary.command)
-    allowed = "--allow-unknown" in typed or (summary.specification or {}).get("allow_unknown")
+    allowed = "--allow-unknown" in typed or summary.plan.allow_unknown
     options += ["--allow-unknown"] if allowed else []
     given = "".join(f" {word}" for word in map(shlex.quote, options))
     own = shlex.join(plan.user_command.argv) if plan.user_command else "python train.py"

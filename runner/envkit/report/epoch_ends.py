@@ -109,7 +109,7 @@ def saved(group: Group) -> Message | None:
 def _saving(start: str, new: Cell, kept: Cell) -> Message:
     if kept.most_s < new.least_s:
         return messages.Saves(start, new.begin_s - kept.begin_s)
-    return messages.SavesNothing(start) if kept.least_s > new.most_s else messages.NoSavingFound(start)
+    return messages.Saves(start, answer=messages.NOTHING if kept.least_s > new.most_s else messages.UNKNOWN)
 
 
 def by_image(one: Cell) -> float:

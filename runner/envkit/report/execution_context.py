@@ -7,15 +7,18 @@ from typing import Any
 
 from envkit.analysis.engine_facts import cpu_name
 from envkit.analysis.summary import Summary
-from envkit.bench.plan import Arm, Plan
-from envkit.bench.user_command import TRACKERS_OFF, UserCommand
+from envkit.bench.arms import Arm
+from envkit.bench.plan import Plan
+from envkit.bench.user_command import TRACKERS_OFF
 from envkit.messages import Message
 from envkit.report import certainty, images, scaling
 from envkit.report.images import SHOWN_OF_DIGEST
 from envkit.report.messages import context as messages
 from envkit.report.messages.certainty import Numbered
 from envkit.report.messages.headings import DEFAULT_MODES
+from envkit.report.messages.lines import OfSubject
 from envkit.report.parts import Row
+from envkit.worker.request import UserCommand
 from envkit.worker.user_command.metric import parse
 
 ABSENT = "-"
@@ -25,7 +28,7 @@ def rows(summary: Summary) -> list[Row]:
     """Return profiles, machine, images, workload, data and design."""
     plan = summary.plan
     profiles = {arm.profile: summary.environments[arm.name].title for arm in plan.subjects}
-    found = [Row("profile", messages.ProfileTitle(name, title)) for name, title in profiles.items()]
+    found = [Row("profile", OfSubject(name, title)) for name, title in profiles.items()]
     found += [*_machine(summary), *_engines(summary)]
     found += _of_command(summary, plan.user_command) if plan.user_command else _of_workloads(plan)
     if plan.distributed:
@@ -38,7 +41,7 @@ def rows(summary: Summary) -> list[Row]:
 
 def _of_command(summary: Summary, own: UserCommand) -> list[Row]:
     found = [
-        Row("command", messages.CommandInFolder(tuple(own.argv), _other_name(summary.plan, own), own.folder)),
+        Row("command", messages.OwnCommand(tuple(own.argv), _other_name(summary.plan, own), own.folder)),
         Row("metric", messages.FreshProcesses(_metric(summary.plan, own))),
         Row("folder", messages.InPlace() if own.in_place else messages.FreshCopy(tuple(own.links))),
     ]
@@ -62,7 +65,7 @@ def what_was_run(summary: Summary) -> Message:
     own = summary.plan.user_command
     if own is None:
         return messages.Workload(trained(summary.plan))
-    return messages.OwnCommand(tuple(own.argv), _other_name(summary.plan, own))
+    return messages.OwnCommand(tuple(own.argv), _other_name(summary.plan, own), label=messages.COMMAND)
 
 
 def _other_name(plan: Plan, own: UserCommand) -> str | None:
@@ -92,7 +95,7 @@ def _machine(summary: Summary) -> list[Row]:
 
 def _engines(summary: Summary) -> list[Row]:
     found = [Row("engine", _engine(**seen)) for seen in summary.engines.values()]
-    options = [f"--{name.replace('_', '-')} {value}" for name, value in summary.plan.engine_options.items()]
+    options = [f"--{name.replace('_', '-')} {value}" for name, value in summary.plan.engine_options.to_json().items()]
     return [*found, *([Row("options", ", ".join(options))] if options else [])]
 
 

@@ -34,9 +34,9 @@ def _rows(one: GpuReadings) -> list[Row]:
 def _readings(one: GpuReadings) -> list[Message]:
     found: list[Message] = []
     if one.sm_mhz:
-        found.append(messages.Clock(*_ends(one.sm_mhz)))
+        found.append(messages.GpuReading(*_ends(one.sm_mhz), "MHz"))
     if one.temperature_c:
-        found.append(messages.Temperature(*_ends(one.temperature_c)))
+        found.append(messages.GpuReading(*_ends(one.temperature_c), "°C"))
     if one.power_w is not None:
         found.append(messages.Power(one.power_w))
     if one.allocated_bytes is not None:
@@ -54,8 +54,8 @@ def choices(log: dict[str, Any]) -> list[Message]:
     found: list[Message] = [messages.NcclVersion(log["version"] or None, log["ranks"] or None)]
     made = tuple(messages.Count(log[name], name) for name in ("rings", "trees", "channels") if log[name])
     found += [messages.NcclTopology(made)] if made else []
-    found += [messages.NcclTransports(log["transports"])] if log["transports"] else []
-    found += [messages.NcclNetwork(log["network"])] if log["network"] else []
+    found += [messages.NcclChoice(messages.BETWEEN_RANKS, log["transports"])] if log["transports"] else []
+    found += [messages.NcclChoice(messages.NETWORK, log["network"])] if log["network"] else []
     for one in log["choices"]:
         found.append(messages.NcclCollective(one["collective"], one["algorithm"], one["protocol"], one["calls"]))
     return found

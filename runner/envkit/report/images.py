@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envkit.analysis.image_differences import Difference
 from envkit.analysis.summary import Summary
-from envkit.bench.plan import Arm
+from envkit.bench.arms import Arm
 from envkit.report.messages.tables import MoreDifferences
 
 # So many differences are in the short report; packages of the system, which come last, can be hundreds.

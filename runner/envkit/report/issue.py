@@ -53,10 +53,10 @@ def _machine(inspection: Mapping[str, Any]) -> list[tuple[str, Message | str]]:
         ("torch", messages.Versions(packages["torch"], inspection["python"]["version"], packages["numpy"])),
         ("CPU", messages.Processor(seen["cpu_model"], seen["cpu_numbers"], tuple(seen["isa"]))),
         ("CPUs", messages.Cpus(*cpus, messages.SMT[bool(facts["smt"])], facts["numa_nodes"])),
-        ("memory", messages.Memory(seen["memory_bytes"] / GIB, *pages, limit / GIB if limit else None)),
+        ("memory", messages.MachineMemory(seen["memory_bytes"] / GIB, *pages, limit / GIB if limit else None)),
         (
             "system",
-            messages.OperatingSystem(*(seen[name] for name in ("distribution", "kernel", "libc", "architecture"))),
+            messages.MachineSystem(*(seen[name] for name in ("distribution", "kernel", "libc", "architecture"))),
         ),
         ("frequency", messages.Frequency(seen["governor"] or messages.NOT_SEEN, seen["hypervisor"] or "none")),
     ]
@@ -72,14 +72,14 @@ def _process(evidence: Mapping[str, Any]) -> list[tuple[str, Message | str]]:
         ("threads", messages.Threads(torch["num_threads"], torch["interop_threads"], threads["count"])),
         ("masks", messages.Masks(masks, threads["started_on"])),
         ("limits", messages.Limits(limits["throttled_s"], limits["seccomp"])),
-        ("OpenMP", messages.OpenMP(*runtime, openmp["proc_bind"], openmp["places"], openmp["wait_policy"])),
+        ("OpenMP", messages.Openmp(*runtime, openmp["proc_bind"], openmp["places"], openmp["wait_policy"])),
         ("allocator", messages.Allocator(malloc["allocator"], _names([malloc["library"]]))),
         ("preloads", _names(evidence["variables"]["preloaded"]) or "none"),
     ]
     if mkl.get("available"):
         found.append(("MKL", messages.Mkl(mkl["version"], mkl["max_threads"], mkl["code"], mkl["dispatch"])))
     if onednn.get("available"):
-        found.append(("oneDNN", messages.OneDnn(onednn["isa"], onednn["fpmath"])))
+        found.append(("oneDNN", messages.Onednn(onednn["isa"], onednn["fpmath"])))
     return [*found, ("capability", str(torch["cpu_capability"]))]
 
 

@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 import signal
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from envkit.analysis.summary import Comparison, Summary
+from envkit.bench.arms import Arm
 from envkit.bench.calibration import is_calibration
 from envkit.bench.messages import WorkerEnded
-from envkit.bench.plan import Arm
 from envkit.bench.problem_messages import WarmingUp
 from envkit.bench.problems import problem_of
 from envkit.engines.messages import Killed
 from envkit.messages import Message
 from envkit.stats.interval import ERROR_RATE
+from envkit.worker.libraries import LIBRARIES
 from envkit.worker.messages import MemoryRanOut
-
-# MKL's check of the vendor is overridden by this library.
-OVERRIDES = "mkl-dispatch"
 
 
 def may_change_results(summary: Summary, arm: str) -> bool:
@@ -29,7 +28,12 @@ def may_change_results(summary: Summary, arm: str) -> bool:
 
 def is_supported(summary: Summary, arm: str) -> bool:
     """Return whether the profile of an arm leaves numerics alone and overrides no vendor's check."""
-    return not may_change_results(summary, arm) and OVERRIDES not in summary.environments[arm].preload
+    return not may_change_results(summary, arm) and not overrides_vendor(summary.environments[arm].preload)
+
+
+def overrides_vendor(preload: Iterable[str]) -> bool:
+    """Return whether one of the libraries that are preloaded overrides a vendor's check."""
+    return any(name in LIBRARIES and LIBRARIES[name].overrides_vendor for name in preload)
 
 
 def was_killed(summary: Summary) -> bool:

@@ -36,10 +36,8 @@ def _reached(summary: Summary, one: LearningCurve) -> Row:
 def never(summary: Summary, one: LearningCurve) -> Message:
     """Return that a training has not reached the target, and how near it came."""
     best = one.to_target.best if one.to_target else None
-    missed = (one.arm, str(summary.plan.until), summary.plan.epochs)
-    if one.samples > 1:
-        return messages.NotAlwaysReached(*missed, one.samples, best)
-    return messages.NeverReached(*missed, best)
+    samples = one.samples if one.samples > 1 else None
+    return messages.NeverReached(one.arm, str(summary.plan.until), summary.plan.epochs, samples, best)
 
 
 def tables(summary: Summary, all_epochs: bool) -> list[Part]:

@@ -12,21 +12,24 @@ from envkit.analysis.losses import Losses
 from envkit.analysis.summary import Comparison, Measured, Summary
 from envkit.bench.calibration import is_calibration
 from envkit.checks import effect
+from envkit.common.messages import Clauses
 from envkit.messages import Message, from_json
 from envkit.rendering import text
 from envkit.report import ablation, commands, execution_context, grid, judgement, tables
 from envkit.report.cautions import finite
 from envkit.report.messages import lines as messages
+from envkit.report.messages.advice import FIND_CAUSE, FIND_REST, RunFor
 from envkit.report.messages.headings import ONE_OF_EACH, QUANTITIES
 from envkit.report.parts import Row
 from envkit.stats.verdict import Verdict
+from envkit.worker.libraries import prefixes, showing
 
 # A share of system time, and a ratio of page faults, that explains a difference.
 NOTABLE_SHARE, NOTABLE_FAULTS, FEWEST_FAULTS = 0.03, 2.0, 100
 # Settings of allocators by which freed memory stays with the process, and those of huge pages.
-ALLOCATORS = ("MALLOC_CONF", "GLIBC_TUNABLES", "MALLOC_", "MIMALLOC_", "TCMALLOC_")
+ALLOCATORS = prefixes(["allocator"])
 HUGE_PAGES = "THP_MEM_ALLOC_ENABLE"
-MKL = "mkl-dispatch"
+MKL = showing("mkl.dispatch", "native")
 # A counter that covers so much of the CPU time saved leaves nothing to find.
 MOST = 0.8
 
@@ -86,7 +89,7 @@ def _settings_of_one(summary: Summary, one: Measured) -> Message | None:
         keys = tuple(check.key for check in one.unverified)
         number = len(one.checks) - len(keys)
         return messages.SomeVerified(number, len(one.checks), keys, effect.shown(one.unverified[0].seen))
-    return messages.AllVerified(len(one.checks)) if len(one.checks) > 1 else messages.OneVerified()
+    return messages.AllVerified(len(one.checks) if len(one.checks) > 1 else None)
 
 
 def _settings_of_many(summary: Summary, compared: Sequence[Measured]) -> Message:
@@ -94,9 +97,7 @@ def _settings_of_many(summary: Summary, compared: Sequence[Measured]) -> Message
     wrong = tuple(one.arm for one in compared if not one.in_effect)
     partly = tuple(one.arm for one in compared if one.in_effect and (one.unverified or one.not_observed))
     sound = len(compared) - len(wrong) - len(partly)
-    if sound == len(compared) == len(summary.plan.compared):
-        return messages.AllArmsVerified(sound, things)
-    return messages.SomeArmsVerified(sound, len(summary.plan.compared), things, wrong, partly)
+    return messages.ArmsVerified(sound, len(summary.plan.compared), things, wrong, partly)
 
 
 def losses(summary: Summary) -> list[Message]:
@@ -108,7 +109,7 @@ def losses(summary: Summary) -> list[Message]:
     if not compared or is_calibration(plan):
         return []
     if any(one.what == OTHER_WEIGHTS for arm in plan.compared for one in summary.image_differences.get(arm.name, ())):
-        return [messages.LossesOfOtherWeights()]
+        return [messages.LossesNotCompared(messages.OTHER_WEIGHTS)]
     others = [arm for arm in plan.compared if judgement.other_workload(summary, arm)]
     found = _agreeing(summary, [one for one in compared if one.losses is not None], len(compared))
     if others:
@@ -119,7 +120,8 @@ def losses(summary: Summary) -> list[Message]:
     if found or not any(one.speedup for one in compared):
         return found
     own = plan.user_command
-    return [messages.LossesNotRead() if own is not None and own.loss_metric is None else messages.LossesUnknown()]
+    is_unread = own is not None and own.loss_metric is None
+    return [messages.LossesNotCompared(messages.NOT_READ if is_unread else messages.TOO_FEW_SAMPLES)]
 
 
 def _agreeing(summary: Summary, compared: Sequence[Comparison], everyone: int) -> list[Message]:
@@ -187,7 +189,7 @@ def _without(summary: Summary) -> Message | None:
     if few:
         return messages.TooFewWithout(() if len(few) == len(summary.comparisons) else few)
     changed = tuple(
-        messages.VerdictWithout(one.arm, one.without_interference.words)
+        messages.OfSubject(one.arm, one.without_interference.words)
         for one in hit
         if one.without_interference and one.speedup and one.without_interference.verdict != one.speedup.verdict
     )
@@ -206,7 +208,7 @@ def why(summary: Summary) -> Message | None:
     plan = summary.plan
     if plan.ablated:
         clauses = ablation.clauses(summary)
-        return messages.SettingsThatMatter(clauses) if clauses else None
+        return Clauses(clauses) if clauses else None
     one = summary.comparisons[0] if len(summary.comparisons) == 1 else None
     if one is None or one.speedup is None or one.verdict not in ranking.WEIGHTS or one.speedup.within_margin:
         return None
@@ -254,16 +256,16 @@ def the_rest(summary: Summary, found: Message | None) -> Message | None:
     command = commands.breakdown(summary, summary.plan.arm(summary.comparisons[0].arm))
     if command is None:
         return None
-    return messages.FindTheCause(command) if unknown else messages.FindTheRest(command)
+    return RunFor(FIND_CAUSE if unknown else FIND_REST, command)
 
 
-def _memory_cause(summary: Summary, arm: str, before: Measured, after: Measured) -> Message | None:
+def _memory_cause(summary: Summary, arm: str, before: Measured, after: Measured) -> str | None:
     if after.faults_per_step * 10 > before.faults_per_step:
         return None
     variables = summary.environments[arm].variables
     if any(name.startswith(ALLOCATORS) for name in variables):
-        return messages.MemoryKept()
-    return messages.HugePages() if HUGE_PAGES in variables else None
+        return messages.MEMORY_KEPT
+    return messages.HUGE_PAGES if HUGE_PAGES in variables else None
 
 
 def system(summary: Summary) -> Message:

@@ -39,6 +39,7 @@ from envkit.report.finding_document import finding_document
 from envkit.report.messages import certainty as messages
 from envkit.report.messages import context, headings, loaders, trainings
 from envkit.report.messages import pictures as of_pictures
+from envkit.report.messages.lines import OfSubject
 from envkit.report.parts import Drawing, Fold, Listing, Note, Part, Report, Row, Rows, Section, Table
 
 # The section that stands beside the verdict, and is the first if it is there.
@@ -235,7 +236,7 @@ def _certainty(run: Run) -> Section | None:
     summary = run.summary
     rows = [*certainty.rows(summary), *observed.rows(summary), *gpus.rows(summary), *_learnt(summary)]
     rows += ablation.notes(summary)
-    nothing = Note(messages.TooFewForStatistics()) if run.page and not rows else None
+    nothing = Note(messages.TOO_FEW_FOR_STATISTICS) if run.page and not rows else None
     return _section("certainty", Rows(rows), nothing)
 
 
@@ -263,7 +264,7 @@ def _findings(run: Run) -> Section | None:
     for one in run.summary.findings if run.wide else ranking.findings(run.summary):
         rows.append(Row(one.severity, one.seen, "plain" if one.severity == "note" else "bad"))
         rows += [Row("", one.why), Row("", About("Fix", one.fix), whole=True)]
-    nothing = None if rows else Note(messages.NoFinding())
+    nothing = None if rows else Note(messages.NO_FINDING)
     return _section("findings", Rows(rows, bold=run.page), nothing)
 
 
@@ -283,14 +284,14 @@ def _course(run: Run) -> Section | None:
 def _evidence(run: Run) -> Section | None:
     """Make the section of the settings of each arm, as expected and as its workers observed them."""
     measured = run.summary.measured
-    first = messages.HowToReadEvidence() if measured else messages.NothingObserved()
+    first = messages.HOW_TO_READ_EVIDENCE if measured else messages.NOTHING_OBSERVED
     return _section("evidence", Note(first), *(_observed(run, one) for one in measured))
 
 
 def _observed(run: Run, one: Measured) -> Part:
     variables = [f"{name}={value}" for name, value in run.summary.environments[one.arm].variables.items()]
     if not one.checks and not variables:
-        return Note(messages.SetsNothing(one.arm), "plain")
+        return Note(messages.ExpectsNothing(one.arm, messages.SETS_NOTHING), "plain")
     if not one.checks:
         return Fold(messages.ExpectsNothing(one.arm), [Listing(variables)])
     rows, weights = [], []
@@ -303,9 +304,7 @@ def _observed(run: Run, one: Measured) -> Part:
     header = ("check", "expected", "seen", "met") if run.wide else ("", "expected", "seen", "")
     table = Table(header, rows, weights=weights)
     unfolded = len(run.summary.plan.compared) <= UNFOLDED or not one.in_effect
-    return Fold(
-        messages.SettingsOfArm(one.arm, state), [table, *([Listing(variables)] if variables else [])], unfolded, weight
-    )
+    return Fold(OfSubject(one.arm, state), [table, *([Listing(variables)] if variables else [])], unfolded, weight)
 
 
 def _differences(run: Run) -> Section | None:
@@ -316,7 +315,7 @@ def _differences(run: Run) -> Section | None:
         weights = ["soft" if there == here else "plain" for _, there, here in rows]
         table = Table(("setting", reference, arm.name), rows, weights=weights)
         folds.append(Fold(context.BesideReference(arm.name, reference), [table], len(plan.compared) <= UNFOLDED))
-    nothing = None if folds else Note(messages.OneEnvironment())
+    nothing = None if folds else Note(messages.ONE_ENVIRONMENT)
     return _section("differences", *folds, nothing)
 
 
@@ -335,9 +334,7 @@ def _drawing(run: Run, name: str) -> Drawing | None:
     from envkit.report import pictures  # which takes long to import
 
     summary, picture = run.summary, pictures.named(name)
-    alternative = of_pictures.Alternative(
-        picture.title, _results(summary, name) or (text(of_pictures.FiguresInTables()),)
-    )
+    alternative = of_pictures.Alternative(picture.title, _results(summary, name) or (of_pictures.FIGURES_IN_TABLES,))
     return Drawing(name, picture.title, headings.READING[name], picture.missing(summary), text(alternative))
 
 

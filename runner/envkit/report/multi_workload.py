@@ -5,7 +5,7 @@ from __future__ import annotations
 from envkit.analysis import ranking
 from envkit.analysis.summary import Comparison, Summary
 from envkit.bench import quality
-from envkit.bench.plan import Arm
+from envkit.bench.arms import Arm
 from envkit.stats.verdict import Verdict
 
 

@@ -9,6 +9,7 @@ from envkit.checks import effect
 from envkit.checks.effect import NOT_SEEN, Check
 from envkit.checks.effect_messages import Value
 from envkit.checks.finding_messages import Unmet
+from envkit.checks.process_messages import NotVerified
 from envkit.common.messages import About
 from envkit.messages import Message, from_json
 from envkit.rendering import text
@@ -23,7 +24,7 @@ def rows(summary: Summary) -> list[Row]:
         found += _of_arm(one)
     for first in summary.course.first_runs or ():
         if first.checks:
-            found.append(Row("settings", messages.ArmVerifiedFirst(first.arm, len(first.checks))))
+            found.append(Row("settings", messages.ArmVerified(first.arm, len(first.checks), None, messages.FIRST)))
     return found
 
 
@@ -32,10 +33,8 @@ def _of_arm(one: Measured) -> list[Row]:
     if not one.in_effect:
         found.append(Row("settings", messages.ArmNotInEffect(one.arm, missed(one.checks)), "bad"))
     elif number:
-        found.append(Row("settings", messages.ArmVerified(one.arm, number, len(one.checks))))
-    found += [
-        Row("", messages.KeyNotVerified(one.arm, check.key, effect.shown(check.seen))) for check in one.unverified
-    ]
+        found.append(Row("settings", messages.ArmVerified(one.arm, number, len(one.checks), messages.EVERY)))
+    found += [Row("", About(one.arm, NotVerified(check.key, effect.shown(check.seen)))) for check in one.unverified]
     return [*found, *([Row("", About(one.arm, from_json(one.not_observed)))] if one.not_observed else [])]
 
 

@@ -12,7 +12,7 @@ from envkit.bench import record
 from envkit.bench.blocks import first_event
 from envkit.bench.record import FILE_NAME, Event
 from envkit.report.messages import context as messages
-from envkit.report.messages.lines import DetailsCommand
+from envkit.report.messages.lines import Details
 from envkit.report.parts import Row
 
 # Where a redacted record's first event has the digest of the record itself.
@@ -36,7 +36,7 @@ def started_with(events: Sequence[Event]) -> str:
 
 def ended(summary: Summary) -> Row:
     """Return why the run ended."""
-    return Row("ended", summary.ended or messages.NotYetEnded())
+    return Row("ended", summary.ended or messages.NOT_YET_ENDED)
 
 
 def rows(folder: Path, events: Sequence[Event], summary: Summary) -> list[Row]:
@@ -46,7 +46,7 @@ def rows(folder: Path, events: Sequence[Event], summary: Summary) -> list[Row]:
         Row("measured", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(run["time"]))),
         ended(summary),
         Row("command", started_with(events)),
-        Row("seed", messages.Seed(summary.plan.seed)),
+        *([Row("seed", messages.Seed(seed))] if (seed := summary.plan.seed) is not None else []),
         Row("kit version", messages.KitVersion(run["kit_version"], run["schema"])),
     ]
     if (first := first_event(events, "sample")) is not None:
@@ -58,6 +58,6 @@ def rows(folder: Path, events: Sequence[Event], summary: Summary) -> list[Row]:
     ]
 
 
-def details(folder: str) -> DetailsCommand:
+def details(folder: str) -> Details:
     """Return the command that prints all of a report."""
-    return DetailsCommand(("envkit", "report", folder, "--details"))
+    return Details(("envkit", "report", folder, "--details"))

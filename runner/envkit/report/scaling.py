@@ -75,8 +75,10 @@ def _ratios(summary: Summary, one: Scaled) -> Message | None:
     efficiency = messages.Interval(own.ratio, own.low, own.high) if own else None
     if one.kind == WEAK:
         beside = share(summary.plan)
-        return messages.RanksRate(one.arm, one.ranks, _unit(summary, one), beside, *speedup, efficiency)
-    return messages.RanksSpeedup(one.arm, one.ranks, share(summary.plan, whole=True), *speedup, efficiency)
+        rate = f"{_unit(summary, one)}/s"
+        return messages.RanksSpeedup(one.arm, one.ranks, rate, beside, *speedup, efficiency, one.ranks)
+    beside = share(summary.plan, whole=True)
+    return messages.RanksSpeedup(one.arm, one.ranks, "speed", beside, *speedup, efficiency)
 
 
 def share(plan: Plan, whole: bool = False) -> str:

@@ -6,6 +6,7 @@ from envkit.analysis import ranking
 from envkit.analysis.summary import Comparison, Measured, Summary
 from envkit.bench import quality
 from envkit.checks.effect import Check
+from envkit.common.messages import About, Clauses
 from envkit.messages import Message
 from envkit.rendering import ratio, text
 from envkit.report import cautions, judgement, multi_workload, observed, scaling
@@ -97,9 +98,9 @@ def _failed(summary: Summary) -> Table:
 def medians(summary: Summary) -> Message | None:
     """Return what the times of a table are, and whether they can be compared."""
     if any(one.speedup for one in summary.comparisons):
-        return messages.Medians()
+        return messages.Medians(messages.OF_BLOCKS)
     compared = summary.comparisons and not any(map(ranking.ratio_of, summary.comparisons))
-    return messages.MediansOfTooFew() if compared else None
+    return messages.Medians(messages.TOO_FEW) if compared else None
 
 
 def says_blocks(summary: Summary) -> bool:
@@ -107,13 +108,13 @@ def says_blocks(summary: Summary) -> bool:
     if any(one.verdict in (Verdict.TOO_FEW_SAMPLES, Verdict.NOT_ENDED) for one in summary.comparisons):
         return True
     of_many = cautions.tabled(summary) or summary.plan.ablated or summary.not_in_effect
-    return medians(summary) == messages.Medians() and not of_many
+    return medians(summary) == messages.Medians(messages.OF_BLOCKS) and not of_many
 
 
 def clauses(*those: Message | None) -> Message | None:
     """Return the clauses that are there in one line."""
     there = tuple(one for one in those if one)
-    return messages.Clauses(there) if there else None
+    return Clauses(there) if there else None
 
 
 def speedups(summary: Summary) -> Table:
@@ -136,7 +137,7 @@ def speedups(summary: Summary) -> Table:
 def legend(summary: Summary) -> Message | None:
     """Return what the marks in the column of cautions mean."""
     _, meanings = cautions.legend(summary)
-    return clauses(*(messages.Mark(mark, meaning) for mark, meaning in zip("abc", meanings, strict=False)))
+    return clauses(*(About(mark, meaning) for mark, meaning in zip("abc", meanings, strict=False)))
 
 
 def _ordered(summary: Summary) -> list[tuple[str, Comparison | None]]:
@@ -224,7 +225,7 @@ def steps(summary: Summary) -> Message | None:
 
 def note(summary: Summary) -> Message | None:
     """Return how to read the table that has speedups, too."""
-    times = messages.MediansOfFailed() if ended_in_failure(summary) else medians(summary) or messages.MediansAlone()
+    times = messages.Medians(messages.FAILED) if ended_in_failure(summary) else medians(summary) or messages.Medians()
     return clauses(times, steps(summary), legend(summary))
 
 

@@ -9,9 +9,10 @@ from envkit.analysis import ranking
 from envkit.analysis.course import CUT_SHORT
 from envkit.analysis.load import Load
 from envkit.analysis.summary import Comparison, Summary
+from envkit.bench.arms import Arm
 from envkit.bench.calibration import is_calibration
 from envkit.bench.measure import FAILED
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.plan import Plan
 from envkit.bench.problems import problem_of
 from envkit.messages import Message
 from envkit.rendering import text
@@ -24,7 +25,7 @@ from envkit.stats.verdict import Verdict
 
 GOOD = (messages.Faster, messages.SomeFaster)
 BAD = (
-    messages.FasterOtherLosses, messages.SomeFasterOtherLosses, messages.Slower, messages.NotInEffect,
+    messages.FasterLossesDiffer, messages.SomeFasterLossesDiffer, messages.Slower, messages.NotInEffect,
     messages.WorkerFailed, messages.Unfinished, messages.TooFewBlocks, messages.TargetNotReached,
     messages.NothingMeasured, messages.NoResults,
 )  # fmt: skip
@@ -97,7 +98,7 @@ def of(summary: Summary, one: Comparison) -> Message:
 def _kind_of(verdict: Verdict, load: Message | None, losses_differ: bool = False) -> type[messages.Found]:
     """Return the message for a verdict. Losses that differ weigh more than a load, which the message names as well."""
     if verdict == Verdict.FASTER and losses_differ:
-        return messages.FasterOtherLosses
+        return messages.FasterLossesDiffer
     kinds = FOUND if load is None else LOADED
     return kinds[Verdict.NOT_FOUND if verdict == Verdict.EQUIVALENT else verdict]
 
@@ -142,7 +143,7 @@ def _of_many(summary: Summary) -> Message:
     if summary.plan.one_run_each:
         best = [*sound, *found][0]
         ratio = ranking.ratio_of(best) or 1.0
-        return messages.BestOfOneRunEach(of_all, things, names(summary, best)[0], reference, ratio)
+        return messages.OneRunEach(names(summary, best)[0], reference, ratio, of=of_all, things=things)
     faster = [one for one in sound if one.verdict == Verdict.FASTER]
     others = [one for one in by_speed if one.verdict == Verdict.FASTER and judgement.losses_differ(one)]
     worth = sorted((one for one in faster if one.load is None), key=lambda one: not advice.is_worth_it(one))
@@ -156,7 +157,7 @@ def _of_many(summary: Summary) -> Message:
     named = (number, of_all, things, names(summary, best)[0], reference, *speedup)
     load = beside(best.load or best.beside)
     if not faster:
-        return messages.SomeFasterOtherLosses(*named, load=load, counts=counts)
+        return messages.SomeFasterLossesDiffer(*named, load=load, counts=counts)
     differ = len(others) or None
     if load is not None:
         return messages.SomeFasterUnderLoad(*named, load=load, counts=counts, losses_differ=differ)

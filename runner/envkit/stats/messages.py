@@ -17,7 +17,6 @@ ONE_RUN_EACH = "one run each"
 class NoLogarithm(Message):
     """A ratio is not above 0."""
 
-    code = "stats.no-logarithm"
     template = "{value:g} has no logarithm"
 
     value: float
@@ -26,7 +25,6 @@ class NoLogarithm(Message):
 class UnequalLengths(Message):
     """Samples of one arm have different numbers of steps."""
 
-    code = "stats.unequal-lengths"
     template = "samples have {fewest} to {most} steps, and steps are compared by their numbers"
 
     fewest: int

@@ -70,9 +70,9 @@ def parameter_importance(space: Space, store: TrialStore) -> list[Importance]:
     return importance(space, [choice for choice, _ in scored], [score for _, score in scored])
 
 
-def _rank(untried: Sequence[str]) -> Message:
+def _rank(untried: Sequence[str]) -> str:
     """Return how to call the shipped profile in the confirmation, given those that were not tried."""
-    return messages.BestShippedTried() if untried else messages.BestShipped()
+    return messages.BEST_TRIED if untried else messages.BEST_SHIPPED
 
 
 def _over(found: Speedup | None, shipped: str | None, untried: Sequence[str]) -> Message | None:
@@ -169,7 +169,7 @@ def show_search(
     if details and found:
         out.print()
         out.print(_importance_table(found))
-        out.print(Text(text(messages.ImportanceNote()), "dim"))
+        out.print(Text(messages.IMPORTANCE_NOTE, "dim"))
         out.print()
 
 
@@ -234,8 +234,8 @@ def advice(decision: Decision, shipped: str | None, path: Path, written: Written
         what = messages.SetsNothing(none_faster)
     elif decision.best == SHIPPED:
         alone = decision.tuned is None
-        better = messages.BestFound() if alone else messages.NothingBetter(_better_but_refused(decision))
-        what = messages.CopyOfShipped(shipped or "", better)
+        rank = messages.BEST_FOUND if alone else messages.UNBEATEN
+        what = messages.CopyOfShipped(shipped or "", rank, () if alone else _better_but_refused(decision))
     return messages.Written(str(path), what, load, written.earlier.name if written.earlier else None)
 
 
@@ -246,7 +246,7 @@ def usage(plan: Plan, profile: str, ranks: int = 1, kept: Iterable[str] = ()) ->
     """
     engine = plan.reference.engine
     options = ["--engine", engine] if engine != "local" else []
-    for name, value in plan.engine_options.items():
+    for name, value in plan.engine_options.to_json().items():
         options += [f"--{name.replace('_', '-')}", value]
     options += keep_options([*kept], engine)
     train = ["torchrun", "--nproc-per-node", str(ranks)] if ranks > 1 else ["python"]

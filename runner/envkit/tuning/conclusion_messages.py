@@ -5,9 +5,15 @@ Speedups are ratios: above 1 is faster. Shares are of 1, times in seconds.
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Advice, Caution, Message, Note
 
-NOTE, WARNING, ADVICE = Severity.NOTE, Severity.WARNING, Severity.ADVICE
+IMPORTANCE_NOTE = (
+    "share: of the variance of the candidates' speedups (Breiman 2001); speedups: predicted by the search, "
+    "not confirmed"
+)
+
+BEST_SHIPPED, BEST_TRIED = "the best shipped profile", "the best shipped profile tried"
+BEST_FOUND, UNBEATEN = "the best that was found", "which no candidate beats"
 
 # Labels of lines, and headers of tables.
 SHIPPED, SEARCH, WHY = "Shipped", "Search", "Why"
@@ -21,38 +27,20 @@ RANKING = ("speedup", "95% CI", "trials", "candidate")
 # --- what it found ---
 
 
-class BestShipped(Message):
-    code = "tuning.best-shipped"
-    severity = NOTE
-    template = "the best shipped profile"
-
-
-class BestShippedTried(Message):
-    """The same if there was no time for all shipped profiles."""
-
-    code = "tuning.best-shipped-tried"
-    severity = NOTE
-    template = "the best shipped profile tried"
-
-
-class OverShipped(Message):
+class OverShipped(Note):
     """The tuned profile's speed over that of the best shipped one, and the verdict on that."""
 
-    code = "tuning.over-shipped"
-    severity = NOTE
     template = "tuned has {ratio:ratio}x the speed of {shipped}, {rank} (95% CI {low:ratio} to {high:ratio}): {verdict}"
 
     ratio: float
     low: float
     high: float
     shipped: str
-    rank: Message
+    rank: str
     verdict: str
 
 
-class Searched(Message):
-    code = "tuning.searched"
-    severity = NOTE
+class Searched(Note):
     template = (
         "{candidates:count candidate} in {trials:count trial}, {worker_s:duration} of workers"
         "[; {failed} failed][; {untried} not tried][; {left_out} left out]"
@@ -66,9 +54,7 @@ class Searched(Message):
     left_out: int | None = None
 
 
-class LevelMatters(Message):
-    code = "tuning.level-matters"
-    severity = NOTE
+class LevelMatters(Note):
     template = "{parameter}={level} {share:percent}"
 
     parameter: str
@@ -76,19 +62,15 @@ class LevelMatters(Message):
     share: float
 
 
-class Matter(Message):
-    code = "tuning.matter"
-    severity = NOTE
+class Matter(Note):
     template = "{levels} of the variance of the speedups"
 
     levels: tuple[Message, ...]
 
 
-class FirstFailure(Message):
+class FirstFailure(Caution):
     """``problem`` is a clause with the worker as its subject."""
 
-    code = "tuning.first-failure"
-    severity = WARNING
     template = "{failed:count candidate}, the first {candidate}: its worker {problem}"
 
     failed: int
@@ -96,46 +78,30 @@ class FirstFailure(Message):
     problem: Message
 
 
-class Untried(Message):
-    code = "tuning.untried"
-    severity = WARNING
+class Untried(Caution):
     template = "{number:count shipped profile} not tried for lack of time: {profiles:list}"
 
     number: int
     profiles: tuple[str, ...]
 
 
-class LeftOutBecause(Message):
+class LeftOutBecause(Note):
     code = "tuning.left-out"
-    severity = NOTE
     template = "{what:list}: {why}"
 
     what: tuple[str, ...]
     why: Message
 
 
-class ImportanceNote(Message):
-    code = "tuning.importance-note"
-    severity = NOTE
-    template = (
-        "share: of the variance of the candidates' speedups (Breiman 2001); speedups: predicted by the search, "
-        "not confirmed"
-    )
-
-
-class AtMost(Message):
+class AtMost(Note):
     """The share of a parameter that matters nothing."""
 
-    code = "tuning.at-most"
-    severity = NOTE
     template = "none (at most {high:.0%})"
 
     high: float
 
 
-class RankingNote(Message):
-    code = "tuning.ranking-note"
-    severity = NOTE
+class RankingNote(Note):
     template = (
         "each interval is for one candidate alone; the first of {candidates} was also lucky, and is not confirmed"
     )
@@ -146,83 +112,56 @@ class RankingNote(Message):
 # --- what it wrote ---
 
 
-class NoneFaster(Message):
+class NoneFaster(Note):
     """``refused`` are the arms that are faster with other losses than the baseline."""
 
-    code = "tuning.none-faster"
-    severity = NOTE
     template = "no profile is faster than the baseline[ with the same losses ({refused} faster, but losses differ)]"
 
     refused: tuple[str, ...] = ()
 
 
-class HoldsUnderLoad(Message):
-    code = "tuning.holds-under-load"
-    severity = WARNING
+class HoldsUnderLoad(Caution):
     template = "the result holds only under load ({load})"
 
     load: Message
 
 
-class WrittenBefore(Message):
-    code = "tuning.written-before"
-    severity = NOTE
+class WrittenBefore(Note):
     template = "this tuning wrote its profile when it ended, and another one is there now"
 
 
-class Kept(Message):
+class Kept(Note):
     """The profile in ``file`` was not replaced."""
 
-    code = "tuning.kept"
-    severity = NOTE
     template = "nothing: {why}; {file} stays as it is"
 
     why: Message
     file: str
 
 
-class TheTuned(Message):
-    code = "tuning.the-tuned"
-    severity = NOTE
+class TheTuned(Note):
     template = "the tuned profile"
 
 
-class CopyOfShipped(Message):
-    code = "tuning.copy-of-shipped"
-    severity = NOTE
-    template = "a copy of {shipped}, {reason}"
+class CopyOfShipped(Note):
+    """The written profile is a shipped one. ``refused`` are faster, with other losses."""
+
+    template = "a copy of {shipped}, {rank}[ with the same losses ({refused} faster, but losses differ)]"
 
     shipped: str
-    reason: Message
-
-
-class NothingBetter(Message):
-    code = "tuning.nothing-better"
-    severity = NOTE
-    template = "which no candidate beats[ with the same losses ({refused} faster, but losses differ)]"
-
+    rank: str  # BEST_FOUND or UNBEATEN
     refused: tuple[str, ...] = ()
 
 
-class BestFound(Message):
-    code = "tuning.best-found"
-    severity = NOTE
-    template = "the best that was found"
-
-
-class SetsNothing(Message):
-    code = "tuning.sets-nothing"
-    severity = NOTE
+class SetsNothing(Note):
     template = "a profile that sets nothing, as {why}"
 
     why: Message
 
 
-class Written(Message):
+class Written(Note):
     """``earlier`` is the file that has the profile that was there before."""
 
-    code = "tuning.written"
-    severity = NOTE
     template = (
         "{file}: {what}[; it holds only under load ({load}): measure it again before you use it][; the "
         "earlier one is kept as {earlier}]"
@@ -234,25 +173,19 @@ class Written(Message):
     earlier: str | None = None
 
 
-class Command(Message):
-    code = "tuning.command"
-    severity = ADVICE
+class Command(Advice):
     template = "{command}"
 
     command: str
 
 
-class RecordsOfNodes(Message):
-    code = "tuning.records-of-nodes"
-    severity = NOTE
+class RecordsOfNodes(Note):
     template = "{folder}, and of each node {folder}/NODE"
 
     folder: str
 
 
-class SeeRanking(Message):
-    code = "tuning.see-ranking"
-    severity = NOTE
+class SeeRanking(Note):
     template = "{folder}; the best candidate is in {file} there"
 
     folder: str
@@ -262,11 +195,9 @@ class SeeRanking(Message):
 # --- why the profile that it wrote is what it is ---
 
 
-class Gain(Message):
+class Gain(Note):
     """The speed of a profile over the baseline's, on fresh samples."""
 
-    code = "tuning.gain"
-    severity = NOTE
     template = (
         "{ratio:ratio}x baseline speed (95% CI {low:ratio} to {high:ratio}) in {blocks:count block} of fresh samples"
         "[, {load}: measure it again before you use it]"
@@ -279,9 +210,7 @@ class Gain(Message):
     load: Message | None = None
 
 
-class FoundBySearch(Message):
-    code = "tuning.found-by-search"
-    severity = NOTE
+class FoundBySearch(Note):
     template = "Found by envkit tune on {day} on {machine}: {gain}[; {over}]"
 
     day: str
@@ -290,16 +219,14 @@ class FoundBySearch(Message):
     over: Message | None = None
 
 
-class ShippedIsBest(Message):
-    code = "tuning.shipped-is-best"
-    severity = NOTE
+class ShippedIsBest(Note):
     template = (
         "A copy of {shipped}, {rank}. envkit tune found none faster"
         "[ with the same losses ({refused} faster, but losses differ)] on {day} on {machine}: {gain}[; {over}]"
     )
 
     shipped: str
-    rank: Message
+    rank: str
     day: str
     machine: str
     gain: Message
@@ -307,9 +234,7 @@ class ShippedIsBest(Message):
     over: Message | None = None
 
 
-class NothingFound(Message):
-    code = "tuning.nothing-found"
-    severity = NOTE
+class NothingFound(Note):
     template = "This sets nothing. On {day} on {machine}, envkit tune found that {why}"
 
     day: str
@@ -317,17 +242,13 @@ class NothingFound(Message):
     why: Message
 
 
-class Unconfirmed(Message):
+class Unconfirmed(Note):
     """Why a candidate is in the folder of a record."""
 
-    code = "tuning.unconfirmed"
-    severity = NOTE
     template = "The best candidate of a search"
 
 
-class FromSearch(Message):
-    code = "tuning.from-search"
-    severity = NOTE
+class FromSearch(Note):
     template = "the search recorded in {record}, not confirmed"
 
     record: str

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
 
 from envkit.analysis.load import Load
 from envkit.analysis.summary import Comparison, Summary
+from envkit.bench.arms import Arm, Contrast, Role, effects
 from envkit.bench.blocks import block_ratios, recorded_design
-from envkit.bench.plan import REFERENCE_PROFILE, Arm, Plan
+from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.record import Event
 from envkit.stats.interval import Speedup
 from envkit.stats.sequential import at_end, fewest_blocks
@@ -67,14 +68,15 @@ class Size:
     takes_s: float
 
 
-def more_comparisons(arms: int) -> int:
-    """Return those beside the comparisons with the baseline: tuned against shipped, where both are there."""
-    return 1 if arms > 2 else 0
+def contrasts(arms: Sequence[Arm]) -> tuple[Contrast, ...]:
+    """Return the effects of all but the first, and the choice between tuned and shipped where both are there."""
+    choice = [Contrast(arms[2].name, arms[1].name, Role.CHOICE)] if len(arms) == MOST_ARMS else []
+    return (*effects(arms), *choice)
 
 
 def least_blocks(arms: int, nodes: int = 1) -> int:
     """The fewest that can give every comparison an interval, on each of so many nodes."""
-    alone = fewest_blocks(arms - 1 + more_comparisons(arms))
+    alone = fewest_blocks(math.comb(arms, 2))
     return alone if nodes == 1 else max(LEAST_OF_NODE, math.ceil(alone / nodes))
 
 
@@ -156,8 +158,8 @@ def _wins(one: Comparison | None, same_losses: bool) -> bool:
 
 
 def _versus(plan: Plan, events: Sequence[Event], shipped: str) -> Speedup | None:
-    """Tuned against shipped: the same blocks and the same share of the error rate, with another reference."""
+    """Tuned against shipped: the same blocks and the same share of the error rate."""
     of = {arm.name: arm for arm in plan.arms}
-    ratios = block_ratios(events, replace(plan, arms=(of[shipped], of[TUNED])), of[TUNED])
+    ratios = block_ratios(events, plan, of[TUNED], reference=of[shipped])
     fixed = recorded_design(events, plan)
     return at_end(fixed, ratios, plan.stopping.margin, stopped_early=False) if fixed else None

@@ -13,7 +13,7 @@ from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.common import atomic, files, user_folders, yamlfile
 from envkit.common.errors import InputError
 from envkit.tuning import profile_file
-from envkit.tuning.messages import NameOfReference, NoPlaceForProfile, NotFromTuning, NotYaml
+from envkit.tuning.messages import NameOfReference, NoPlace, NotFromTuning, NotYaml
 
 
 def require(path: Path) -> None:
@@ -32,7 +32,7 @@ def require(path: Path) -> None:
         variable = None
         with contextlib.suppress(RuntimeError):  # no home
             variable = "XDG_CONFIG_HOME" if path.is_relative_to(user_folders.configuration()) else None
-        raise InputError(NoPlaceForProfile(str(path), str(nearest), str(error.strerror), variable)) from None
+        raise InputError(NoPlace(str(path), str(nearest), str(error.strerror), variable)) from None
 
 
 @dataclass(frozen=True)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Message, Note
 
 
 class Hopeless(Message):
     """A trial was stopped because its candidate had lost already. Its subject is the worker."""
 
-    code = "tuning.hopeless"
     template = "was stopped after {seconds:.0f} s, at least {factor:g} times the baseline's time"
 
     seconds: float
     factor: float
 
 
-class NoPlaceForProfile(Message):
+class NoPlace(Message):
     """The profile that a tuning writes has no place. ``variable`` moves the folder that is taken by default."""
 
-    code = "tuning.no-place"
     template = "{file}: {folder} can't be written to: {why}; name another file with --profile[, or set {variable}]"
 
     file: str
@@ -30,7 +28,6 @@ class NoPlaceForProfile(Message):
 class NotYaml(Message):
     """The file that ``--profile`` names has another ending."""
 
-    code = "tuning.not-yaml"
     template = "--profile {file}: a profile is a YAML file; give a name that ends in .yaml"
 
     file: str
@@ -39,7 +36,6 @@ class NotYaml(Message):
 class NameOfReference(Message):
     """``--profile`` has the name of the reference."""
 
-    code = "tuning.name-of-reference"
     template = "--profile {file}: that is the name of what it is compared with; give another name"
 
     file: str
@@ -48,7 +44,6 @@ class NameOfReference(Message):
 class NotFromTuning(Message):
     """``--profile`` names a file that something else wrote."""
 
-    code = "tuning.not-from-tuning"
     template = "--profile {file}: it already exists, and no tuning wrote it; give another name"
 
     file: str
@@ -60,7 +55,6 @@ class NotFromTuning(Message):
 class TooManyCandidates(Message):
     """A space is too large to be measured one by one."""
 
-    code = "tuning.too-many-candidates"
     template = (
         "{file}: --exhaustive would measure more than {most} candidates one by one; "
         "give a smaller space, such as coarse"
@@ -73,7 +67,6 @@ class TooManyCandidates(Message):
 class NothingToTry(Message):
     """No choice of a space can be tried on this machine."""
 
-    code = "tuning.nothing-to-try"
     template = (
         "{file}: nothing of this space can be tried here: each choice equals the baseline, sets a variable "
         "twice or can't have an effect; give another space"
@@ -85,7 +78,6 @@ class NothingToTry(Message):
 class NothingToVary(Message):
     """No parameter of a space has two levels on this machine. ``first`` and ``why`` are of one that was left out."""
 
-    code = "tuning.nothing-to-vary"
     template = "{file}: nothing of this space can be varied here[: {first}: {why}]; give another space"
 
     file: str
@@ -93,28 +85,23 @@ class NothingToVary(Message):
     why: Message | None = None
 
 
-class SameAs(Message):
+class SameAs(Note):
     """Why a level is left out: another one comes to the same on this machine."""
 
-    code = "tuning.same-as"
-    severity = Severity.NOTE
     template = "is the same as {level} here"
 
     level: str
 
 
-class MayChangeResults(Message):
+class MayChangeResults(Note):
     """Why something is left out that may change the results."""
 
-    code = "tuning.may-change-results"
-    severity = Severity.NOTE
     template = "may change the results; --numerics any tries it too"
 
 
 class CandidateGone(Message):
     """A search goes on, and its space does not allow a candidate that was measured."""
 
-    code = "tuning.candidate-gone"
     template = "{file}: no longer allows candidate {number} ({candidate}), which was measured; start a new tuning"
 
     file: str
@@ -128,7 +115,6 @@ class CandidateGone(Message):
 class NotShared(Message):
     """A file is not the one that nodes share."""
 
-    code = "tuning.not-shared"
     template = "{file}: is not a journal that nodes share; start a new tuning"
 
     file: str
@@ -137,7 +123,6 @@ class NotShared(Message):
 class DamagedJournal(Message):
     """A line of the file that nodes share is damaged."""
 
-    code = "tuning.damaged-journal"
     template = "{file}:{line:d}: damaged line, so nodes can't go on together; start a new tuning"
 
     file: str
@@ -147,7 +132,6 @@ class DamagedJournal(Message):
 class NoLinks(Message):
     """A file system has no symbolic links, and nodes lock their file with one."""
 
-    code = "tuning.no-links"
     template = (
         "{folder}: nodes can't share their trials there, as its file system makes no symbolic links: {reason}; "
         "give a folder on another one with --output"
@@ -160,7 +144,6 @@ class NoLinks(Message):
 class JournalUnusable(Message):
     """The file that nodes share can't be read or written."""
 
-    code = "tuning.journal-unusable"
     template = (
         "{file}: nodes can't share their trials there: {reason}; what was measured is safe: fix that, then "
         "{command:command}"
@@ -177,7 +160,6 @@ class JournalUnusable(Message):
 class NotInEffect(Message):
     """A setting of a candidate did not take effect."""
 
-    code = "tuning.not-in-effect"
     template = "was not in effect: {key} should be {expected} and is {seen}"
 
     key: str
@@ -188,7 +170,6 @@ class NotInEffect(Message):
 class OtherLosses(Message):
     """A candidate's losses differ from the baseline's by more than rounding."""
 
-    code = "tuning.other-losses"
     template = "has other losses than the baseline, by up to {difference:.2%}: its results are not the same"
 
     difference: float

@@ -12,7 +12,7 @@ import yaml
 from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.common.printable import harmless
-from envkit.common.running_messages import FolderNotMade
+from envkit.common.running_messages import NotMade
 from envkit.messages import Message
 from envkit.profiles.profile import Profile
 from envkit.rendering import text
@@ -90,4 +90,4 @@ def make_folder(folder: Path, private: bool = False) -> None:
         else:
             atomic.make_folder(folder)
     except OSError as error:
-        raise InputError(FolderNotMade(str(folder), str(error.strerror), "--profile")) from None
+        raise InputError(NotMade(str(folder), str(error.strerror), "--profile")) from None

@@ -2,47 +2,37 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
-
-NOTE, WARNING, ADVICE = Severity.NOTE, Severity.WARNING, Severity.ADVICE
+from envkit.messages import Advice, Caution, Message, Note
 
 # Headers of the table on a terminal.
 PROGRESS = ("trials", "candidate, fastest first")
 
 
-class RoundEnded(Message):
-    code = "tuning.round-ended"
-    severity = NOTE
+class RoundEnded(Note):
     template = "round {round}, {stage}"
 
     round: int
     stage: str
 
 
-class WorkerStarts(Message):
-    code = "tuning.worker-starts"
-    severity = NOTE
+class WorkerStarts(Note):
     template = "now: {what}"
 
     what: str
 
 
-class Ahead(Message):
+class Ahead(Note):
     """The candidate that is fastest so far. Without its speedup: the fastest of many was lucky too."""
 
-    code = "tuning.ahead"
-    severity = NOTE
     template = "ahead after {trials:count trial}: {candidate}"
 
     trials: int
     candidate: str
 
 
-class Progress(Message):
+class Progress(Note):
     """``share_s`` is the search's share of the budget, unless its length is fixed."""
 
-    code = "tuning.progress"
-    severity = NOTE
     template = (
         "{now}: {candidates:count candidate}[, {failed} failed][, {spent_s:duration} of {share_s:duration} for the "
         "search][; {ahead}]"
@@ -56,19 +46,15 @@ class Progress(Message):
     ahead: Message | None = None
 
 
-class Busy(Message):
+class Busy(Caution):
     """``reasons`` are what disturbed the last trial that was disturbed."""
 
-    code = "tuning.busy"
-    severity = WARNING
     template = "the machine is busy ({reasons:lines}), and an idle one needs less"
 
     reasons: tuple[Message, ...]
 
 
-class LongConfirmation(Message):
-    code = "tuning.long-confirmation"
-    severity = WARNING
+class LongConfirmation(Caution):
     template = (
         "the confirmation takes about {minutes:count minute}, which is more than the budget has left: "
         "a confidence interval needs {blocks:count block}[; {busy}]"
@@ -80,7 +66,6 @@ class LongConfirmation(Message):
 
 
 class NoRoom(Message):
-    code = "tuning.no-room"
     template = (
         "the budget has no room for a single candidate and its confirmation: give --budget {seconds:d}s or more"
         "[; {busy}]"
@@ -90,11 +75,9 @@ class NoRoom(Message):
     busy: Message | None = None
 
 
-class WayOn(Message):
+class WayOn(Advice):
     """How to go on. ``arm`` is one that failed more than once, so that going on may not help."""
 
-    code = "tuning.way-on"
-    severity = ADVICE
     template = (
         "[{arm} failed before, too: start a new tuning with what its workers lacked or without what it sets, or ]"
         "{go_on}"

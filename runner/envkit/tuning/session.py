@@ -11,8 +11,9 @@ from typing import Any
 
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import batch_split, measure, record, resuming
+from envkit.bench.arms import own_ranks
 from envkit.bench.job import Job
-from envkit.bench.plan import REFERENCE_PROFILE, Plan, own_ranks
+from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.record import Event, Record
 from envkit.common import yamlfile
 from envkit.common.errors import InputError
@@ -204,7 +205,7 @@ class Session:
             plan.with_steps(size.steps),
             arms=arms,
             stopping=replace(plan.stopping, blocks=size.blocks, budget_s=left_s),
-            more_comparisons=confirm.more_comparisons(len(arms)),
+            contrasts=confirm.contrasts(arms),
         )
         return self._measured(replace(self.job, plan=plan, environments=environments))
 

@@ -12,15 +12,15 @@ from envkit.common import schema, yamlfile
 from envkit.common.errors import InputError
 from envkit.common.suggestion import nearest
 from envkit.common.yamlfile import Path_, YamlFile
-from envkit.messages import Message
 from envkit.profiles import catalogue, code_variables, profile
 from envkit.profiles.expressions import FACTS, ExpressionError, expand
 from envkit.profiles.setting_messages import BadValue, InVain, Write
 from envkit.profiles.values import Kind, SettingsError, refusal
 from envkit.tuning import space as spaces
 from envkit.tuning.space import UNSET, Constraint, Fragment, Parameter, Space, choices
-from envkit.tuning.space_messages import (
-    ConstraintNames,
+from envkit.tuning.space_messages import (  # fmt: skip
+    CONSTRAINT_NAMES,
+    COUNTS_WHEN,
     DuplicateValue,
     EmptySpace,
     ExcludesAll,
@@ -28,7 +28,6 @@ from envkit.tuning.space_messages import (
     NeverApplies,
     NotInCatalogue,
     ParameterBelow,
-    ParameterCounts,
     SetTwice,
     TakesNoKeys,
     UnknownFirst,
@@ -37,11 +36,15 @@ from envkit.tuning.space_messages import (
     UnknownSetting,
     UnknownSpace,
 )  # fmt: skip
+from envkit.worker.libraries import LIBRARIES, of_kind, preloadable
 
 FOLDER = Path(__file__).resolve().parent / "spaces"
 SCHEMA = FOLDER.parent / "schemas/space.schema.json"
 # Any machine's facts do to check a value; so many leave room for "one less" and "half of them".
 _SAMPLE_FACTS = dict.fromkeys(FACTS, 8)
+
+# What every worker has: the level without a preloaded library expects the one that is a part of it.
+ALWAYS = ("torch", "glibc")
 # So many choices are looked at for one that holds, before a space is called empty.
 MOST_CHOICES = 20_000
 
@@ -89,10 +92,21 @@ def _parameter(file: YamlFile, name: str, earlier: list[Parameter]) -> Parameter
     if "variable" in entry:
         levels = _values(file, at, entry)
     else:
-        levels = {level: _fragment(file, (*at, "choices", level), sets) for level, sets in entry["choices"].items()}
+        levels = _of_kind(entry["libraries"]) if "libraries" in entry else {}
+        for level, sets in entry.get("choices", {}).items():
+            levels[level] = _fragment(file, (*at, "choices", level), sets)
     others = file.data["parameters"].keys() - {name}
-    when = _named(file, (*at, "when"), entry.get("when", {}), earlier, ParameterCounts(name), others)
+    when = _named(file, (*at, "when"), entry.get("when", {}), earlier, COUNTS_WHEN, others)
     return Parameter(name, levels, when)
+
+
+def _of_kind(kind: str) -> dict[str, Fragment]:
+    """Return a level without a preloaded library of this kind, and one for each that can be preloaded."""
+    there = next((one.shows for one in of_kind(kind).values() if one.comes_with in ALWAYS), None)
+    levels = {there[1]: Fragment(expect=dict([there]))} if there else {UNSET: Fragment()}
+    for name, library in preloadable(kind).items():
+        levels[library.shows[1]] = Fragment(preload=(name,), expect=dict([library.shows]))
+    return levels
 
 
 def _values(file: YamlFile, at: Path_, entry: dict[str, Any]) -> dict[str, Fragment]:
@@ -120,7 +134,7 @@ def _values(file: YamlFile, at: Path_, entry: dict[str, Any]) -> dict[str, Fragm
 
 
 def _named(
-    file: YamlFile, at: Path_, found: Any, parameters: list[Parameter], subject: Message, later: Collection[str] = ()
+    file: YamlFile, at: Path_, found: Any, parameters: list[Parameter], subject: str, later: Collection[str] = ()
 ) -> dict[str, tuple[str, ...]]:
     """Return the parameters that ``subject`` names, with levels of each. Raise InputError if one is not there."""
     known = {parameter.name: parameter.levels for parameter in parameters}
@@ -143,7 +157,7 @@ def _constraints(file: YamlFile, space: Space) -> tuple[Constraint, ...]:
     found = []
     for index, entry in enumerate(file.data.get("constraints", [])):
         at: Path_ = ("constraints", index)
-        never = _named(file, (*at, "never"), entry["never"], list(space.parameters), ConstraintNames())
+        never = _named(file, (*at, "never"), entry["never"], list(space.parameters), CONSTRAINT_NAMES)
         constraint = Constraint(never, entry["because"])
         broken = {constraint.broken(choice) for choice in choices(_about(space, never))}
         if broken == {True}:
@@ -167,6 +181,7 @@ def _fragment(file: YamlFile, at: Path_, sets: Any) -> Fragment:
     if not isinstance(sets, dict):  # nothing, or `unset`
         return Fragment()
     texts = {where: _expanded(file, where, text) for where, text in file.texts.items() if where[: len(at)] == at}
+    profile.require_libraries(file, at, sets)
     profile.require_no_code(file, at, sets, texts)
     env = {name: file.text(*at, "env", name) for name in sets.get("env", {})}
     for name, text in env.items():
@@ -182,10 +197,11 @@ def _fragment(file: YamlFile, at: Path_, sets: Any) -> Fragment:
         for key, text in settings[name].items():
             inner = _inner_kind(file, (*where, key), name, key, kind)
             _check_value(file, (*where, key), f"{name}'s {key}", inner, text)
+    shown = dict(LIBRARIES[name].shows for name in sets.get("preload", ()) if LIBRARIES[name].shows[0])
     return Fragment(
         tuple(sets.get("preload", ())), env, settings,
         tuple(file.text(*at, "prefix", index) for index in range(len(sets.get("prefix", ())))),
-        sets.get("expect", {}), sets.get("numerics", "same"), sets.get("needs", {}), sets.get("ranks", 0),
+        {**shown, **sets.get("expect", {})}, sets.get("numerics", "same"), sets.get("needs", {}), sets.get("ranks", 0),
     )  # fmt: skip
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from envkit.messages import Message
 
+# What refers to parameters.
+COUNTS_WHEN = "a parameter counts when"
+CONSTRAINT_NAMES = "a constraint names"
+
 
 class UnknownSpace(Message):
     """``--space`` names neither a space nor a file."""
 
-    code = "tuning.unknown-space"
     template = (
         "--space {name}: no such space[ (did you mean '{suggestion}'?)]; give a YAML file, or one of: {known:list}"
     )
@@ -21,7 +24,6 @@ class UnknownSpace(Message):
 class OtherSpace(Message):
     """The file of a space is not the one that a tuning began with."""
 
-    code = "tuning.other-space"
     template = "{file}: is not the space of this search; restore that, or start a new tuning"
 
     file: str
@@ -30,14 +32,12 @@ class OtherSpace(Message):
 class EmptySpace(Message):
     """No choice of a space can be tried, whatever the machine."""
 
-    code = "tuning.empty-space"
     template = "the space is empty: each choice breaks a constraint or sets a variable twice; remove what does"
 
 
 class UnknownFirst(Message):
     """``first`` names a profile that is not shipped."""
 
-    code = "tuning.unknown-first"
     template = "no shipped profile '{name}'[ (did you mean '{suggestion}'?)]; remove it"
 
     name: str
@@ -47,46 +47,27 @@ class UnknownFirst(Message):
 class DuplicateValue(Message):
     """A value stands twice in the list of a parameter."""
 
-    code = "tuning.duplicate-value"
     template = "'{value}' appears twice among the values of '{parameter}'; remove one"
 
     value: str
     parameter: str
 
 
-class ParameterCounts(Message):
-    """The ``when`` of a parameter, as the beginning of a sentence."""
-
-    code = "tuning.parameter-counts"
-    template = "parameter '{parameter}' counts when"
-
-    parameter: str
-
-
-class ConstraintNames(Message):
-    """The ``never`` of a constraint, as the beginning of a sentence."""
-
-    code = "tuning.constraint-names"
-    template = "a constraint names"
-
-
 class ParameterBelow(Message):
     """``subject`` names a parameter that stands further down."""
 
-    code = "tuning.parameter-below"
     template = "{subject} '{name}', which appears later; move '{name}' before it"
 
-    subject: Message
+    subject: str  # COUNTS_WHEN or CONSTRAINT_NAMES
     name: str
 
 
 class UnknownParameter(Message):
     """``subject`` names a parameter that the space does not have."""
 
-    code = "tuning.unknown-parameter"
     template = "{subject} '{name}', which is no parameter[ (did you mean '{suggestion}'?)]"
 
-    subject: Message
+    subject: str  # COUNTS_WHEN or CONSTRAINT_NAMES
     name: str
     suggestion: str | None = None
 
@@ -94,10 +75,9 @@ class UnknownParameter(Message):
 class UnknownLevel(Message):
     """``subject`` names a level that the parameter does not have."""
 
-    code = "tuning.unknown-level"
     template = "{subject} {name} is '{level}', which it never is[ (did you mean '{suggestion}'?)]; it is: {known:list}"
 
-    subject: Message
+    subject: str  # COUNTS_WHEN or CONSTRAINT_NAMES
     name: str
     level: str
     known: tuple[str, ...]
@@ -107,21 +87,18 @@ class UnknownLevel(Message):
 class ExcludesAll(Message):
     """A constraint leaves no choice."""
 
-    code = "tuning.excludes-all"
     template = "this constraint excludes every choice: nothing would be left to try; narrow it"
 
 
 class NeverApplies(Message):
     """A constraint excludes no choice."""
 
-    code = "tuning.never-applies"
     template = "this constraint never applies: its values never come together; remove it"
 
 
 class SetTwice(Message):
     """A level sets a variable under ``env`` and under ``settings``."""
 
-    code = "tuning.set-twice"
     template = "'{variable}' is under 'env' too; write its keys here alone"
 
     variable: str
@@ -130,7 +107,6 @@ class SetTwice(Message):
 class FromPreload(Message):
     """A space sets a variable that the kit makes from 'preload'."""
 
-    code = "tuning.from-preload"
     template = "'{variable}' is made from 'preload'; see: envkit explain"
 
     variable: str
@@ -139,7 +115,6 @@ class FromPreload(Message):
 class NotInCatalogue(Message):
     """A space sets a variable that the kit does not know."""
 
-    code = "tuning.not-in-catalogue"
     template = "'{variable}' is not in the catalogue of variables[ (did you mean '{suggestion}'?)]; see: envkit explain"
 
     variable: str
@@ -149,7 +124,6 @@ class NotInCatalogue(Message):
 class TakesNoKeys(Message):
     """A variable with a ``key`` takes one value."""
 
-    code = "tuning.takes-no-keys"
     template = "{variable} takes one value and no keys such as '{key}'; leave 'key' out"
 
     variable: str
@@ -159,7 +133,6 @@ class TakesNoKeys(Message):
 class UnknownSetting(Message):
     """A variable does not have this key."""
 
-    code = "tuning.unknown-setting"
     template = "{variable} has no key '{key}'[ (did you mean '{suggestion}'?)]; see: envkit explain {variable}"
 
     variable: str

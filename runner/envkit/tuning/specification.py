@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from envkit.bench.specification import Specification
+from envkit.bench.plan import Plan
 
 
 @dataclass(frozen=True)
 class TuningSpecification:
     """The space of a search, and the training of a trial. Files in it have whole names."""
 
-    specification: Specification  # with the baseline as its only arm
+    specification: Plan  # with the baseline as its only arm
     space: str  # a file
     budget_s: float  # seconds of workers, on each node where several search; 0 with blocks
     numerics: str  # same or any
@@ -28,5 +28,5 @@ class TuningSpecification:
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> TuningSpecification:
         """Raises ValueError, TypeError or KeyError for what is none."""
-        own = {**document, "specification": Specification.from_json(document["specification"])}
+        own = {**document, "specification": Plan.from_json(document["specification"])}
         return TuningSpecification(**own)

@@ -9,10 +9,11 @@ from statistics import median
 from typing import Any
 
 from envkit.analysis.losses import loss_difference, loss_tolerance
-from envkit.bench import private_values, writes
+from envkit.bench import private_values, requests, writes
+from envkit.bench.arms import Arm, own_ranks
 from envkit.bench.job import Job
 from envkit.bench.parse_sample import other_loader, other_ranks, parse_sample
-from envkit.bench.plan import REFERENCE_PROFILE, Arm, Plan, own_ranks
+from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.record import Event
 from envkit.checks.sample_effect import check_sample
 from envkit.engines.base import Outcome
@@ -113,7 +114,7 @@ class Trials:
         job = replace(self.job, environments={name: environment})
         # a baseline that is slow once has not lost, and stopping it would end the search
         timeout_s = plan.stopping.timeout_s if number == BASELINE else self._timeout_s
-        task = replace(job.task(arm, plan.worker_arguments(arm), plan.padding(in_round, arm)), timeout_s=timeout_s)
+        task = replace(job.task(arm, requests.of_sample(plan, arm), plan.padding(in_round, arm)), timeout_s=timeout_s)
         outcome = job.engines[arm.engine].run(task)
         if outcome.failure == TimedOut(task.timeout_s) and task.timeout_s < plan.stopping.timeout_s:
             outcome = replace(outcome, failure=Hopeless(task.timeout_s, HOPELESS))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
-# The dynamic loader, libgomp, Intel's and LLVM's OpenMP, jemalloc and libnuma. Intel's "Info" lines tell of nothing
-# that is wrong, and its warning of a fork, which DataLoader's workers are, of no setting. Other commands print such
-# lines too: runner/envkit/checks/complaints.py says which of them concern a profile.
-COMPLAINT = re.compile(
-    r"^(ERROR: ld\.so: |libgomp: |OMP: (Warning|Error) #(?!\d+: Forking a process)|<jemalloc>: \S+ conf |"
-    r"libnuma: Warning: ).*$",
-    re.MULTILINE,
-)
+from envkit.worker.libraries import LIBRARIES
+
+LOADER, NUMA = r"ERROR: ld\.so: ", r"libnuma: Warning: "
+# The dynamic loader, libnuma and libraries of the registry. Other commands print such lines too:
+# runner/envkit/checks/complaints.py says which of them concern a profile.
+_STARTS = dict.fromkeys([LOADER, NUMA, *(library.complaint for library in LIBRARIES.values() if library.complaint)])
+COMPLAINT = re.compile(rf"^(?:{'|'.join(_STARTS)}).*$", re.MULTILINE)

@@ -22,21 +22,21 @@ from envkit.worker.child import adopt, kill_children
 from envkit.worker.errors import WorkerError
 from envkit.worker.measure.meeting import Meeting, documents
 from envkit.worker.readings import text_of
+from envkit.worker.request import Instance, Instances, WorkerRequest
 
 # Of each in its sample.
 OF_EACH = ("instance", "node", "cpus", "evidence")
 
 
-def launch(number: int, argv: Sequence[str]) -> int:
-    """Train with the worker's arguments ``argv`` in ``number`` processes at once, print one sample of all of them, and
-    return the exit status.
+def launch(asked: Instances) -> int:
+    """Train in several processes at once, print one sample of all of them, and return the exit status.
 
     When one fails the others are ended.
     """
     with scratch.folder("envkit-instances") as folder:
         adopt()
         try:
-            failed = _first_to_fail(_started(number, argv, folder))
+            failed = _first_to_fail(_started(asked, folder))
         finally:
             kill_children()
         if failed is not None:
@@ -53,12 +53,13 @@ def launch(number: int, argv: Sequence[str]) -> int:
     return 1 if "problem" in sample else 0
 
 
-def _started(number: int, argv: Sequence[str], folder: Path) -> list[subprocess.Popen[bytes]]:
+def _started(asked: Instances, folder: Path) -> list[subprocess.Popen[bytes]]:
     """The processes, which are killed when this one ends, and whose logs are in a folder for each."""
     environment = ranks.variables(os.environ, ranks.own_settings())
-    command = [*ranks.WORKER, *argv, "--die-with-parent", str(os.getpid()), "--meet", str(number), str(folder)]
+    request = WorkerRequest(Instance(asked.number, asked.training, str(folder)), parent=os.getpid())
+    command = [*ranks.WORKER, ranks.written(request, folder)]
     processes = []
-    for instance, cpus in enumerate(ranks.places(number, os.sched_getaffinity(0))):
+    for instance, cpus in enumerate(ranks.places(asked.number, os.sched_getaffinity(0))):
         (folder / str(instance)).mkdir()
         with (folder / str(instance) / ranks.LOG).open("wb") as log:
             # before it becomes another program: an allocator that is preloaded counts CPUs before Python runs

@@ -39,6 +39,7 @@ PARTS = (
     "memory",
     "threads",
     "limits",
+    "blas",
     "onednn",
     "mkl",
     "torch",

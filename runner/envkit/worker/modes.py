@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import hashlib
 from collections.abc import Iterable
@@ -77,21 +76,6 @@ class Options:
 
 # How a workload is trained when nothing is said.
 USUAL = Options()
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The worker's options, as ``Options.arguments`` gives them."""
-    parser.add_argument("--device", choices=DEVICES, default=CPU, help="where to train")
-    parser.add_argument("--backend", choices=distributed.BACKENDS, default="", help="by what ranks exchange gradients")
-    parser.add_argument("--precision", choices=PRECISIONS, default=FP32, help="number format of the training")
-    parser.add_argument("--compile", action="store_true", help="compile the model with torch.compile")
-    parser.add_argument("--channels-last", action="store_true", help="keep the channels of images innermost in memory")
-    parser.add_argument("--scale", type=int, default=1, metavar="N", help="make steps N times as large")
-
-
-def given(arguments: argparse.Namespace) -> Options:
-    fields = (arguments.precision, arguments.compile, arguments.channels_last, arguments.scale)
-    return Options(*fields, arguments.device, arguments.backend)
 
 
 def digest_of(parameters: Iterable[tuple[str, Any]]) -> str:

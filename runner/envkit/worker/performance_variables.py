@@ -6,30 +6,14 @@ import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
-PREFIXES = (
-    # OpenMP runtimes and the math libraries that use them
-    "OMP_", "KMP_", "GOMP_", "LIBOMP_", "MKL_", "OPENBLAS_", "BLIS_", "ONEDNN_", "DNNL_", "ATEN_",
-    "LRU_CACHE_CAPACITY",
-    # allocators
-    "MALLOC_", "JEMALLOC_", "_RJEM_", "TCMALLOC_", "MIMALLOC_", "mimalloc_", "PYTHONMALLOC", "THP_MEM_ALLOC",
-    # frameworks and accelerators
-    "TORCH_", "TORCHDYNAMO_", "TORCHINDUCTOR_", "PYTORCH_", "NCCL_", "CUDA_", "CUBLAS_", "CUBLASLT_", "CUDNN_",
-    "NVIDIA_TF32_",
-    # the loader
-    "LD_PRELOAD", "LD_AUDIT", "LD_BIND_NOW", "GLIBC_TUNABLES",
-    # a fixed seed would give all samples one layout of Python's dictionaries: lucky or unlucky, it looks like an effect
-    "PYTHONHASHSEED",
-)  # fmt: skip
+from envkit.worker import libraries
+from envkit.worker.libraries import LIBRARIES
+
+# What libraries of the registry read, and all of glibc's malloc and of frameworks. PYTHONHASHSEED is among it: a fixed
+# seed would give all samples one layout of dictionaries: lucky or unlucky, it looks like an effect.
+FRAMEWORKS = ("MALLOC_", "THP_MEM_ALLOC", "TORCH_", "TORCHDYNAMO_", "TORCHINDUCTOR_", "PYTORCH_")
+PREFIXES = libraries.shortest([*libraries.prefixes(libraries.KINDS), *FRAMEWORKS])
 PRELOAD = "LD_PRELOAD"
-# Values by which an allocator keeps what a program frees, of jemalloc, glibc (from 1 GB on), mimalloc and tcmalloc.
-KEEPS_FREED_MEMORY = {
-    "MALLOC_CONF": re.compile(r"(?:^|,)dirty_decay_ms:-1(?:,|$)"),
-    "GLIBC_TUNABLES": re.compile(r"(?:^|:)glibc\.malloc\.trim_threshold=\d{10,}(?::|$)"),
-    "MALLOC_TRIM_THRESHOLD_": re.compile(r"^\d{10,}$"),
-    "MIMALLOC_ALLOW_DECOMMIT": re.compile(r"^(?:0|no|off|false)$", re.IGNORECASE),
-    "MIMALLOC_PURGE_DELAY": re.compile(r"^-1$"),
-    "TCMALLOC_RELEASE_RATE": re.compile(r"^0(?:\.0*)?$"),
-}
 # Those of them that say where things are or which version is installed, and not how work is done: a batch job can't do
 # without. These and the patterns below are written as the shell's and fnmatch's.
 WHERE = (
@@ -53,11 +37,7 @@ SPEED = (
 NEEDED = ("KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "MKL_INTERFACE_LAYER", "MKL_SERVICE_FORCE_INTEL",
           "MKL_THREADING_LAYER")  # fmt: skip
 # Those with a list of settings: what separates them, and a key from its value. A user's own and a profile's are joined.
-LISTS = {
-    "GLIBC_TUNABLES": (":", "="),
-    **dict.fromkeys(("MALLOC_CONF", "_RJEM_MALLOC_CONF"), (",", ":")),
-    **dict.fromkeys(("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"), (",", ":")),
-}
+LISTS = {name: signs for library in LIBRARIES.values() for name, signs in library.lists.items()}
 
 
 def is_performance_variable(name: str) -> bool:
@@ -137,7 +117,15 @@ def without(variables: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, 
 
 def keeps_freed_memory(variables: Mapping[str, str]) -> str | None:
     """Return the name of a variable that has an allocator keep freed memory, or None."""
-    return next((name for name, value in KEEPS_FREED_MEMORY.items() if value.search(variables.get(name, ""))), None)
+    return next(
+        (
+            name
+            for library in LIBRARIES.values()
+            for name, kept in library.keeps_freed.items()
+            if re.search(kept, variables.get(name, ""))
+        ),
+        None,
+    )
 
 
 def preloading(variables: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, str]:
@@ -177,3 +165,8 @@ def asked_for(names: Iterable[str]) -> dict[str, str]:
     """
     others = " ".join(name for name in names if not is_performance_variable(name) and name != "PYTHONPATH")
     return {"ENVKIT_NAMES": others} if others else {}
+
+
+def noted(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the variable by which the hook notes the libraries of a program that a second runtime would abort."""
+    return {"ENVKIT_LIBRARIES": "1"} if any(map(libraries.is_alone, preloaded(variables.get(PRELOAD, "")))) else {}

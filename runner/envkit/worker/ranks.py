@@ -26,9 +26,12 @@ from envkit.worker.initial_environment import own
 from envkit.worker.messages import NoRendezvous, ProcessEnded, ProcessKilled, TorchrunFailed
 from envkit.worker.performance_variables import is_performance_variable
 from envkit.worker.readings import text_of
+from envkit.worker.request import STDIN, Rank, Ranks, WorkerRequest
 
-# What ``become`` is told, as JSON, by the launcher: a variable, because torchrun replaces words in arguments.
+# What ``become`` is told, as JSON, by the launcher.
 TOLD = "ENVKIT_RANK"
+# Where several nodes meet (HOST:PORT of the first), and which of them this is, from 0.
+RENDEZVOUS, NODE_RANK = "ENVKIT_RENDEZVOUS", "ENVKIT_NODE_RANK"
 # A container may have no other interface, and a host's name may lead nowhere.
 LOOPBACK, LOOPBACK_INTERFACE = "127.0.0.1", "lo"
 # How much of the log of a rank that died is passed on: at least what an engine keeps of it.
@@ -84,27 +87,29 @@ def _cores_of_nodes(cpus: Collection[int], root: Path) -> dict[int, list[list[in
     return nodes
 
 
-def launch(nproc: int, of: int, nodes: int, rendezvous: str | None, argv: Sequence[str], node: int = 0) -> int:
-    """Train with the worker's arguments ``argv`` on ``nproc`` ranks, and return the exit status.
+def launch(asked: Ranks) -> int:
+    """Train on several ranks, and return the exit status.
 
-    With several ``nodes`` the same runs on each, this being number ``node``, and they meet at ``rendezvous``
-    (HOST:PORT, where the first one is). One rank on one node is no distributed training: it becomes the worker itself,
-    on the first of ``of`` shares of the CPUs.
+    With several nodes the same runs on each, and they meet where RENDEZVOUS says. One rank on one node is no
+    distributed training: it becomes the worker itself.
     """
+    nproc, nodes = asked.number, asked.nodes
     cpus = os.sched_getaffinity(0)  # before torch, whose OpenMP runtime may bind this thread to fewer
     sensitive = own_settings()
     if nproc * nodes == 1:
-        os.sched_setaffinity(0, places(max(1, of), cpus)[0])
-        os.execve(sys.executable, [*WORKER, *argv], variables(os.environ, sensitive))
+        os.sched_setaffinity(0, places(max(1, asked.cpu_shares), cpus)[0])
+        _from_pipe(WorkerRequest(asked.training).line())
+        os.execve(sys.executable, [*WORKER, STDIN], variables(os.environ, sensitive))
     for name in [name for name in os.environ if name.startswith(ITS_OWN)]:
         del os.environ[name]
-    told = {"launcher": os.getpid(), "places": places(nproc, cpus), "argv": list(argv), "sensitive": sensitive}
+    rendezvous, node = os.environ.pop(RENDEZVOUS, None), os.environ.pop(NODE_RANK, "0")
+    told = {"launcher": os.getpid(), "places": places(nproc, cpus), "sensitive": sensitive}
     os.environ[TOLD] = json.dumps(told)
     if nodes > 1:
         if rendezvous is None:
-            return problem(NoRendezvous())
+            return problem(NoRendezvous(RENDEZVOUS))
         # static: nodes are numbered as they were told, not by addresses and process numbers, which may be equal
-        where = ["--nnodes", str(nodes), "--node-rank", str(node), "--rdzv-backend", "static"]
+        where = ["--nnodes", str(nodes), "--node-rank", node, "--rdzv-backend", "static"]
         where += ["--rdzv-endpoint", rendezvous]
     else:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK_INTERFACE)
@@ -116,7 +121,24 @@ def launch(nproc: int, of: int, nodes: int, rendezvous: str | None, argv: Sequen
         # 2: stderr goes to a file for each rank (torch.distributed.elastic.multiprocessing.Std)
         options = ["--nproc-per-node", str(nproc), "--redirects", "2", "--log-dir", str(logs), "--no-python"]
         options += ["--max-restarts", "0", "--rdzv-id", "envkit"]
-        return _torchrun([*where, *options, *WORKER, "rank"], logs, nodes)
+        of_rank = written(WorkerRequest(Rank(asked.training)), logs)
+        return _torchrun([*where, *options, *WORKER, of_rank], logs, nodes)
+
+
+def written(asked: WorkerRequest, folder: Path) -> str:
+    """Return the file of a request, which is written into the folder of this process alone."""
+    file = folder / "request.json"
+    file.write_text(asked.line())
+    return str(file)
+
+
+def _from_pipe(line: str) -> None:
+    """Have standard input hold these bytes, for the program that this process becomes."""
+    ours, theirs = os.pipe()
+    os.write(theirs, line.encode())
+    os.close(theirs)
+    os.dup2(ours, 0)
+    os.close(ours)
 
 
 def _torchrun(arguments: Sequence[str], logs: Path, nodes: int) -> int:
@@ -196,7 +218,7 @@ def become() -> NoReturn:
     if not die_with(told["launcher"], signal.SIGKILL):
         sys.exit(1)
     os.sched_setaffinity(0, told["places"][int(os.environ["LOCAL_RANK"])])
-    os.execve(sys.executable, [*WORKER, *told["argv"], "--ranked"], variables(os.environ, told["sensitive"]))
+    os.execve(sys.executable, [*WORKER, *sys.argv[1:]], variables(os.environ, told["sensitive"]))
 
 
 def own_settings() -> dict[str, str]:

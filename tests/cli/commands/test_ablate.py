@@ -8,10 +8,12 @@ import pytest
 from envkit.bench import record
 from envkit.bench.plan import Plan
 from envkit.profiles import profile
+from envkit.worker.request import Train
 
 from tests.instant_engine import replace_engine
 from tests.simulated_worker import sample
 from tests.tuning.planted_engine import PlantedEngine
+from tests.worker_runs import document_of
 
 TWO = "env: {OMP_WAIT_POLICY: passive, OMP_STACKSIZE: 4M}\n"
 GROUP = "preload: [jemalloc]\nenv: {MALLOC_CONF: 'thp:always', OMP_WAIT_POLICY: passive}\n"
@@ -82,7 +84,7 @@ def test_the_comparisons_share_one_error_rate(ablate, planted, run_folder):
     planted(lambda variables: 0.4 if "OMP_WAIT_POLICY" in variables else 0.0)
     ablate(TWO)
     plan = Plan.from_json(record.first(run_folder)["plan"])
-    assert [(arm.name, other.name) for arm, other in plan.contrasts] == [
+    assert [(arm.name, other.name) for arm, other in plan.pairs] == [
         ("mine", "baseline"),
         ("OMP_WAIT_POLICY alone", "baseline"),
         ("OMP_STACKSIZE alone", "baseline"),
@@ -193,7 +195,7 @@ def seen(policy):
     """What a worker says that it runs with."""
 
     def other(variables):
-        found = sample(["train", "--steps", "3"], {"seconds": [1.0]}, 0, variables)["evidence"]
+        found = sample(document_of(Train("cnn", "synthetic", steps=3)), {"seconds": [1.0]}, 0, variables)["evidence"]
         found["openmp"]["wait_policy"] = policy(variables)
         return {"evidence": found}
 

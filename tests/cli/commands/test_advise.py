@@ -11,10 +11,12 @@ from envkit.cli.commands import advise as advise_command
 from envkit.rendering import text
 from envkit.worker.messages.cpus import BoundByTool, SetByParent
 from envkit.worker.messages.user_command import CommandEnded, LastLine, NoSteps, TooShort
+from envkit.worker.request import RunCommand, UserCommand
 
 from tests.advice.trainings import observed
 from tests.cli.commands.conftest import words
 from tests.simulated_worker import inspection
+from tests.worker_runs import document_of
 
 FITS = {
     "glibc-retain": [Fit({"kernel": 1.0}, 0.05, 0.1)],
@@ -88,10 +90,9 @@ def test_what_does_not_apply_here_is_left_out(advise):
 
 def test_the_worker_watches_the_command_in_its_folder(advise, simulation, tmp_path):
     advise(cwd=tmp_path)
-    (start,) = (one for one in simulation.starts(all=True) if one["arguments"][0] == "command")
-    watching = ["--watch", "10", "--watch-limit", "45", "--warmup-lines", "3"]
-    assert start["arguments"] == ["command", "--folder", str(tmp_path), *watching, "--", "python", "train.py",
-                                  "--epochs", "9"]  # fmt: skip
+    (start,) = (one for one in simulation.starts(all=True) if one["work"]["kind"] == "command")
+    command = UserCommand(("python", "train.py", "--epochs", "9"), str(tmp_path))
+    assert start["work"] == document_of(RunCommand(command, warmup=3, watch_s=10.0, watch_limit_s=45.0))
 
 
 def test_where_nothing_helps_it_says_so(advise, watched, fits):
@@ -205,10 +206,8 @@ def test_it_is_proved_by_the_same_command(advise, simulation, run_folder):
     result = advise("--prove", "60s", "--output", run_folder)
     said = words(result.stdout)
     assert "Try glibc-retain first" in said
-    (measured,) = {
-        tuple(start["arguments"]) for start in simulation.starts(all=True) if "--optimizer-steps" in start["arguments"]
-    }
-    assert measured[measured.index("--optimizer-steps") + 1] == "30"  # 3 s of steps of 0.1 s
+    commands = [one["work"] for one in simulation.starts(all=True) if one["work"]["kind"] == "command"]
+    assert {work["steps"] for work in commands if work["steps"]} == {30}  # 3 s of steps of 0.1 s
     assert result.returncode == 1  # the simulated worker knows nothing of what the profile sets
     assert "NOT IN EFFECT" in result.stdout
 
@@ -217,7 +216,7 @@ def test_a_proof_that_no_machine_could_give_is_refused_before_anything_is_watche
     result = advise("--prove", "0.1s")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith("envkit: --prove 0.1s is too short: a verdict needs 6 blocks, and each command ")
-    assert [one for one in simulation.starts(all=True) if one["arguments"][0] == "command"] == []
+    assert [one for one in simulation.starts(all=True) if one["work"]["kind"] == "command"] == []
 
 
 def test_a_proof_that_is_far_too_short_is_refused_once_it_is_known_how_long_steps_take(advise, simulation, run_folder):
@@ -283,7 +282,7 @@ def test_one_that_runs_already_is_watched_from_outside(cli, simulation, instant,
         (["train.py"], "envkit: advise: the command comes after --, for example: envkit advise -- train.py"),
         (["--pid", "1", "--", "python"], "envkit: advise: give --pid, or a command after --, and not both"),
         (["--pid", "1", "--prove", "4m"],
-         "envkit: --prove has no effect with --pid: that process runs already; leave it out"),
+         "envkit: --prove has no effect with --pid, which names a process that runs already; leave it out"),
         (["--output", "x", "--", "python"],
          "envkit: --output has no effect without --prove; add it, or leave this out"),
     ],

@@ -81,7 +81,7 @@ def test_modes_and_a_workload_that_makes_its_data(measured_twice, bench_argument
     modes = ("--workload", "segmentation", "--precision", "bf16-autocast", "--channels-last", "--scale", 2)
     arguments = [one for one in bench_arguments("mine", *modes, "--blocks", 7) if one not in ("--data", "synthetic")]
     then, now, _ = measured_twice(*arguments)
-    assert (now.workload, now.workloads["segmentation"].data) == ("segmentation", "generated")
+    assert (now.workload, now.data_of(now.reference)) == ("segmentation", "generated")
     assert now.options == then.options
     assert (then.options.precision, then.options.channels_last, then.options.scale) == ("bf16-autocast", True, 2)
 

@@ -264,5 +264,5 @@ def test_options_that_are_refused(refused, bench_arguments, options, said):
 
 @pytest.mark.parametrize("command", [("bench",), ("submit", "--dry-run")])
 def test_blocks_whose_number_is_given_stop_at_no_half_width(refused, command):
-    said = "--half-width has no effect with --blocks, which never stops early; leave one of them out"
+    said = "--half-width has no effect with --blocks, which never stops early; leave it out"
     assert refused(*command, "intel-omp", "--blocks", 8, "--half-width", "1%") == f"envkit: {said}"

@@ -7,6 +7,7 @@ import importlib.util
 import pytest
 from envkit.bench import record
 from envkit.bench.plan import Plan
+from envkit.worker.modes import Options
 from envkit.worker.workloads import ALL
 
 from tests.cli.commands.conftest import words
@@ -31,12 +32,8 @@ def plan(run_folder):
 
 
 def starts(simulation):
-    """The arguments of what was measured, by profile and workload."""
-    return {(start["name"], start["arguments"][2]): start["arguments"] for start in simulation.starts()}
-
-
-def value(arguments, option):
-    return arguments[arguments.index(option) + 1]
+    """What was measured, by profile and workload."""
+    return {(start["name"], start["training"]["workload"]): start["training"] for start in simulation.starts()}
 
 
 # --- all workloads ---
@@ -55,17 +52,17 @@ def test_every_profile_is_measured_on_every_workload(bench, simulation, instant,
 def test_each_workload_gets_its_own_steps_and_data(bench, simulation, instant):
     assert bench("mine", "--workload", "all", "--blocks", 1).returncode == 0
     found = starts(simulation)
-    assert value(found["mine", "cnn"], "--data") == "synthetic"
-    assert {value(found["mine", name], "--data") for name in ALL[1:]} == {"generated"}
+    assert found["mine", "cnn"]["data"] == "synthetic"
+    assert {found["mine", name]["data"] for name in ALL[1:]} == {"generated"}
     # --steps 3 is for all, and each has its own to warm up
-    assert [value(found["mine", name], "--steps") for name in ALL] == ["3"] * 4
-    assert [value(found["mine", name], "--warmup-steps") for name in ALL] == ["5", "10", "10", "10"]
+    assert [found["mine", name]["steps"] for name in ALL] == [3] * 4
+    assert [found["mine", name]["warmup_steps"] for name in ALL] == [5, 10, 10, 10]
 
 
 def test_what_was_learnt_is_tested_once_for_each(bench, simulation, instant):
     assert bench("mine", "--workload", "all", "--blocks", 4).returncode == 0
-    tested = [start for start in simulation.starts() if "--quality" in start["arguments"]]
-    assert sorted((start["name"], start["arguments"][2]) for start in tested) == sorted(
+    tested = [start for start in simulation.starts() if start["training"]["tests"]]
+    assert sorted((start["name"], start["training"]["workload"]) for start in tested) == sorted(
         ("baseline", workload) for workload in ALL
     )
 
@@ -139,9 +136,8 @@ def test_modes_reach_every_worker_and_are_recorded_and_shown(bench, cli, simulat
         simulation.worker(name, modes={"precision": "bf16-autocast", "compile": False, "channels_last": True})
     result = bench("mine", "--precision", "bf16-autocast", "--channels-last", "--scale", 2)
     assert result.returncode == 0, result.stderr
-    trained = [start["arguments"] for start in simulation.starts(all=True) if start["arguments"][0] == "train"]
-    assert {(value(one, "--precision"), value(one, "--scale")) for one in trained} == {("bf16-autocast", "2")}
-    assert {("--channels-last" in one, "--compile" in one) for one in trained} == {(True, False)}
+    trained = [start["training"]["options"] for start in simulation.starts(all=True) if "training" in start]
+    assert {Options(**options) for options in trained} == {Options("bf16-autocast", channels_last=True, scale=2)}
     assert plan().options.text() == "bf16-autocast, channels-last, scale 2"
     assert "workloadcnn(bf16-autocast,channels-last,scale2)" in "".join(result.stdout.split())
     details = cli("report", run_folder, "--details").stdout
@@ -179,7 +175,7 @@ def test_compiling_takes_a_compiler_in_the_image(refused, bench_arguments, simul
 def test_compiling_with_one(bench, simulation, instant):
     simulation.inspection(commands=FOUND)
     assert bench("mine", "--compile", "--blocks", 1).returncode == 0
-    assert all("--compile" in start["arguments"] for start in simulation.starts())
+    assert all(start["training"]["options"]["compile"] for start in simulation.starts())
 
 
 @pytest.mark.parametrize(

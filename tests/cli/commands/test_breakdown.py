@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.worker.modes import Options
 
 from tests.cli.commands.conftest import words
 
@@ -55,8 +56,8 @@ def test_processes_take_turns_and_are_all_profiled(breakdown, memory, simulation
     breakdown("mine", options=("--processes", 3, "--workload", "cnn-nobias"))
     starts = simulation.starts()
     assert [start["name"] for start in starts] == ["baseline", "mine", "mine", "baseline", "baseline", "mine"]
-    assert {start["arguments"][0] for start in starts} == {"operators"}
-    assert "cnn-nobias" in starts[0]["arguments"]
+    assert {start["work"]["kind"] for start in starts} == {"operators"}
+    assert starts[0]["training"]["workload"] == "cnn-nobias"
 
 
 def test_two_profiles_are_compared_with_each_other(breakdown, memory, simulation):
@@ -150,7 +151,7 @@ def test_modes(breakdown, simulation):
     result = breakdown("mine", options=("--precision", "bf16-autocast", "--scale", 2))
     assert result.returncode == 0, result.stderr
     for start in simulation.starts():
-        assert start["arguments"][-4:] == ["--precision", "bf16-autocast", "--scale", "2"]
+        assert Options(**start["training"]["options"]) == Options("bf16-autocast", scale=2)
     assert "workload cnn (bf16-autocast, scale 2)" in words(result.stdout)
     simulation.worker("mine", modes={"precision": "fp32"})
     failed = breakdown("mine", options=("--precision", "bf16-autocast"))
@@ -161,7 +162,7 @@ def test_modes(breakdown, simulation):
 def test_the_forward_pass_alone(breakdown, memory, simulation):
     result = breakdown("mine", options=("--forward",))
     assert result.returncode == 0
-    assert {"--forward"} < set(simulation.starts()[0]["arguments"])
+    assert simulation.starts()[0]["work"]["forward"]
     rows = {line.split()[0]: line.split() for line in result.stdout.splitlines() if line.strip()}
     # of 220 and 110 ms, which are 0.8 of a step
     assert rows["mm"] == ["mm", "2", "137.50", "62.5%", "13.75", "12.5%", "10.00", "-123.75"]
@@ -185,7 +186,7 @@ def input_saved(simulation):
 
 def test_phases_beside_the_baseline(breakdown, input_saved, simulation):
     result = breakdown("mine", options=("--phases", "--workload", "loader"), data=())
-    assert (result.returncode, [start["arguments"][0] for start in simulation.starts()]) == (0, ["phases"] * 8)
+    assert (result.returncode, [start["work"]["kind"] for start in simulation.starts()]) == (0, ["phases"] * 8)
     shown = words(result.stdout)
     # of 250 and 150 ms per step
     assert "wait for input 125.00 50.0% 18.75 12.5% +106.25 +104.69 to +107.81" in shown
@@ -238,13 +239,13 @@ def test_phases_of_what_is_not_in_effect_save_nothing(breakdown):
 @pytest.mark.parametrize("option", [("--forward",), ("--top", 3)])
 def test_phases_have_no_operators(refused, option):
     line = refused("breakdown", "intel-omp", "--phases", *option)
-    assert line == f"envkit: {option[0]} is for operators, and --phases shows none; leave one of the two out"
+    assert line == f"envkit: {option[0]} has no effect with --phases, which shows no operators; leave it out"
 
 
 def test_settings_of_dataloader_s_are_a_workload(breakdown, simulation):
     result = breakdown("baseline", options=("--phases", "--workload", "loader-w0-b16"), data=())
     assert result.returncode == 0
-    assert "loader-w0-b16" in simulation.starts()[0]["arguments"]
+    assert simulation.starts()[0]["training"]["workload"] == "loader-w0-b16"
 
 
 @pytest.mark.parametrize("named", ["laoder", "all", "mine.yaml"])

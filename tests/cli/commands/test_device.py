@@ -23,7 +23,7 @@ IN_IMAGE = ("--engine", "docker", "--image", "envkit-cuda")
 
 
 def of(simulation, command):
-    return [start for start in simulation.starts(all=True) if start["arguments"][0] == command]
+    return [start for start in simulation.starts(all=True) if start["work"]["kind"] == command]
 
 
 # --- what is started ---
@@ -34,11 +34,11 @@ def test_workers_train_on_the_gpu_that_the_caller_may_use(bench, simulation, ins
     result = bench("mine", *ON_GPU, CUDA_VISIBLE_DEVICES="1", CUDA_DEVICE_ORDER="PCI_BUS_ID", NCCL_DEBUG="INFO")
     assert result.returncode == 0, result.stderr
     for start in of(simulation, "train"):
-        arguments, given = start["arguments"], start["environment"]
-        assert arguments[arguments.index("--device") + 1] == "cuda"
+        given = start["environment"]
+        assert start["training"]["options"]["device"] == "cuda"
         assert (given["CUDA_VISIBLE_DEVICES"], given["CUDA_DEVICE_ORDER"]) == ("1", "PCI_BUS_ID")
         assert "NCCL_DEBUG" not in given
-    assert all("--gpus" in start["arguments"] for start in of(simulation, "inspect"))
+    assert all(start["work"]["gpus"] for start in of(simulation, "inspect"))
     first = record.first(run_folder)
     assert Plan.from_json(first["plan"]).options.device == "cuda"
     assert first["allowed_variables"].keys() == {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"}
@@ -48,9 +48,9 @@ def test_workers_train_on_the_gpu_that_the_caller_may_use(bench, simulation, ins
 
 def test_training_on_cpus_looks_for_no_gpu_and_keeps_no_choice_of_one(bench, simulation, instant):
     assert bench("mine", CUDA_VISIBLE_DEVICES="1").returncode == 0
-    assert not any("--gpus" in start["arguments"] for start in of(simulation, "inspect"))
+    assert not any(start["work"]["gpus"] for start in of(simulation, "inspect"))
     for start in of(simulation, "train"):
-        assert "--device" not in start["arguments"]
+        assert start["training"]["options"]["device"] == "cpu"
         assert "CUDA_VISIBLE_DEVICES" not in start["environment"]
 
 
@@ -61,7 +61,7 @@ def test_a_resumed_run_goes_on_there(bench, cli, simulation, instant, machine, r
     simulation.worker("mine", seconds=times(0.5))
     looked = len(of(simulation, "inspect"))
     assert cli("bench", "--resume", run_folder, CUDA_VISIBLE_DEVICES="0").returncode == 0
-    assert ["--gpus" in start["arguments"] for start in of(simulation, "inspect")[looked:]] == [True]
+    assert [start["work"]["gpus"] for start in of(simulation, "inspect")[looked:]] == [True]
     assert all(start["environment"]["CUDA_VISIBLE_DEVICES"] == "0" for start in simulation.starts())
 
 
@@ -91,7 +91,7 @@ def test_a_container_is_told_which_gpus_are_meant(bench_in_image, in_image):
     given = {"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
     fixed = ("--data", "synthetic", "--blocks", 1, "--steps", 3)
     bench_in_image(*fixed, *ON_GPU, text="needs: {gpus: 1}\n", **given)
-    assert {start["arguments"][0] for start in in_image.starts(all=True)} >= {"inspect", "train"}
+    assert {start["work"]["kind"] for start in in_image.starts(all=True)} >= {"inspect", "train"}
     for start in (*of(in_image, "inspect"), *of(in_image, "train")):
         assert {name: start["environment"].get(name) for name in given} == given
 
@@ -112,7 +112,7 @@ def test_a_command_of_ones_own_is_given_the_gpus_in_a_container(in_image, tmp_pa
         assert ("--gpus all" in typed, "--env CUDA_VISIBLE_DEVICES " in typed) == (given, given)
         assert typed.endswith("envkit-cuda true")
         assert passed_on == ({"CUDA_VISIBLE_DEVICES": "1"} if given else {})
-        assert ("--gpus" in of(in_image, "inspect")[-1]["arguments"]) is (options.profile == "gpu-host")
+        assert of(in_image, "inspect")[-1]["work"]["gpus"] is (options.profile == "gpu-host")
 
 
 @pytest.mark.parametrize("on", [ON_GPU, ()])
@@ -132,7 +132,7 @@ def test_a_command_of_ones_own_is_measured_on_them_where_it_says_so(bench_in_ima
     started = of(in_image, "command")
     assert {start["environment"].get("CUDA_VISIBLE_DEVICES") for start in started} == {"1" if on else None}
     looked = of(in_image, "inspect")
-    assert (len(looked), {"--gpus" in start["arguments"] for start in looked}) == (2, {bool(on)})
+    assert (len(looked), {start["work"]["gpus"] for start in looked}) == (2, {bool(on)})
 
 
 # --- what is refused ---
@@ -232,7 +232,7 @@ def test_they_are_shown_as_they_are_in_an_image(cli, in_image, command):
     assert result.returncode == 0, result.stderr
     assert "CUDA_DEVICE_MAX_CONNECTIONS=1" in result.stdout
     (looked,) = of(in_image, "inspect")
-    assert "--gpus" in looked["arguments"]
+    assert looked["work"]["gpus"]
 
 
 def test_they_are_measured_where_there_are_some(cli, simulation, instant, machine, run_folder):

@@ -8,7 +8,7 @@ import pytest
 from envkit.cli.commands import doctor
 from envkit.worker.measure.machine_load import Load
 
-OF_NO_COMMAND = "has no effect on a command after --, which is watched as it runs on this machine; leave it out"
+OF_NO_COMMAND = "has no effect with the command after --, which runs as it is, on this machine; leave it out"
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +78,7 @@ def test_it_is_kept_in_a_container(diagnosed, in_image, write_profile, needs):
     assert diagnosed(write_profile("mine", needs), *options, CUDA_VISIBLE_DEVICES="1") == ({}, 0)
     (trial,) = in_image.starts()
     assert trial["environment"]["CUDA_VISIBLE_DEVICES"] == "1"
-    assert ("--device" in trial["arguments"]) is bool(needs)
+    assert trial["training"]["options"]["device"] == ("cuda" if needs else "cpu")
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,12 @@ def test_it_is_kept_in_a_container(diagnosed, in_image, write_profile, needs):
             ("--for-issue", "--watch", "3s"),
             "--watch has no effect with --for-issue, which looks at one short training; leave it out",
         ),
-        (("--watch", "3s", "baseline"), "doctor: --watch has no effect without a command after --; leave it out"),
-        (("--engine", "docker", "--", "true"), f"doctor: --engine {OF_NO_COMMAND}"),
-        (("--python", "python3", "--", "true"), f"doctor: --python {OF_NO_COMMAND}"),
+        (
+            ("--watch", "3s", "baseline"),
+            "--watch has no effect without the command after --; add it, or leave this out",
+        ),
+        (("--engine", "docker", "--", "true"), f"--engine {OF_NO_COMMAND}"),
+        (("--python", "python3", "--", "true"), f"--python {OF_NO_COMMAND}"),
     ],
 )
 def test_a_profile_or_a_command(refused, words, said):

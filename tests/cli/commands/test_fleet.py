@@ -144,7 +144,7 @@ def test_a_dry_run_prints_the_script_of_a_node(cli, tmp_path):
     asked = [line.removeprefix("#SBATCH --") for line in result.stdout.splitlines() if line.startswith("#SBATCH")]
     assert {"nodes=1", f"output={tmp_path}/run/slurm-%j.out"} <= set(asked)
     document = json.loads(cli("fleet", "intel-omp", *options, "--json").stdout)
-    assert document["settings"]["specification"]["margin"] == 0.05
+    assert document["settings"]["specification"]["stopping"]["margin"] == 0.05
     assert "page.html" not in result.stdout
     assert not (tmp_path / "run").exists()
 

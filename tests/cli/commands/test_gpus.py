@@ -46,9 +46,8 @@ def test_ranks_train_on_gpus_by_nccl(on_ranks, simulation, run_folder):
     result = on_ranks()
     assert result.returncode == 0, result.stdout
     for start in simulation.starts():
-        arguments = start["arguments"]
-        assert arguments[arguments.index("--device") + 1] == "cuda"
-        assert "--backend" not in arguments
+        options = start["training"]["options"]
+        assert (options["device"], options["backend"]) == ("cuda", "")
     assert Plan.from_json(record.first(run_folder)["plan"]).options.exchange == "nccl"
 
 
@@ -56,7 +55,7 @@ def test_ranks_on_gpus_may_exchange_by_gloo(on_ranks, simulation):
     result = on_ranks("--backend", "gloo", backend="gloo")
     assert result.returncode == 0, result.stdout
     for start in simulation.starts():
-        assert start["arguments"][start["arguments"].index("--backend") + 1] == "gloo"
+        assert start["training"]["options"]["backend"] == "gloo"
     assert "workload cnn (cuda, gloo, 2 ranks)" in words(result.stdout)
 
 

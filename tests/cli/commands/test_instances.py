@@ -10,9 +10,11 @@ from envkit.bench.plan import Plan
 from envkit.bench.problems import problem_of
 from envkit.rendering import text
 from envkit.worker.messages import ProcessKilled
+from envkit.worker.request import Instances, Train
 
 from tests.cli.commands.conftest import FACTS, words
 from tests.simulation import STEADY, times
+from tests.worker_runs import document_of
 
 # What a step takes beside that of one process of the baseline; at once it is a step of each.
 BASELINE, MINE, ALONE = 1.6, 0.8, 0.5
@@ -34,9 +36,9 @@ def workers(simulation, instant):
 def test_the_arms_and_how_their_workers_are_started(bench, workers, simulation, events):
     assert bench("mine", "--instances", 2, "--blocks", 1).returncode == 0
     starts = {start["name"]: start for start in simulation.starts()}
-    trained = ["train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "5", "--steps", "3"]
-    several = ["instances", "--number", "2", "--", *trained]
-    assert {name: start["arguments"] for name, start in starts.items()} == {
+    training = Train("cnn", "synthetic", warmup_steps=5, steps=3)
+    trained, several = document_of(training), document_of(Instances(2, training))
+    assert {name: start["work"] for name, start in starts.items()} == {
         "baseline": trained, "mine": trained, "mine x 2": several
     }  # fmt: skip
     threads = {name: start["environment"].get("OMP_NUM_THREADS") for name, start in starts.items()}
@@ -196,7 +198,7 @@ def test_a_prefix_that_says_where_to_run(refused, bench_arguments):
 
 def test_two_images(refused):
     line = refused("bench", "baseline", "--instances", 2, "--against-python", "/usr/bin/python3")
-    why = "has no effect with --against-python, which compares one process in each image; leave one of them out"
+    why = "has no effect with --against-python, which measures one process in each image; leave it out"
     assert line == f"envkit: --instances 2 {why}"
 
 

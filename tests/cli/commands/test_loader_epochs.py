@@ -46,8 +46,7 @@ def test_a_sample_has_whole_epochs_whatever_the_pace(loader_grid, simulation):
     simulation.worker("baseline warming", seconds=[1.0], begin_s=5.0)  # of 12 steps some are 60 times as slow
     assert loader_grid("--start-method", "spawn", "--batches", "40", "--blocks", 1).returncode == 0
     for start in simulation.starts():
-        arguments = start["arguments"]
-        assert [arguments[arguments.index(name) + 1] for name in ("--warmup-steps", "--steps")] == ["4", "16"]
+        assert (start["training"]["warmup_steps"], start["training"]["steps"]) == (4, 16)
 
 
 @pytest.mark.parametrize(
@@ -85,9 +84,9 @@ def test_workers_that_stay_uncalled_for_are_an_error_too(own, simulation):
     ("options", "line"),
     [
         (["--start-method", "fork", "--workers", "0"],
-         "--start-method is for DataLoader's workers, and --workers 0 starts no worker; leave the 0 out"),
+         "--start-method has no effect with --workers 0, which starts no worker; leave it out"),
         (["--persistent-workers", "yes", "--workers", "0,2"],
-         "--persistent-workers is for DataLoader's workers, and --workers 0 starts no worker; leave the 0 out"),
+         "--persistent-workers has no effect with --workers 0, which starts no worker; leave it out"),
         (["--start-method", "fork", "--batches", "128"],
          "--batches 128: an epoch has 160 images, and needs 2 batches or more with --start-method; "
          "give at most 80"),
@@ -96,7 +95,7 @@ def test_workers_that_stay_uncalled_for_are_an_error_too(own, simulation):
         (["--start-method", "fork", "--persistent-workers", "no"],
          "loader-grid compares settings, and this is only one; give "),
         (["--start-method", "spawn", "--workload", "cnn"],
-         "--workload has no effect on loader-grid, which measures the loader; leave it out"),
+         "--workload has no effect with loader-grid, which measures the loader; leave it out"),
     ],
 )  # fmt: skip
 def test_what_can_t_be(refused, run_folder, options, line):

@@ -17,7 +17,7 @@ SMALL = ("--workers", "0,2", "--batches", "16,32", "--blocks", 1)
 
 
 def measured(simulation):
-    return sorted({start["arguments"][2] for start in simulation.starts()})
+    return sorted({start["training"]["workload"] for start in simulation.starts()})
 
 
 def test_every_cell_is_measured_in_one_interleaved_run(loader_grid, simulation, run_folder):
@@ -25,11 +25,10 @@ def test_every_cell_is_measured_in_one_interleaved_run(loader_grid, simulation, 
     assert result.returncode == 0, result.stderr
     assert measured(simulation) == ["loader-w0-b16", "loader-w0-b32", "loader-w2-b16-p2", "loader-w2-b32-p2"]
     plan = Plan.from_json(record.first(run_folder)["plan"])
-    assert (plan.workload, plan.training.data) == ("loader", "generated")
+    assert (plan.workload, plan.data_of(plan.reference)) == ("loader", "generated")
     assert {arm.profile for arm in plan.arms} == {"baseline"}
     # as many images in each sample
-    steps = {start["arguments"][2]: start["arguments"] for start in simulation.starts()}
-    found = {name: int(given[given.index("--steps") + 1]) for name, given in steps.items()}
+    found = {start["training"]["workload"]: start["training"]["steps"] for start in simulation.starts()}
     assert found["loader-w0-b16"] == 2 * found["loader-w0-b32"] == 96
     assert "s per 1,000 images, prefetch_factor 2" in result.stdout
     assert result.stdout.startswith("FASTEST  ")

@@ -227,8 +227,8 @@ def test_modes_are_those_of_the_trial_too(matrix, one, simulation):
     assert result.returncode == 0, result.stderr
     said = "its worker should have trained with precision: bf16-autocast, but observed fp32"
     assert left_out(result) == {"bad": said}
-    trained = [start["arguments"] for start in simulation.starts(all=True) if start["arguments"][0] == "train"]
-    assert all(words[words.index("--precision") + 1] == "bf16-autocast" for words in trained)
+    trained = [start["training"] for start in simulation.starts(all=True) if "training" in start]
+    assert {training["options"]["precision"] for training in trained} == {"bf16-autocast"}
     assert "workloadcnn(bf16-autocast)" in "".join(result.stdout.split())
 
 
@@ -260,7 +260,7 @@ def test_a_budget_without_room_for_a_sample_of_each_is_refused_before_anything_s
         "envkit: --budget 10s is too short: a verdict needs 8 blocks, and each worker takes 0.5 s or more; "
         "give --budget 33s or more\n"
     )
-    assert [start for start in simulation.starts(all=True) if start["arguments"][0] == "train"] == []
+    assert [start for start in simulation.starts(all=True) if start["work"]["kind"] == "train"] == []
     assert not run_folder.exists()
 
 
@@ -272,5 +272,5 @@ def test_a_budget_that_is_far_too_short_is_refused_after_the_first_two_were_trie
     result = matrix_for(cli, simulation, run_folder, "40s", *named)
     assert result.returncode == 2
     assert result.stderr.splitlines()[-1].startswith("envkit: --budget 40s is too short: a verdict needs 8 blocks, ")
-    assert len([start for start in simulation.starts(all=True) if start["arguments"][0] == "train"]) == 2
+    assert len([start for start in simulation.starts(all=True) if start["work"]["kind"] == "train"]) == 2
     assert not run_folder.exists()

@@ -14,10 +14,12 @@ from envkit.engines import step
 from envkit.engines.messages import ExitStatus, Killed, OverMemoryLimit
 from envkit.rendering import text
 from envkit.worker.messages import ProcessEnded, ProcessKilled
+from envkit.worker.request import Ranks, Train
 from envkit.worker.workloads import WORKLOADS
 
 from tests.cli.commands.conftest import FACTS, words
 from tests.simulation import STEADY, times
+from tests.worker_runs import document_of
 
 # What a step takes beside that of one process: on two ranks of the baseline and of the profile, and on half the CPUs.
 BASELINE, MINE, HALF = 0.625, 0.5, 1.0
@@ -39,16 +41,13 @@ def workers(simulation, instant):
 def test_the_arms_and_how_their_workers_are_started(bench, workers, simulation, events):
     assert bench("mine", "--nproc", 2, "--blocks", 1).returncode == 0
     starts = {start["name"]: start for start in simulation.starts()}
-    trained = ["train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "5", "--steps", "3"]
-    launched = {name: start["arguments"][: start["arguments"].index("train")] for name, start in starts.items()}
-    assert launched == {
-        "baseline on 2 ranks": ["ranks", "--nproc", "2", "--"],
-        "mine on 2 ranks": ["ranks", "--nproc", "2", "--"],
-        "baseline": [],
-        "baseline on 1/2": ["ranks", "--nproc", "1", "--of", "2", "--"],
+    training = Train("cnn", "synthetic", warmup_steps=5, steps=3)
+    assert {name: start["work"] for name, start in starts.items()} == {
+        "baseline on 2 ranks": document_of(Ranks(2, training)),
+        "mine on 2 ranks": document_of(Ranks(2, training)),
+        "baseline": document_of(training),
+        "baseline on 1/2": document_of(Ranks(1, training, cpu_shares=2)),
     }
-    for name, start in starts.items():
-        assert start["arguments"][len(launched[name]) :][: len(trained)] == trained
     # one process on all CPUs is what it is without ranks; the others have the threads of their part of two cores
     threads = {name: start["environment"].get("OMP_NUM_THREADS") for name, start in starts.items()}
     assert threads.pop("baseline") is None
@@ -238,8 +237,8 @@ STAGES = ("--workload", "model-parallel")
         ("", ("--nproc", 2, "--workload", "loader"), "--nproc 2: ranks can't share the batches of loader; leave it o"),
         ("", ("--nproc", 2, "--workload", "all"),
          "--nproc 2: not all workloads can share their batches; name one of: c"),
-        ("", ("--nproc", 2, "--full"), "--nproc 2 has no effect with --full, which trains each arm once; leave one "
-                                       "of "),
+        ("", ("--nproc", 2, "--full"), "--nproc 2 has no effect with --full, which trains each arm once, for whole "
+                                       "epochs; leave it out"),
         ("", (*STAGES, "--compile"),
          "model-parallel is trained on CPUs in fp32, not compiled and not channels-last; "),
         ("prefix: [taskset, -c, '0']\n", ("--nproc", 2),

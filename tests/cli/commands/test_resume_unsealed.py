@@ -350,7 +350,7 @@ def test_a_kept_value_is_nowhere(bench, cli, simulation, instant, run_folder, tm
     assert results[0].returncode == 0, results[0]
     for start in simulation.starts():
         assert kept.items() <= start["environment"].items()
-        assert SECRET not in " ".join(start["arguments"])
+        assert SECRET not in json.dumps(start["work"])
     folder, page = tmp_path / "made", tmp_path / "made/page.html"
     folder.mkdir()
     results += [

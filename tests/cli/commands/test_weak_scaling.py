@@ -31,8 +31,7 @@ def workers(simulation, instant):
 
 
 def scale(start):
-    arguments = start["arguments"]
-    return int(arguments[arguments.index("--scale") + 1]) if "--scale" in arguments else 1
+    return start["training"]["options"]["scale"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from envkit.cluster.fleet import comparability, reading
-from envkit.cluster.fleet.messages import Facts, MeasuredOtherwise, TooFewSamples, TooFewSamplesYet, UnlikeMost
+from envkit.cluster.fleet.messages import MOST, UNFINISHED, FactBeside, Facts, MeasuredOtherwise, TooFewSamples
 from envkit.rendering import text
 
 from tests import records
@@ -26,7 +26,7 @@ def test_a_node_with_another_image(tmp_path):
     node(tmp_path, "n03", digest=B)
     groups, left_out = grouped(tmp_path)
     assert groups == [["n00", "n01", "n02"]]
-    unlike = UnlikeMost("image digest", "sha256:bbbbbbbbbbbbbbbbb…", "sha256:aaaaaaaaaaaaaaaaa…")
+    unlike = FactBeside("image digest", "sha256:bbbbbbbbbbbbbbbbb…", "sha256:aaaaaaaaaaaaaaaaa…", MOST)
     assert left_out == {"n03": MeasuredOtherwise(Facts((unlike,)))}
 
 
@@ -39,13 +39,13 @@ def test_a_node_with_another_image(tmp_path):
 def test_a_node_that_measured_something_else(tmp_path, options, unlike):
     fleet(tmp_path, 3)
     node(tmp_path, "n03", **options)
-    assert UnlikeMost(*unlike) in grouped(tmp_path)[1]["n03"].facts.facts
+    assert FactBeside(*unlike, MOST) in grouped(tmp_path)[1]["n03"].facts.facts
 
 
 def test_a_node_whose_ranks_had_a_larger_batch(tmp_path):
     fleet(tmp_path, 3, ranks=2)
     node(tmp_path, "n03", ranks=2, weak=True)
-    unlike = UnlikeMost("scaling", "weak scaling", "strong scaling")
+    unlike = FactBeside("scaling", "weak scaling", "strong scaling", MOST)
     assert grouped(tmp_path)[1] == {"n03": MeasuredOtherwise(Facts((unlike,)))}
     assert sorted({one.workload for one in reading.read(tmp_path, None)[0]}) == ["cnn", "cnn (weak scaling)"]
 
@@ -87,10 +87,8 @@ def test_gpus_that_nothing_was_trained_on_make_no_other_kind(tmp_path):
     assert grouped(tmp_path) == ([["n00", "n01"]], {})
 
 
-@pytest.mark.parametrize(("ended", "few"), [
-    ("complete", TooFewSamples), ("interrupted", TooFewSamplesYet), (None, TooFewSamplesYet),
-])  # fmt: skip
-def test_a_node_with_few_samples(tmp_path, ended, few):
+@pytest.mark.parametrize(("ended", "state"), [("complete", None), ("interrupted", UNFINISHED), (None, UNFINISHED)])
+def test_a_node_with_few_samples(tmp_path, ended, state):
     fleet(tmp_path, 2)
     node(tmp_path, "n02", samples=3, ended=ended)
-    assert grouped(tmp_path)[1] == {"n02": few(3, 6)}
+    assert grouped(tmp_path)[1] == {"n02": TooFewSamples(3, 6, state)}

@@ -210,7 +210,9 @@ def test_the_same_and_too_few_and_other_options(refused, then, now, tmp_path):
     copy = report(shutil.copytree(then, tmp_path / "copy"))
     assert refused("fleet", "diff", then, copy) == said.format(copy)
     assert "give: envkit fleet diff THEN NOW" in refused("fleet", "diff", then)
-    assert refused("fleet", "diff", then, now, "--blocks", 6).startswith("envkit: --blocks has no effect on fleet diff")
+    assert refused("fleet", "diff", then, now, "--blocks", 6).startswith(
+        "envkit: --blocks has no effect with fleet diff"
+    )
     assert "leave --profile out" in refused("fleet", "diff", report(then), now, "--profile", "theirs")
 
 

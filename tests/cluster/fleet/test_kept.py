@@ -41,8 +41,11 @@ def document(tmp_path):
             "this fleet report has schema 2, and this version of envkit reads schema 1; measure again",
         ),
         ('{"schema": 1, "left_out": []}', "nodes: is not a list"),
-        ('{"schema": 1, "nodes": [], "left_out": []}', "nodes: the list is empty"),
-        ('{"schema": 1, "nodes": [{"name": "n01"}], "left_out": []}', "nodes[0]: has the wrong keys"),
+        ('{"schema": 1, "nodes": [], "left_out": []}', "nodes: is not a list with a node"),
+        (
+            '{"schema": 1, "nodes": [{"name": "n01"}], "left_out": []}',
+            "nodes[0]: is not an entry with the keys of a report",
+        ),
         (
             '{"schema": 1, "nodes": [], "left_out": [{"name": "n01", "reason": 1}]}',
             "left_out[0].reason: is not a text, or a message of this version of envkit",

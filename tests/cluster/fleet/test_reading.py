@@ -19,6 +19,7 @@ from envkit.cluster.fleet.parsing import shortened, whole
 from envkit.common.documents import BadDocument
 from envkit.common.errors import InputError
 from envkit.common.file_messages import NotJson
+from envkit.common.messages import About
 from envkit.engines.messages import ExitStatus
 from envkit.rendering import text
 
@@ -153,7 +154,7 @@ def test_several_profiles(tmp_path):
 
 
 def test_several_workloads(tmp_path):
-    both = {name: WorkloadSpec(1, 3, "generated") for name in ("loader", "segmentation")}
+    both = {name: WorkloadSpec(1, 3) for name in ("loader", "segmentation")}
     assert reason(node(tmp_path, "n1", workloads=both)) == messages.SeveralWorkloads()
 
 
@@ -218,7 +219,7 @@ def test_no_node_that_can_be_used(tmp_path):
     fleet(tmp_path, 2, profiles=("baseline", "a", "b"))
     with pytest.raises(InputError) as error:
         reading.read(tmp_path, None)
-    first = messages.AtNode("n00", messages.SeveralProfiles(("a", "b")))
+    first = About("n00", messages.SeveralProfiles(("a", "b")))
     assert error.value.message == messages.NoUsableNode(str(tmp_path), 2, first)
 
 

@@ -14,13 +14,12 @@ from typing import Any
 
 import pytest
 from envkit.bench import record
-from envkit.bench.plan import Arm
-from envkit.bench.specification import Specification
+from envkit.bench.arms import Arm
+from envkit.bench.plan import Plan, StoppingRule, WorkloadSpec
 from envkit.cli import slurm_node
 from envkit.cli.measuring_options import against_baseline
 from envkit.cluster.slurm.settings import Settings
 from envkit.common.errors import InputError
-from envkit.engines.base import EngineOptions
 from envkit.tuning.session import SPACE_FILE
 from envkit.tuning.specification import TuningSpecification
 
@@ -34,10 +33,13 @@ GAIN, MORE = 0.30, 0.02
 NODES = ("node1", "node2")
 
 
-def specification(profile: str, engine: str = "local", **replaced: Any) -> Specification:
+def specification(profile: str, engine: str = "local", **replaced: Any) -> Plan:
     """Of the baseline and one profile."""
-    fixed = {"title": "mine", "arms": tuple(against_baseline([profile], engine)), "budget_s": 180.0}
-    return Specification(**{**fixed, **replaced})
+    rule = {name: replaced.pop(name) for name in ("budget_s", "blocks", "margin") if name in replaced}
+    stopping = StoppingRule(**{"budget_s": 180.0, "open_ended": True, **rule})
+    length = WorkloadSpec(replaced.pop("warmup_steps", 0), replaced.pop("steps", 0))
+    made = Plan(title=replaced.pop("title", "mine"), stopping=stopping, **replaced)
+    return made.with_arms(against_baseline([profile], engine)).with_lengths(length)
 
 
 def settings(**replaced: object) -> Settings:
@@ -138,10 +140,8 @@ def submitted(folder, tmp_path, engine, shipped, written):
 
     def write(budget_s=100.0, space=SMALL_SPACE, **replaced):
         (folder / SPACE_FILE).write_text(space)
-        trained = Specification(
-            title="tune-small", arms=(Arm("baseline", "baseline", "local"),), data="synthetic", steps=3, seed=1,
-            budget_s=budget_s, engine_options=EngineOptions(),
-        )  # fmt: skip
+        made = Plan(title="tune-small", stopping=StoppingRule(budget_s, open_ended=True), data="synthetic", seed=1)
+        trained = made.with_arms([Arm("baseline", "baseline", "local")]).with_lengths(WorkloadSpec(0, 3))
         asked = TuningSpecification(trained, str(folder / SPACE_FILE), budget_s, "same", False, 0, str(written))
         made = settings(specification=trained, tuning=asked, **replaced)
         made.write(folder)

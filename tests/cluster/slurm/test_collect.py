@@ -10,6 +10,7 @@ from envkit.cluster.slurm import messages, table
 from envkit.cluster.slurm.collect import collect, in_doubt, may_come, status
 from envkit.cluster.slurm.follow import LATE, Followed
 from envkit.cluster.slurm.node_status import Outcome
+from envkit.common.messages import Clauses
 from envkit.engines.messages import ExitStatus
 from envkit.engines.slurm.client import Job
 from envkit.messages import Printed
@@ -67,17 +68,17 @@ def test_each_way_that_a_node_can_end(folder, left):
     log = str(folder / f"slurm-{JOB}.out")
     ended = messages.JobEndedAs(JOB, "FAILED", log, "NonZeroExitCode")
     assert problems["node4"] == messages.PartFailed(str(folder / "node4/log.txt"))
-    assert problems["node5"] == messages.DidNotEnd(ended)
-    assert problems["node6"] == messages.DidNotBegin(ended)
+    assert problems["node5"] == messages.NotDone(messages.NOT_ENDED, ended)
+    assert problems["node6"] == messages.NotDone(messages.NOT_BEGUN, ended)
     assert [one.samples for one in results] == [14, 14, 0, 14, 14, 0]
 
 
 def test_a_dead_node_is_told_from_a_job_that_ended(folder, left):
     left("node2", None, None)
     (found,) = collect(folder, settings(), after(ENDED, "node2"), {"node2": "down (Not responding)"})
-    assert found.problem == messages.DidNotEnd(messages.OutOfService("down (Not responding)"))
+    assert found.problem == messages.NotDone(messages.NOT_ENDED, messages.OutOfService("down (Not responding)"))
     (found,) = collect(folder, settings(), after(Job(JOB, "TIMEOUT"), "node2"))
-    assert found.problem == messages.DidNotEnd(messages.JobEnded(messages.MEANINGS["TIMEOUT"]))
+    assert found.problem == messages.NotDone(messages.NOT_ENDED, messages.JobEnded(messages.MEANINGS["TIMEOUT"]))
 
 
 def test_not_in_effect_is_not_tried_again(folder, left):
@@ -94,8 +95,8 @@ def test_a_target_that_was_not_reached_is_not_tried_again_and_is_no_success(fold
     results = collect(folder, settings(), after(ENDED, "node1", "node2"))
     found = results[1]
     assert (found.state, found.settled) == ("target not reached", True)
-    assert isinstance(found.problem, messages.TargetsNotReached)
-    assert text(found.problem).startswith("baseline never reached accuracy=0.99 in 3 epochs (best: ")
+    assert isinstance(found.problem, Clauses)
+    assert text(found.problem).startswith("baseline did not reach accuracy=0.99 in 3 epochs (best: ")
     assert (status(results, 2), status(results, 1)) == (1, 0)
 
 
@@ -122,7 +123,7 @@ def test_a_node_of_the_job_with_an_earlier_jobs_outcome_did_not_begin(folder, le
     left("node1", 130, "interrupted", "Slurm told the job to end", job="16")
     roll_call(folder, node1="nothing")
     (found,) = collect(folder, settings(), after(ENDED, "node1"))
-    assert (found.state, type(found.problem)) == ("lost", messages.DidNotBegin)
+    assert (found.state, found.problem.outcome) == ("lost", messages.NOT_BEGUN)
 
 
 def test_nothing_came_back(folder):
@@ -158,9 +159,9 @@ def test_each_node_of_a_fleet_has_a_job_of_its_own(folder, left):
     }  # fmt: skip
     assert [one.summary for one in results] == [None] * 5  # its report reads the records, one at a time
     problems = {one.name: one.problem for one in results}
-    assert problems["node2"] == messages.DidNotEnd(messages.JobEnded(messages.MEANINGS["NODE_FAIL"]))
+    assert problems["node2"] == messages.NotDone(messages.NOT_ENDED, messages.JobEnded(messages.MEANINGS["NODE_FAIL"]))
     assert problems["node3"] == NotInEffect(("mine",))
-    assert problems["node5"] == messages.DidNotBegin(messages.JobEnded(messages.MEANINGS[LATE]))
+    assert problems["node5"] == messages.NotDone(messages.NOT_BEGUN, messages.JobEnded(messages.MEANINGS[LATE]))
     assert in_doubt(results) == {"node2", "node5"}
 
 
@@ -241,7 +242,7 @@ def test_a_node_of_a_fleet_that_was_given_no_job_is_named(folder, left):
     left("node1")
     results = collect(folder, settings(fleet=True), after(ENDED, "node1"), {"node2": "drained (planted)"})
     assert states(results) == {"node1": "measured", "node2": "absent"}
-    assert results[1].problem == messages.DidNotBegin(messages.OutOfService("drained (planted)"))
+    assert results[1].problem == messages.NotDone(messages.NOT_BEGUN, messages.OutOfService("drained (planted)"))
     assert status(results, 2) == 1
 
 

@@ -11,7 +11,6 @@ import time
 import pytest
 from envkit.bench import record
 from envkit.bench.blocks import samples
-from envkit.bench.user_command import UserCommand
 from envkit.cli import slurm_node
 from envkit.cli.workload_messages import StartsCommand
 from envkit.cluster.slurm import node_status
@@ -22,6 +21,7 @@ from envkit.engines.base import EngineOptions
 from envkit.messages import Printed, from_json
 from envkit.rendering import text
 from envkit.worker.host import cpu_facts
+from envkit.worker.request import UserCommand
 
 from tests.cluster.slurm.conftest import JOB, settings, specification
 from tests.processes import PATIENCE_S, until

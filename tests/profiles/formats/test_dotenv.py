@@ -6,7 +6,7 @@ import string
 import pytest
 from envkit.common.errors import InputError
 from envkit.profiles.formats.dotenv import dotenv
-from envkit.profiles.formats.messages import Dollar, LeadingQuote, LineBreak, NumberSign, OuterBlank
+from envkit.profiles.formats.messages import DOLLAR, LEADING_QUOTE, LINE_BREAK, NUMBER_SIGN, OUTER_BLANK, Has
 from envkit.profiles.messages import NotExpressible
 from hypothesis import given
 
@@ -57,9 +57,9 @@ def test_plain_values_are_not_refused(value):
 @pytest.mark.parametrize(
     ("value", "what"),
     [
-        ("a\nb", LineBreak()), ("a\rb", LineBreak()), (" a", OuterBlank()),
-        ("a\t", OuterBlank()), ("'a'", LeadingQuote()), ('"', LeadingQuote()),
-        ("$HOME", Dollar()), ("a #b", NumberSign()), ("#b", NumberSign()),
+        ("a\nb", Has(LINE_BREAK)), ("a\rb", Has(LINE_BREAK)), (" a", Has(OUTER_BLANK)),
+        ("a\t", Has(OUTER_BLANK)), ("'a'", Has(LEADING_QUOTE)), ('"', Has(LEADING_QUOTE)),
+        ("$HOME", Has(DOLLAR)), ("a #b", Has(NUMBER_SIGN)), ("#b", Has(NUMBER_SIGN)),
     ],
 )  # fmt: skip
 def test_what_readers_do_not_agree_on_is_refused(value, what):

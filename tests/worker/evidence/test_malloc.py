@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from envkit.worker.image.libraries import locate, search_folders
+from envkit.worker.libraries import locate, search_folders
 
 from tests.conftest import CODE_PATH
 

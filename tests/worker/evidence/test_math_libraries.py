@@ -12,7 +12,7 @@ import pytest
 from envkit.engines.base import PROJECT
 from envkit.worker.evidence import math_libraries
 from envkit.worker.evidence.math_libraries import mkl, onednn, parse_verbose
-from envkit.worker.image.libraries import locate, search_folders
+from envkit.worker.libraries import locate, search_folders
 from envkit.worker.messages.evidence import MklSilent
 
 HEAD = """\

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from envkit.worker.evidence.malloc import allocator_of, parse_mimalloc, parse_tunables
+from envkit.worker.evidence.malloc import parse_mimalloc, parse_tunables
 from envkit.worker.evidence.memory import advised
-from envkit.worker.evidence.openmp import named_like_runtime, parse_display
+from envkit.worker.evidence.openmp import parse_display
+from envkit.worker.libraries import named_as
 
 GNU = """
 libgomp: Invalid value for environment variable OMP_PLACES
@@ -78,7 +79,7 @@ def test_parse_tunables():
     ],
 )
 def test_named_like_runtime(path, named):
-    assert named_like_runtime(path) is named
+    assert bool(named_as(path, "openmp")) is named
 
 
 @pytest.mark.parametrize(
@@ -89,11 +90,11 @@ def test_named_like_runtime(path, named):
         ("/usr/lib/libmimalloc-secure.so.2", "mimalloc"),
         ("/lib/x86_64-linux-gnu/libc.so.6", "glibc"),
         ("/lib/libc-2.31.so", "glibc"),
-        ("/usr/lib/libasan.so.8", "unknown"),
+        ("/usr/lib/libasan.so.8", None),
     ],
 )
-def test_allocator_of(path, allocator):
-    assert allocator_of(path) == allocator
+def test_named_like_allocator(path, allocator):
+    assert named_as(path, "allocator") == allocator
 
 
 @pytest.mark.parametrize("name", ["mimalloc: ", ""])  # later releases of version 3 leave it out

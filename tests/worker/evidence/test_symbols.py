@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from envkit.worker.evidence import symbols
-from envkit.worker.image.libraries import locate, search_folders
+from envkit.worker.libraries import locate, search_folders
 
 from tests.conftest import CODE_PATH
 

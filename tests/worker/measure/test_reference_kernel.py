@@ -12,6 +12,7 @@ from envkit.worker import cgroup, command_line, host
 from envkit.worker.errors import WorkerError
 from envkit.worker.measure import reference_kernel
 from envkit.worker.messages import KernelTooLarge
+from envkit.worker.request import ReferenceKernel, WorkerRequest
 
 from tests.conftest import PROJECT
 
@@ -23,7 +24,7 @@ def small(monkeypatch):
 
 
 def test_a_worker_times_it_through_the_engine():
-    outcome = LocalEngine(EngineOptions()).run(Task(("reference-kernel",), timeout_s=60))
+    outcome = LocalEngine(EngineOptions()).run(Task(ReferenceKernel(), timeout_s=60))
     assert outcome.failure is None, outcome
     document = json.loads(outcome.stdout)
     assert document.keys() == {"seconds", "digest"}
@@ -84,12 +85,12 @@ def test_the_digest_tells_works_apart(monkeypatch, tmp_path):
 
 
 def test_it_does_not_outlive_the_runner(simulation):
-    another = f"--die-with-parent={os.getpid() + 1}"  # which is as if the parent were gone already
-    argv = [sys.executable, str(WORKER), "reference-kernel", another]
-    assert subprocess.run(argv, cwd=PROJECT, env={}, capture_output=True, check=False).returncode == 1
-    LocalEngine(EngineOptions(python=str(simulation.python))).run(Task(("reference-kernel",)))
+    another = WorkerRequest(ReferenceKernel(), parent=os.getpid() + 1)  # as if the parent were gone already
+    argv, line = [sys.executable, str(WORKER), "-"], another.line().encode()
+    assert subprocess.run(argv, cwd=PROJECT, env={}, capture_output=True, input=line, check=False).returncode == 1
+    LocalEngine(EngineOptions(python=str(simulation.python))).run(Task(ReferenceKernel()))
     start = json.loads((simulation.folder / "starts.jsonl").read_text())
-    assert start["arguments"] == ["reference-kernel", f"--die-with-parent={os.getpid()}"]
+    assert (start["work"], start["parent"]) == ({"kind": "reference-kernel"}, os.getpid())
 
 
 @pytest.mark.parametrize(("limit", "fits"), [(None, True), (2**30, True), (255 * 2**20, False)])

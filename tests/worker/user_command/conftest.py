@@ -12,24 +12,31 @@ import pytest
 from envkit.engines.base import WORKER
 from envkit.messages import from_json
 from envkit.worker import messages as _of_workers  # noqa: F401  from_json knows those that were imported
+from envkit.worker.request import WorkerRequest
 
+from tests import worker_runs
 from tests.conftest import PROJECT
 
 
-def started(*words, folder, argv, worker=(str(WORKER),), **variables):
-    return subprocess.Popen(
-        [sys.executable, *worker, "command", "--folder", str(folder), "--in-place", *words, "--", *map(str, argv)],
-        cwd=PROJECT, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, errors="replace",
+def started(folder, argv, worker=(str(WORKER),), **more):
+    """Start a worker. ``more`` are variables, in capitals, or fields of what it is asked to do."""
+    variables = {name: value for name, value in more.items() if name.isupper()}
+    how = {name: value for name, value in more.items() if name not in variables}
+    process = subprocess.Popen(
+        [sys.executable, *worker, "-"], cwd=PROJECT, env={**os.environ, **variables}, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
     )  # fmt: skip
+    process.stdin.write(WorkerRequest(worker_runs.command(folder, argv, **how)).line())
+    process.stdin.flush()
+    return process
 
 
 @pytest.fixture
 def run(tmp_path):
     """Run a shell script as the command: the worker's document, exit status and stderr."""
 
-    def worker(script, *words, argv=None, folder=tmp_path, **variables):
-        process = started(*words, folder=folder, argv=argv or ["sh", "-c", script], **variables)
+    def worker(script, argv=None, folder=tmp_path, **more):
+        process = started(folder, argv or ["sh", "-c", script], **more)
         stdout, stderr = process.communicate()
         return SimpleNamespace(status=process.returncode, document=json.loads(stdout), stderr=stderr)
 
@@ -43,8 +50,8 @@ def answered(tmp_path):
     A worker that gets no CPU for a while would otherwise find several lines at once. ``seen-3`` is there from then on.
     """
 
-    def worker(*words, argv):
-        process = started(*words, folder=tmp_path, argv=argv)
+    def worker(argv, **how):
+        process = started(tmp_path, argv, **how)
         for line in process.stderr:
             if line.startswith("step "):
                 (tmp_path / f"seen-{line.split()[1]}").touch()

@@ -33,12 +33,13 @@ from envkit.worker.messages.user_command import (
 )
 from envkit.worker.user_command import command
 
+from tests import worker_runs
 from tests.conftest import PROJECT
 from tests.processes import gone, until
 from tests.worker.user_command.conftest import started
 
 # What a short shell script may say of its steps: more would be longer than it takes.
-MICROSECONDS = ("--metric", r"t=(\d)", "--unit", "us")
+MICROSECONDS = {"metric": r"t=(\d)", "unit": "us"}
 IMPATIENT = "from envkit.worker import child, command_line; child.GRACE_S = 0.1; command_line.main()"
 
 
@@ -59,14 +60,14 @@ def test_the_whole_command_is_one_step(run):
 def test_lines_end_steps(answered):
     wait = 'timeout 240 sh -c "until [ -e seen-$step ]; do sleep 0.02; done" || exit 1; sleep 0.05'
     script = f"for step in 1 2 3 4; do echo step $step; {wait}; done"
-    document = answered("--metric", "^step", "--warmup-lines", "1", argv=["sh", "-c", script])
+    document = answered(metric="^step", warmup=1, argv=["sh", "-c", script])
     assert [len(document[name]) for name in ("warmup_step_s", "step_s")] == [1, 2]
     assert all(0.05 <= step < document["seconds"] for step in document["step_s"])
 
 
 def test_a_progress_bar_on_stderr(run):
     script = r"for rate in 4 5 8 10; do printf '\r%s%%|##  | %s.0it/s' $rate $rate >&2; sleep 0.01; done; echo >&2"
-    document = run(script, "--metric", r"([\d.]+)it/s", "--unit", "per-second").document
+    document = run(script, metric=r"([\d.]+)it/s", unit="per-second").document
     assert document["step_s"] == [0.25, 0.2, 0.125, 0.1]
 
 
@@ -97,13 +98,13 @@ def test_a_line_came_when_its_text_came(pieces, lines, capfd, monkeypatch):
 
 
 def test_lines_are_taken_from_both_streams_and_passed_on(run):
-    result = run("echo t=1; echo t=2 >&2; printf t=3", *MICROSECONDS)
+    result = run("echo t=1; echo t=2 >&2; printf t=3", **MICROSECONDS)
     assert sorted(result.document["step_s"]) == [1e-6, 2e-6, 3e-6]
     assert {"t=1", "t=2"} <= set(result.stderr.replace("t=3", "").splitlines())
 
 
 def test_of_much_output_the_beginning_and_the_end_are_passed_on(run):
-    result = run("echo begin; head -c 1000000 /dev/zero | tr '\\0' '\\n'; echo end", "--metric", "^(?:begin|end)")
+    result = run("echo begin; head -c 1000000 /dev/zero | tr '\\0' '\\n'; echo end", metric="^(?:begin|end)")
     assert (result.stderr.startswith("begin"), result.stderr.rstrip().endswith("end")) == (True, True)
     assert len(result.stderr) <= 3 * command.PASSED_ON
 
@@ -128,13 +129,13 @@ def test_what_the_command_prints_is_not_taken_for_the_document(run):
 
 
 def test_output_without_line_ends_is_read_on(run):
-    document = run("head -c 2000000 /dev/zero | tr '\\0' x; echo; echo t=1; echo t=2", *MICROSECONDS).document
+    document = run("head -c 2000000 /dev/zero | tr '\\0' x; echo; echo t=1; echo t=2", **MICROSECONDS).document
     assert document["step_s"] == [1e-6, 2e-6]
 
 
 def test_output_of_what_it_left_behind_is_not_waited_for(tmp_path):
     """Which may never end."""
-    process = started(*MICROSECONDS, folder=tmp_path, argv=["sh", "-c", "echo t=1; echo t=2; yes & sleep 0.1"])
+    process = started(**MICROSECONDS, folder=tmp_path, argv=["sh", "-c", "echo t=1; echo t=2; yes & sleep 0.1"])
     try:
         stdout, _ = process.communicate(timeout=240)
     finally:
@@ -155,7 +156,7 @@ for step in range(4):
 
 
 def test_python_prints_without_delay(answered):
-    document = answered("--metric", "^step", argv=[sys.executable, "-c", PRINTS])
+    document = answered(metric="^step", argv=[sys.executable, "-c", PRINTS])
     assert min(document["step_s"]) >= 0.1  # held back, all would come at one moment, and none be answered
 
 
@@ -196,23 +197,23 @@ def test_a_command_that_is_not_there(refused, tmp_path):
 
 def test_a_command_that_fails(refused):
     assert refused("exit 3") == CommandEnded(3, NoOutput())
-    problem = refused("echo step 1; echo 'Error: no data' >&2; exit 1", "--metric", "epoch")
+    problem = refused("echo step 1; echo 'Error: no data' >&2; exit 1", metric="epoch")
     assert problem == CommandEnded(1, LastLine("Error: no data"))
     assert refused("kill -s 37 $$") == CommandKilled("37", NoOutput())
     assert refused("kill -SEGV $$") == CommandKilled("SIGSEGV", NoOutput())
 
 
 def test_a_metric_that_never_matches(refused):
-    problem = refused("echo 1; echo 2", "--metric", "epoch")
+    problem = refused("echo 1; echo 2", metric="epoch")
     assert problem == NoMatch("step", "metric", "epoch", 2, "2")
 
 
 def test_a_bar_that_begins_with_a_rate_of_0(run, refused):
-    script, metric = "for rate in 0.00 4 5; do echo $rate it/s; done", ("--metric", "(.*) it/s", "--unit", "per-second")
-    document = run(script, *metric, "--warmup-lines", "1").document
+    script, metric = "for rate in 0.00 4 5; do echo $rate it/s; done", {"metric": "(.*) it/s", "unit": "per-second"}
+    document = run(script, **metric, warmup=1).document
     assert document["step_s"] == [0.25, 0.2]
     assert document["warmup_step_s"] == [1e-9]
-    problem = refused(script, *metric)
+    problem = refused(script, **metric)
     assert isinstance(problem, NotANumber)
     assert problem.value == "'0.00'"
 
@@ -223,35 +224,35 @@ STEPS = "for step in 1 2 3 4; do echo step $step loss 0.$step t=$step; done"
 
 
 @pytest.mark.parametrize(
-    ("words", "losses"),
+    ("how", "losses"),
     [
-        ((), [0.1, 0.2, 0.3, 0.4]),
+        ({}, [0.1, 0.2, 0.3, 0.4]),
         (MICROSECONDS, [0.1, 0.2, 0.3, 0.4]),
-        ((*MICROSECONDS, "--warmup-lines", "3"), [0.4]),
+        ({**MICROSECONDS, "warmup": 3}, [0.4]),
     ],
 )
-def test_losses_are_read_beside_the_steps(run, words, losses):
-    result = run(STEPS, *words, r"--loss-metric=loss (\S+)")
+def test_losses_are_read_beside_the_steps(run, how, losses):
+    result = run(STEPS, **how, loss_metric=r"loss (\S+)")
     assert (result.status, result.document["losses"]) == (0, losses)
 
 
 def test_losses_that_are_no_numbers_are_in_the_sample(run):
-    losses = run("echo loss=1.5; echo loss=nan; echo loss=-inf >&2", "--loss-metric", r"loss=(\S+)").document["losses"]
+    losses = run("echo loss=1.5; echo loss=nan; echo loss=-inf >&2", loss_metric=r"loss=(\S+)").document["losses"]
     assert sorted(map(str, losses)) == ["-inf", "1.5", "nan"]
 
 
 def test_losses_of_a_log_in_json_and_lines_of_the_clock(run):
     script = "for step in 3 2 1; do echo '{\"loss\": '$step'}'; sleep 0.2; done"
-    document = run(script, "--metric", "loss", "--loss-metric", "$.loss").document
+    document = run(script, metric="loss", loss_metric="$.loss").document
     assert (len(document["step_s"]), document["losses"]) == (2, [2.0, 1.0])
 
 
 def test_losses_that_can_not_be_read(refused):
-    assert refused(f"{STEPS}; echo loss 1", *MICROSECONDS, "--loss-metric", r"loss (\S+)") == LossesUnlikeSteps(5, 4)
-    unmatched = refused(STEPS, "--loss-metric", "cost (.+)")
+    assert refused(f"{STEPS}; echo loss 1", **MICROSECONDS, loss_metric=r"loss (\S+)") == LossesUnlikeSteps(5, 4)
+    unmatched = refused(STEPS, loss_metric="cost (.+)")
     assert isinstance(unmatched, NoMatch)
     assert (unmatched.kind, unmatched.metric, unmatched.lines) == ("loss", "cost (.+)", 4)
-    assert refused("echo loss none; sleep 60", "--loss-metric", r"loss (\S+)") == NotANumber(
+    assert refused("echo loss none; sleep 60", loss_metric=r"loss (\S+)") == NotANumber(
         "a loss", "'none'", "loss none", "loss metric"
     )
 
@@ -287,11 +288,13 @@ def test_a_command_that_will_not_end_is_killed_with_what_it_started(tmp_path):
 def test_the_command_ends_when_the_runner_is_killed(tmp_path):
     """Its grandchild too, although the kernel tells only the worker."""
     script = "sleep 300 & echo $! > pid.new; mv pid.new pid; wait"
-    runner = (
-        "import os, subprocess, sys; subprocess.Popen([sys.executable, '-m', 'envkit.worker', 'command', "
-        f"f'--die-with-parent={{os.getpid()}}', '--in-place', '--folder', {str(tmp_path)!r}, '--', 'sh', '-c', "
-        f"{script!r}]).wait()"
-    )
+    work = worker_runs.command(tmp_path, ["sh", "-c", script])
+    runner = f"""
+import os, subprocess, sys
+from envkit.worker.request import RunCommand, UserCommand, WorkerRequest
+line = WorkerRequest({work!r}, parent=os.getpid()).line()
+subprocess.run([sys.executable, "-m", "envkit.worker", "-"], input=line, text=True)
+"""
     process = subprocess.Popen([sys.executable, "-c", runner], cwd=PROJECT, stdin=subprocess.DEVNULL)
     (pid,) = pids_in(tmp_path / "pid")
     process.kill()
@@ -312,15 +315,15 @@ def test_digests(run, tmp_path):
     (tmp_path / "train.sh").write_text("echo t=1; echo t=2; echo again >> log")
     (tmp_path / "log").write_text("")
     argv = ["sh", "train.sh", "--log", "log"]
-    first, second = (run("", *MICROSECONDS, argv=argv).document["digests"] for _ in range(2))
+    first, second = (run("", **MICROSECONDS, argv=argv).document["digests"] for _ in range(2))
     assert first == second
     assert first.keys() == {"command", "file train.sh"}
     (tmp_path / "train.sh").write_text("echo t=1; echo t=2")
-    changed = run("", *MICROSECONDS, argv=argv).document["digests"]
+    changed = run("", **MICROSECONDS, argv=argv).document["digests"]
     assert changed["file train.sh"] != first["file train.sh"]
     assert changed["command"] == first["command"]
-    assert run("", *MICROSECONDS, "--loss-metric", r"t=(\d)", argv=argv).document["digests"] == changed
-    assert run("", "--metric", r"t=(\d)", "--unit", "ms", argv=argv).document["digests"]["command"] != first["command"]
+    assert run("", **MICROSECONDS, loss_metric=r"t=(\d)", argv=argv).document["digests"] == changed
+    assert run("", metric=r"t=(\d)", unit="ms", argv=argv).document["digests"]["command"] != first["command"]
 
 
 # --- evidence ---

@@ -83,7 +83,7 @@ def test_a_training_that_no_hook_can_time_ends_at_once(tmp_path):
     unhooked.write(tmp_path)
     begin = time.monotonic()
     argv = ["sh", "-c", f"PYTHONPATH=. exec {PYTHON} train.py 3000 3000"]
-    process = worker_runs.of_command(tmp_path, "--optimizer-steps", 12, "--warmup-lines", 3, argv=argv)
+    process = worker_runs.of_command(tmp_path, steps=12, warmup=3, argv=argv)
     assert process.returncode == 1
     problem = from_json(json.loads(process.stdout)["problem"])
     assert isinstance(problem, StepsHidden)
@@ -95,7 +95,7 @@ def test_a_training_that_no_hook_can_time_ends_at_once(tmp_path):
 def test_one_that_ends_before_says_it_too(tmp_path):
     unhooked.write(tmp_path)
     argv = ["sh", "-c", f"PYTHONPATH=. {PYTHON} train.py 2; true"]
-    process = worker_runs.of_command(tmp_path, "--watch", 10, "--watch-limit", 45, "--warmup-lines", 3, argv=argv)
+    process = worker_runs.of_command(tmp_path, watch_s=10, watch_limit_s=45, warmup=3, argv=argv)
     assert isinstance(from_json(json.loads(process.stdout)["problem"]).reason.reason, PathReplaced)
 
 

@@ -14,7 +14,7 @@ from envkit.worker.errors import WorkerError
 from envkit.worker.messages.user_command import NoRoom
 from envkit.worker.user_command import working_copy
 
-from tests.conftest import PROJECT
+from tests import worker_runs
 from tests.worker import stand_in_torch
 
 
@@ -254,13 +254,12 @@ for step in range(begun, 100):
 def start(tmp_path):
     """Start a training that goes on from its checkpoint: what it printed, and its document."""
 
-    def run(*options, path="last.pt"):
+    def run(path="last.pt", **how):
         (stand_in_torch.write(tmp_path) / "train.py").write_text(RESUMING.format(path=path))
-        given = ["command", "--folder", tmp_path, "--optimizer-steps", 3, "--warmup-lines", 1, *options]
-        process = subprocess.run(
-            [sys.executable, "-m", "envkit.worker", *map(str, given), "--", sys.executable, "train.py"], cwd=PROJECT,
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        work = worker_runs.command(
+            tmp_path, [sys.executable, "train.py"], **{"in_place": False, **how}, steps=3, warmup=1
+        )
+        process = worker_runs.of(work, (sys.executable, "-m", "envkit.worker"))
         return process.stderr, json.loads(process.stdout)
 
     return run
@@ -273,7 +272,7 @@ def test_no_start_goes_on_from_the_one_before(start, tmp_path):
         assert document["writes"]["inside"]["names"] == ["last.pt"]
     assert not (tmp_path / "last.pt").exists()
     for begun in (0, 3):  # as the user agreed
-        assert f"begins at {begun}" in start("--in-place")[0]
+        assert f"begins at {begun}" in start(in_place=True)[0]
 
 
 def test_a_path_in_full_is_seen(start, tmp_path):

@@ -33,6 +33,7 @@ from envkit.profiles.environment import capabilities
 from envkit.profiles.setting_messages import BadValue
 from envkit.profiles.values import SettingsError, refusal
 from envkit.worker.host import expand_cpu_list
+from envkit.worker.libraries import preloadable
 
 # Threads that Python, PyTorch and a few DataLoader workers start besides OpenMP's.
 SPARE_PROCESSES = 64
@@ -41,8 +42,6 @@ MEMORY_SHARE = 0.9
 RUNNABLE_PER_CPU = 1.25
 # The OpenMP runtimes complain of such a variable that is set and empty.
 OPENMP = "OMP_"
-# Runtimes that take libgomp's place where they are preloaded: it is loaded too, and nothing calls it.
-REPLACING = {"intel-openmp", "llvm-openmp"}
 
 
 def too_many_threads(situation: Situation) -> Finding | None:
@@ -75,7 +74,8 @@ def siblings_as_cores(situation: Situation) -> Finding | None:
 def two_runtimes(situation: Situation) -> Finding | None:
     mapped = situation.seen("openmp", "mapped") or []
     preloaded = situation.environment.preload if situation.environment else {}
-    if len(mapped) < 2 or REPLACING & preloaded.keys():
+    # a preloaded one takes libgomp's place, which is loaded too, and nothing calls it
+    if len(mapped) < 2 or preloadable("openmp").keys() & preloaded.keys():
         return None
     return found("two-openmp-runtimes", SeveralRuntimes(tuple(mapped)))
 

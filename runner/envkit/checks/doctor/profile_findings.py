@@ -16,13 +16,13 @@ from envkit.checks.profile_messages import (
     LeaveFewerOut,
     NameNodes,
     NoGpu,
-    NoInterface,
     NumaNodeMissing,
     OtherArchitecture,
     OtherVersion,
 )
 from envkit.worker import gpus
 from envkit.worker.host import expand_cpu_list
+from envkit.worker.libraries import LIBRARIES
 
 GPU_VARIABLES = ("NCCL_", "CUDA_", "CUBLAS_", "CUDNN_", "NVIDIA_")
 # What must be in /proc/cpuinfo for a part of an instruction set's name, and for a floating-point mode one of these, to
@@ -35,8 +35,6 @@ FPMATH_NEEDS = {"bf16": ("avx512_bf16", "amx_bf16"), "f16": ("avx512_fp16",)}
 # built for x86 ("Hardware Capability Tunables" in its manual).
 X86_TUNABLES = "glibc.cpu.x86_"
 X86_ISA = re.compile("sse|avx|amx")
-# What asks for huge pages in so many words (jemalloc's and glibc's manuals).
-HUGE_SETTINGS = {"MALLOC_CONF": re.compile(r"\bthp:always"), "GLIBC_TUNABLES": re.compile(r"malloc\.hugetlb=1\b")}
 # numactl(8): the options that take nodes, where they are numbers
 NUMA_NODES = re.compile(
     r"(?:--(?:cpunodebind|membind|interleave|weighted-interleave|preferred|preferred-many)=|-[NmiwpP])([\d,-]+)"
@@ -57,7 +55,8 @@ def asks_for_too_many_threads(situation: Situation) -> Finding | None:
 def huge_pages_off(situation: Situation) -> Finding | None:
     expected = situation.environment.expect if situation.environment else {}
     wanted = expected.get("memory.huge_pages") is not None or expected.get("torch.huge_page_tensors") is True
-    wanted = wanted or any(asks.search(situation.variable(name) or "") for name, asks in HUGE_SETTINGS.items())
+    settings = [pair for library in LIBRARIES.values() for pair in library.huge_pages.items()]
+    wanted = wanted or any(re.search(value, situation.variable(name) or "") for name, value in settings)
     if not wanted or situation.fingerprint["thp_enabled"] != "never":
         return None
     return found("huge-pages-off", HugePagesOff())
@@ -155,7 +154,7 @@ def interface_missing(situation: Situation) -> Finding | None:
         return None
     return found(
         "interface-missing",
-        InterfaceMissing(named, tuple(there)) if there else NoInterface(named),
+        InterfaceMissing(named, tuple(there)),
         LeaveFewerOut() if excluding else None,
     )
 

@@ -12,9 +12,10 @@ from typing import Any
 from envkit.checks import steady_process
 from envkit.engines.owner import stat_fields
 from envkit.worker.cgroup import held_memory, memory_limit
-from envkit.worker.evidence.openmp import named_like_runtime, replaces_others
+from envkit.worker.evidence.openmp import replaces_others
 from envkit.worker.host import expand_cpu_list
 from envkit.worker.initial_environment import started_with
+from envkit.worker.libraries import named_as
 from envkit.worker.performance_variables import PRELOAD, is_performance_variable, preloaded
 from envkit.worker.user_command import process_tree
 
@@ -110,7 +111,7 @@ def _runtimes(pid: int) -> list[str]:
     except OSError:  # it has ended, or is another user's
         return []
     paths = dict.fromkeys(line.split(maxsplit=5)[5] for line in lines if ".so" in line and line.count("/"))
-    mapped = [path for path in paths if named_like_runtime(path)]
+    mapped = [path for path in paths if named_as(path, "openmp")]
     first = {str(Path(entry).resolve()) for entry in preloaded(started_with(block).get(PRELOAD, ""))}
     replacing = [path for path in mapped if path in first and replaces_others(path)]
     return replacing[:1] or mapped

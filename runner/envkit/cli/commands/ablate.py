@@ -10,11 +10,11 @@ from typing import Any
 
 from envkit import engines
 from envkit.bench import early_checks, requirements
+from envkit.bench.arms import Ablated, Arm, of_settings
 from envkit.bench.context import ExecutionContext, execution_context
 from envkit.bench.job import Job
-from envkit.bench.plan import REFERENCE_PROFILE, Ablated, Arm
-from envkit.bench.prepare import plan_of
-from envkit.bench.specification import Specification
+from envkit.bench.plan import REFERENCE_PROFILE, Plan
+from envkit.bench.prepare import located
 from envkit.checks.preflight import preflight
 from envkit.cli import measuring, measuring_options, trying
 from envkit.cli.arguments import option
@@ -45,7 +45,7 @@ class Parts:
     """What a profile is taken apart into, by what the record calls it; ``environments`` has it and the baseline too."""
 
     inspection: Mapping[str, Any]
-    asked: Specification
+    asked: Plan
     environments: dict[str, Environment] = field(default_factory=dict)
     profiles: dict[str, Profile] = field(default_factory=dict)
     # By which arm each is measured: two that come to the same here are measured once, under the name of the first.
@@ -105,9 +105,9 @@ def _load(name: str) -> Profile:
     whole = profile.load(name)
     settings = ablation.settings(whole)
     if whole.name == REFERENCE_PROFILE:
-        raise InputError(messages.AblatesReference(name))
+        raise InputError(messages.NothingToAblate(name, messages.IS_REFERENCE))
     if not settings:
-        raise InputError(messages.AblatesNothing(name))
+        raise InputError(messages.NothingToAblate(name, messages.SETS_NOTHING))
     if len(settings) == 1:
         raise InputError(messages.AblatesOneSetting(name, settings[0].name))
     if whole.ranks > 1:
@@ -115,18 +115,18 @@ def _load(name: str) -> Profile:
     return whole
 
 
-def _try_and_measure(asked: Specification, whole: Profile, how: Invocation) -> int:
+def _try_and_measure(asked: Plan, whole: Profile, how: Invocation) -> int:
     """``asked`` has the baseline and the profile; the other arms follow from the profile's settings."""
     requirements.require(asked)
     context = execution_context(asked, [*whole.prefix[:1], *requirements.tools(asked.options)])
-    requirements.require_in(context.seen, asked.workloads, asked.options)
+    requirements.require_in(context.seen, asked.own_workloads, asked.options)
     parts = take_apart(whole, context.seen[asked.arms[0].engine]["inspection"], asked)
     folder = (how.resume or how.output or measuring.new_folder(asked.title)).absolute()
     files = {name: folder / FOLDER / f"{one.name}.yaml" for name, one in parts.profiles.items()}
     arms = (*asked.arms, *(Arm(name, str(path), asked.arms[0].engine) for name, path in files.items()))
     settings = ablation.settings(whole)
     if how.resume is None:
-        tried = replace(asked, arms=arms, ablated=tuple(ablated(settings, parts)))
+        tried = replace(asked.with_arms(arms), ablated=tuple(ablated(settings, parts)))
         parts.leave_out(_problems(tried, parts, context, how))
     else:  # each was tried when the run began
         tried_then = {*parts.arms} | {*parts.arms.values()}
@@ -140,14 +140,14 @@ def _try_and_measure(asked: Specification, whole: Profile, how: Invocation) -> i
     if not any(name in used for name in files):
         raise InputError(messages.AblatesNoPart(whole.name))
     arms = tuple(arm for arm in arms if arm.name in used)
-    asked = replace(asked, arms=arms, ablated=tuple(found))
-    if asked.open_ended:
-        asked = replace(asked, budget_s=BUDGET_PER_ARM_S * len(arms))
+    asked = replace(asked.with_arms(arms), contrasts=tuple(of_settings(arms, found)), ablated=tuple(found))
+    if asked.stopping.open_ended:
+        asked = asked.with_stopping(budget_s=BUDGET_PER_ARM_S * len(arms))
     made = {path: parts.profiles[name] for name, path in files.items() if name in used}
     return measuring.run_locked(asked, replace(how, output=folder), left_out=parts.left_out, made=made)
 
 
-def take_apart(whole: Profile, inspection: Mapping[str, Any], asked: Specification) -> Parts:
+def take_apart(whole: Profile, inspection: Mapping[str, Any], asked: Plan) -> Parts:
     """Return the parts of a profile. Raise InputError if the profile can't be measured in the inspected image."""
     parts = Parts(inspection, asked)
     for one in (profile.load(REFERENCE_PROFILE), whole):
@@ -160,9 +160,9 @@ def take_apart(whole: Profile, inspection: Mapping[str, Any], asked: Specificati
     return parts
 
 
-def _problems(asked: Specification, parts: Parts, context: ExecutionContext, how: Invocation) -> dict[str, Message]:
+def _problems(asked: Plan, parts: Parts, context: ExecutionContext, how: Invocation) -> dict[str, Message]:
     """Try each part once, and return why some can't be measured. Raise InputError if the whole profile can't."""
-    plan = plan_of(asked, requirements.data(asked).location)
+    plan = located(asked, requirements.data(asked).location)
     job = Job(plan, parts.environments, context.engines, context.inherited, context.kept, context.removed)
     found = trying.problems(job, quiet=how.quiet)
     whole = asked.arms[1]

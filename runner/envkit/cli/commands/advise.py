@@ -19,11 +19,10 @@ from envkit.advice import expected, reasons
 from envkit.advice.symptoms import Symptoms, of_process, of_sample
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import early_checks, private_values, record, room
-from envkit.bench.plan import REFERENCE_PROFILE, Arm
-from envkit.bench.prepare import plan_of, prepare
+from envkit.bench.arms import Arm
+from envkit.bench.plan import REFERENCE_PROFILE, Plan, StoppingRule
+from envkit.bench.prepare import located, prepare
 from envkit.bench.room import TooShort
-from envkit.bench.specification import Specification
-from envkit.bench.user_command import UserCommand
 from envkit.checks import steady_process
 from envkit.checks.doctor import diagnose_process
 from envkit.checks.doctor.cpu_use_findings import TOO_FEW_THREADS, trainer_of
@@ -49,6 +48,8 @@ from envkit.report import advised, terminal
 from envkit.report.advised import Advice
 from envkit.tuning.narrow import require, why
 from envkit.worker.evidence.cpu_use import chosen_by, is_few
+from envkit.worker.libraries import LIBRARIES, is_alone
+from envkit.worker.request import UserCommand
 from envkit.worker.user_command import second_openmp
 
 # How long a sample of a proof times steps, at least, in seconds and in steps.
@@ -82,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.pid is not None:
         if arguments.user_command is not None or arguments.without_dashes:
             raise InputError(messages.EitherOr("advise", "--pid"))
-        refuse(arguments, NOT_WITH_PID, messages.NotWithPid())
+        refuse(arguments, NOT_WITH_PID, "--pid")
         return _show(_of_process(arguments.pid, arguments), arguments)
     if arguments.without_dashes:
         raise InputError(messages.DashesMissing("advise", ("envkit", "advise", "--", *arguments.without_dashes)))
@@ -95,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
         measuring.say_of_shared(asked)
     with machine_lock(), _naming_prove():
         if arguments.prove is not None:
-            room.require(plan_of(_proving(asked, REFERENCE_PROFILE, FEWEST_STEPS), ""))
+            room.require(located(_proving(asked, "any", FEWEST_STEPS), ""))
         engines.remove_leftovers()
         advice, steps = _of_command(asked, arguments)
         _show(advice, arguments)
@@ -113,22 +114,20 @@ def _naming_prove() -> Iterator[None]:
         raise TooShort(error.too_short.replace(option="--prove"), error.document) from None
 
 
-def _specification(arguments: argparse.Namespace) -> Specification:
+def _specification(arguments: argparse.Namespace) -> Plan:
     """The command under the baseline alone."""
     argv = tuple(arguments.user_command)
-    return Specification(
+    return Plan(
         title="advise",
-        arms=(Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local"),),
-        budget_s=arguments.prove or 0.0,
+        stopping=StoppingRule(budget_s=arguments.prove or 0.0),
         workload=shortened(shlex.join(argv)),
         user_command=UserCommand(argv, str(Path.cwd().resolve()), **folder_options(arguments)),
         engine_options=engine_options.given(arguments),
-        open_ended=False,
         keep_env=tuple(arguments.keep_env or ()),
-    )
+    ).with_arms([Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local")])
 
 
-def _of_command(asked: Specification, arguments: argparse.Namespace) -> tuple[Advice, int]:
+def _of_command(asked: Plan, arguments: argparse.Namespace) -> tuple[Advice, int]:
     """Return the advice, and how many steps a sample of a proof times."""
     prepared = prepare(asked)
     inspection = prepared.context.seen[asked.arms[0].target]["inspection"]
@@ -155,7 +154,7 @@ def _of_command(asked: Specification, arguments: argparse.Namespace) -> tuple[Ad
     ), steps
 
 
-def _callers_threads(asked: Specification, usable: int) -> tuple[str, int] | None:
+def _callers_threads(asked: Plan, usable: int) -> tuple[str, int] | None:
     """Return which variable of the caller's has it train with few threads, and how many, where that is not passed on.
 
     A container has no variables of the caller's.
@@ -184,14 +183,14 @@ def _clashing(names: Iterable[str], evidence: Mapping[str, Any], inspection: Map
 
     ``names`` are the profiles to look at.
     """
-    mapped = [path for path in (evidence.get("openmp") or {}).get("mapped", ()) if second_openmp.is_kmp(path)]
+    mapped = [path for path in (evidence.get("openmp") or {}).get("mapped", ()) if is_alone(path)]
     found: dict[str, Message] = {}
     for name in names:
-        for library in second_openmp.PRELOADED & {*profile.load(name).preload}:
+        for library in (one for one in profile.load(name).preload if LIBRARIES[one].aborts_beside):
             preloaded = inspection["libraries"][library]["path"]
             others = [path for path in mapped if not second_openmp.is_same(path, preloaded)]
             if others:
-                found[name] = messages.HasOpenMP(others[0], preloaded)
+                found[name] = messages.HasOpenmp(others[0], preloaded)
     return found
 
 
@@ -261,15 +260,15 @@ def _show(advice: Advice, arguments: argparse.Namespace) -> int:
     return MEASURED
 
 
-def _proving(asked: Specification, profile_name: str, steps: int) -> Specification:
+def _proving(asked: Plan, profile_name: str, steps: int) -> Plan:
     """Return what measures a profile beside the baseline, by so many timed ``steps`` of the command."""
     assert asked.user_command is not None, "it is watched"
     timed = replace(asked.user_command, optimizer_steps=steps, warmup_lines=WARMUP_STEPS)
     arms = (asked.arms[0], replace(asked.arms[0], name=profile_name, profile=profile_name))
-    return replace(asked, title=f"advise-{profile_name}", arms=arms, user_command=timed)
+    return replace(asked, title=f"advise-{profile_name}", user_command=timed).with_arms(arms)
 
 
-def _prove(asked: Specification, advice: Advice, steps: int, arguments: argparse.Namespace) -> int:
+def _prove(asked: Plan, advice: Advice, steps: int, arguments: argparse.Namespace) -> int:
     """Measure the first advised profile beside the baseline, and print whether it gained as expected."""
     best, step_s = advice.best, advice.symptoms.step_s
     assert best is not None, "there is something to prove"
@@ -277,7 +276,7 @@ def _prove(asked: Specification, advice: Advice, steps: int, arguments: argparse
     asked = _proving(asked, best.profile, steps)
     least_s = (steps + WARMUP_STEPS) * step_s
     try:
-        room.require(plan_of(asked, ""), [least_s])
+        room.require(located(asked, ""), [least_s])
     except TooShort as error:
         raise TooShort(error.too_short, advice.to_json()) from None
 

@@ -113,7 +113,7 @@ def _check(arguments: argparse.Namespace) -> int:
     old = baselines.load(arguments.name, arguments.folder)
     if arguments.against is not None:
         allowed = ("command", "action", "name", "folder", "json", "quiet", "against", "threshold")
-        refuse_others(arguments, allowed, messages.NotWithAgainst())
+        refuse_others(arguments, allowed, "--against")
         return _compare(arguments, old, arguments.against)
     asked = baseline_check.asked(arguments, old)
     how = Invocation(arguments.output, arguments.json, output_options.is_quiet(arguments))

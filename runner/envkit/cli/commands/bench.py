@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from envkit.bench.specification import EVERY, Specification
+from envkit.bench.plan import EVERY, Plan
 from envkit.cli import image_options, instance_options, measuring, measuring_options, rank_options
 from envkit.cli.commands import help_messages
 from envkit.cli.messages import NeedsProfile
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     return measuring.run(_asked(arguments), how)
 
 
-def _asked(arguments: argparse.Namespace) -> Specification:
+def _asked(arguments: argparse.Namespace) -> Plan:
     title = "+".join(Path(name).stem for name in arguments.profile)
     engine, nodes = arguments.engine or "local", arguments.nodes or 1
     against = image_options.given(arguments)

@@ -15,11 +15,11 @@ from envkit import engines
 from envkit.analysis import operator_times, phase_times
 from envkit.analysis.operator_times import Profiled
 from envkit.analysis.phase_times import PhaseTimes
-from envkit.bench import early_checks, parse_sample, private_values
+from envkit.bench import early_checks, parse_sample, private_values, requests
+from envkit.bench.arms import Arm
 from envkit.bench.job import Job
-from envkit.bench.plan import REFERENCE_PROFILE, Arm, Plan
+from envkit.bench.plan import REFERENCE_PROFILE, TIMEOUT_S, Plan, StoppingRule, WorkloadSpec
 from envkit.bench.prepare import prepare
-from envkit.bench.specification import TIMEOUT_S, Specification
 from envkit.checks.effect import Check, check
 from envkit.cli import engine_options, output_options, training_options
 from envkit.cli.arguments import count, duration, refuse
@@ -39,6 +39,7 @@ from envkit.rendering import text as rendered
 from envkit.report import observed, step_tables, terminal
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.measure.entry_points import INPUT
+from envkit.worker.request import Operators, Phases, Train
 from envkit.worker.workloads import DEFAULT, WORKLOADS, find, get
 
 STEPS, PROCESSES = 40, operator_times.ENOUGH
@@ -101,7 +102,7 @@ class _Failure(MessageError):
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.phases:
-        refuse(arguments, ("forward", "top"), messages.NotWithPhases())
+        refuse(arguments, ("forward", "top"), "--phases")
     asked = _asked(arguments)
     early_checks.require(asked)
     with machine_lock():
@@ -120,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps({**_facts(job.plan, source, versions), **found, "not_in_effect": _missing(unmet)}))
     else:
         out = terminal.console()
-        if job.plan.training.data == SYNTHETIC:
+        if job.plan.data_of(job.plan.reference) == SYNTHETIC:
             out.print(Text(rendered(messages.NotFashionMnist()), "bold red"))
         (_show_phases if arguments.phases else _show_operators)(documents, unmet, arguments, out)
         _show_measured(job.plan, versions, profiler=not arguments.phases, out=out)
@@ -131,7 +132,8 @@ def _facts(plan: Plan, source: Message, versions: str) -> dict[str, Any]:
     return {
         "workload": plan.workload, "modes": plan.options.text(), "steps": plan.training.steps,
         "warmup_steps": plan.training.warmup_steps, "processes": plan.stopping.blocks,
-        "engine": plan.reference.engine, "versions": versions, "synthetic_data": plan.training.data == SYNTHETIC,
+        "engine": plan.reference.engine, "versions": versions,
+        "synthetic_data": plan.data_of(plan.reference) == SYNTHETIC,
         "data_source": {**source.to_json(), "text": rendered(source)},
     }  # fmt: skip
 
@@ -145,31 +147,28 @@ def _arms(first: str, second: str | None, engine: str) -> tuple[Arm, ...]:
     return tuple(Arm(name, given, engine) for name, given in {called: path for path, called in names.items()}.items())
 
 
-def _asked(arguments: argparse.Namespace) -> Specification:
+def _asked(arguments: argparse.Namespace) -> Plan:
     """Return what the command line asks for. Raise InputError for profiles that can't be profiled."""
     arms = _arms(arguments.profile, arguments.second, arguments.engine or "local")
     for arm in arms:
         if (ranks := profile.load(arm.profile).ranks) > 1:
             raise InputError(SeveralRanks(arm.name, ranks, "breakdown"))
-    return Specification(
+    length = WorkloadSpec(arguments.warmup_steps or get(arguments.workload).warmup_steps, arguments.steps)
+    return Plan(
         title="breakdown",
-        arms=arms,
+        stopping=StoppingRule(budget_s=0.0, blocks=arguments.processes, timeout_s=arguments.timeout),
         workload=arguments.workload,
+        workloads={arguments.workload: length},
         options=training_options.options(arguments),
         engine_options=engine_options.given(arguments),
         data=arguments.data,
-        warmup_steps=arguments.warmup_steps or get(arguments.workload).warmup_steps,
-        steps=arguments.steps,
-        budget_s=0.0,
-        blocks=arguments.processes,
-        timeout_s=arguments.timeout,
         seed=0,
         force=arguments.force,
         allow_unknown=arguments.allow_unknown,
-    )
+    ).with_arms(arms)
 
 
-def _prepare(asked: Specification) -> tuple[Job, Message, str]:
+def _prepare(asked: Plan) -> tuple[Job, Message, str]:
     """Return what to start, where its data is from, and the engine's version and its PyTorch's."""
     prepared = prepare(asked)
     about = prepared.context.seen[asked.arms[0].target]
@@ -184,18 +183,16 @@ def _measure(job: Job, asked: argparse.Namespace, progress: Progress) -> tuple[D
     Arms take turns: A B, B A, A B. A drift then affects both equally.
     """
     plan, training = job.plan, job.plan.training
-    length = ("--warmup-steps", str(training.warmup_steps), "--steps", str(training.steps))
-    command = "phases" if asked.phases else "operators"
-    forward = ("--forward",) if asked.forward else ()
-    how = ("--workload", plan.workload, "--data", training.data, *length, *plan.options.arguments())
-    arguments, keys = (command, *forward, *how), PHASE_KEYS if asked.phases else OPERATOR_KEYS
+    data = requests.data(plan.data_of(plan.reference))
+    trained = Train(plan.workload, data, training.warmup_steps, training.steps, plan.options)
+    work, keys = (Phases(trained), PHASE_KEYS) if asked.phases else (Operators(trained, asked.forward), OPERATOR_KEYS)
     documents: Documents = {arm.name: [] for arm in plan.arms}
     unmet: dict[str, list[Check]] = {}
     for turn in range(plan.stopping.blocks):
         for arm in plan.arms if turn % 2 == 0 else reversed(plan.arms):
             stage = f"process {turn + 1} of {plan.stopping.blocks}"
             progress.start(stage, arm.name, 0.0)
-            outcome = job.engines[arm.engine].run(job.task(arm, arguments, plan.padding(turn, arm)))
+            outcome = job.engines[arm.engine].run(job.task(arm, work, plan.padding(turn, arm)))
             earlier = [one for of_arm in documents.values() for one in of_arm]
             document, problem = parse_sample.parse_sample(outcome, earlier, plan.options, keys)
             if document is None:

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 
 from envkit import engines
-from envkit.bench.plan import REFERENCE_PROFILE, Arm
+from envkit.bench.arms import Arm
+from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.cli import measuring, measuring_options
 from envkit.cli.commands.messages import TooFewEngines
 from envkit.cli.messages import NeedsProfile

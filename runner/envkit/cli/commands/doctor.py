@@ -24,40 +24,31 @@ from envkit.bench import early_checks, private_values
 from envkit.bench.parse_sample import parse_document
 from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.bench.problem_messages import NoDocument
-from envkit.bench.user_command import UserCommand
 from envkit.checks.doctor import diagnose
 from envkit.checks.doctor.finding import Finding, Situation, found
 from envkit.checks.doctor.machine_findings import SHM_BYTES
 from envkit.checks.doctor.running_process import watch as watch_process
 from envkit.checks.effect import check, shown
-from envkit.checks.finding_messages import (
-    MeasureRanks,
-    RanksOnly,
-    Unmet,
-    Unverified,
-    WorkerFailed,
-    remedy,
-)
+from envkit.checks.finding_messages import MeasureRanks, RanksOnly, Unmet, WorkerFailed, remedy
 from envkit.checks.process_limit import cause_of
 from envkit.cli import engine_options
-from envkit.cli.arguments import duration, option
+from envkit.cli.argument_messages import COMMAND
+from envkit.cli.arguments import duration, no_effect, option
 from envkit.cli.commands.messages import EitherOr
 from envkit.cli.doctor_messages import (
     EXIT_STATUSES,
+    NOTHING_FOUND,
     CantStart,
     CommandWithoutDashes,
+    DoctorTrialFailed,
     NoCommandToWatch,
-    NotForIssue,
-    NotForWatched,
-    NothingFound,
-    NothingToWatch,
     StoppedWatching,
-    TrialFailed,
     WatchedFailed,
     WatchedShortly,
 )
 from envkit.cli.ending import end_with
 from envkit.cli.execution import on_machine
+from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import Parser
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
@@ -74,11 +65,13 @@ from envkit.report import issue, terminal
 from envkit.report.finding_document import finding_document
 from envkit.worker.cgroup import memory_counters, ran_out
 from envkit.worker.evidence.limits import shm_bytes
+from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.measure.machine_load import watch as watch_machine
 from envkit.worker.messages.user_command import NoOutput
-from envkit.worker.modes import CUDA
+from envkit.worker.modes import CUDA, Options
 from envkit.worker.performance_variables import is_performance_variable
+from envkit.worker.request import Train, UserCommand
 
 LOAD_S = 3.0
 WATCH_S = 10.0
@@ -86,7 +79,7 @@ SHORTEST_S = 2.0
 ENDING_S = 10.0
 LOOK = "look:3:0"  # has the evidence hook say after the third step of an optimizer how the process computes
 # Enough for every library to have started its threads.
-TRIAL = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "3")
+TRIAL = Train("cnn", SYNTHETIC, warmup_steps=1, steps=3)
 # What a profile expects of NCCL, which one process does not use.
 OF_RANKS = "nccl."
 COLOURS = {"stop": "bold red", "warn": "bold yellow", "note": "bold"}
@@ -110,19 +103,19 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.for_issue:
         for name in ("user_command", "watch"):
             if vars(arguments)[name] is not None:
-                raise InputError(NotForIssue(option(name)))
+                raise InputError(no_effect(option(name), "--for-issue"))
         return _for_issue(arguments)
     if arguments.user_command is not None:
         if arguments.profile is not None:
             raise InputError(EitherOr("doctor", "a PROFILE"))
         for name, given in {"engine": arguments.engine, **engine_options.given(arguments).to_json()}.items():
             if given and given != "local":
-                raise InputError(NotForWatched(option(name)))
+                raise InputError(no_effect(option(name), COMMAND))
         findings = _of_command(arguments.user_command, arguments.watch or WATCH_S)
     elif arguments.without_dashes:
         raise InputError(CommandWithoutDashes(arguments.without_dashes[0]))
     elif arguments.watch is not None:
-        raise InputError(NothingToWatch())
+        raise InputError(OptionAlone("--watch", COMMAND))
     else:
         findings = _of_profile(arguments)
     if arguments.json:
@@ -143,7 +136,7 @@ def _for_issue(arguments: argparse.Namespace) -> int:
     with machine_lock():
         outcome = engine.run(Task(TRIAL, environment.variables, inherited, environment.prefix))
     if outcome.failure is not None:
-        return end_with(TrialFailed(outcome.failure, _last_line(outcome, inherited)), FAILED, arguments.json)
+        return end_with(DoctorTrialFailed(outcome.failure, _last_line(outcome, inherited)), FAILED, arguments.json)
     given = environment.variables if arguments.profile else os.environ
     known = catalogue.load()  # what another variable holds nobody knows: a token, perhaps
     variables = {
@@ -188,9 +181,10 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         return wrong  # some of these hang a library or bring it down
     with machine_lock():
         load = watch_machine(LOAD_S)
-        on = ("--device", CUDA) if environment.gpus else ()  # it would not be in effect elsewhere
+        on_gpus = bool(environment.gpus)  # it would not be in effect elsewhere
+        trial = replace(TRIAL, options=Options(device=CUDA)) if on_gpus else TRIAL
         outcome = engine.run(
-            Task((*TRIAL, *on), environment.variables, inherited, environment.prefix, passed_on=kept, gpus=bool(on))
+            Task(trial, environment.variables, inherited, environment.prefix, passed_on=kept, gpus=on_gpus)
         )
     situation = Situation(
         inspection["facts"], inspection["fingerprint"], environment, None, load, inspection["libraries"],
@@ -209,7 +203,7 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     unmet = [
         found("not-in-effect", Unmet(one.key, shown(one.expected), shown(one.seen))) for one in checks if not one.holds
     ]
-    unknown = [found("not-verified", Unverified(one.key, shown(one.seen))) for one in checks if not one.verified]
+    unknown = [found("not-verified", About(one.key, shown(one.seen))) for one in checks if not one.verified]
     diagnosed = diagnose(replace(situation, evidence=evidence))
     return [*unmet, *diagnosed, *unknown, *_unseen(arguments.profile, environment)]
 
@@ -273,4 +267,4 @@ def _show(findings: Sequence[Finding]) -> None:
         terminal.item(out, "  why", finding.why)
         terminal.item(out, "  fix", finding.fix)
     if not findings:
-        out.print(Text(text(NothingFound())))
+        out.print(Text(NOTHING_FOUND))

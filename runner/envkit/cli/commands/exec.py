@@ -17,7 +17,6 @@ from types import ModuleType
 from typing import Any
 
 from envkit.checks import process_scan
-from envkit.checks.process_messages import OfProcess
 from envkit.cli import engine_options
 from envkit.cli.commands.help_messages import EXEC
 from envkit.cli.execution import in_container, process_checks, resolving
@@ -317,5 +316,5 @@ def _unusable(command: str, why: Message, status: int) -> int:
 def _say(line: Message) -> None:
     if sys.stderr:  # None where it was closed
         with contextlib.suppress(OSError):  # nobody reads it any more
-            indent = "  " if isinstance(line, (*process_checks.DETAILS, OfProcess)) else ""
+            indent = "  " if isinstance(line, process_checks.DETAILS) else ""
             print(f"envkit: {indent}{text(line)}", file=sys.stderr)

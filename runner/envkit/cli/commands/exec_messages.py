@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Caution, Message, Note
 
 
 class GpusOnMachine(Message):
     """--gpus is for containers, and the command runs on this machine."""
 
-    code = "cli.gpus-on-machine"
     template = "--gpus is for a container; on this machine a command has its GPUs, so leave it out"
 
 
 class NothingAfterDashes(Message):
     """No command follows the dashes."""
 
-    code = "cli.nothing-after-dashes"
     template = "exec: there is no command after --, for example: envkit exec {profile} -- python train.py"
 
     profile: str
@@ -24,34 +22,28 @@ class NothingAfterDashes(Message):
 class NoEvidence(Message):
     """--evidence and --no-check were both given."""
 
-    code = "cli.no-evidence"
     template = "--evidence: --no-check collects no evidence; leave one of them out"
 
 
 class NoPlaceForEvidence(Message):
     """--evidence names a file in a folder that does not exist."""
 
-    code = "cli.no-place-for-evidence"
     template = "--evidence {file}: there is no such folder; make it first"
 
     file: str
 
 
-class VariablesLeftOut(Message):
+class VariablesLeftOut(Caution):
     """The command starts without these variables of the caller."""
 
-    code = "cli.variables-left-out"
-    severity = Severity.WARNING
     template = "left out {names:list}, which could change the outcome (--keep-env NAME passes one on)"
 
     names: tuple[str, ...]
 
 
-class VariablesPassedOn(Message):
+class VariablesPassedOn(Note):
     """The command starts with these variables of the caller, which it may need. ``replaced`` are keys in lists."""
 
-    code = "cli.variables-passed-on"
-    severity = Severity.NOTE
     template = "passed on {names:list}, which the command may need[; left out {replaced:list}, which a profile sets]"
 
     names: tuple[str, ...]
@@ -61,7 +53,6 @@ class VariablesPassedOn(Message):
 class FailedWithout(Message):
     """A command failed soon after its start, and did not get variables that the caller has."""
 
-    code = "cli.failed-without"
     template = (
         "{command}: ended with exit status {status:d}; not passed on: {names:list}; if it needs one: {option:command}"
     )
@@ -75,7 +66,6 @@ class FailedWithout(Message):
 class EndedBySignal(Message):
     """A signal ended the command. ``meaning`` is the system's description."""
 
-    code = "cli.ended-by-signal"
     template = "{command}: was ended by signal {signal} ({meaning})"
 
     command: str
@@ -83,22 +73,18 @@ class EndedBySignal(Message):
     meaning: str
 
 
-class KeptInVain(Message):
+class KeptInVain(Caution):
     """--keep-env names a variable that the profile sets."""
 
-    code = "cli.kept-in-vain"
-    severity = Severity.WARNING
     template = "--keep-env {name} keeps nothing: the profile itself sets {name}={value}"
 
     name: str
     value: str
 
 
-class OneOfSeveralRanks(Message):
+class OneOfSeveralRanks(Caution):
     """A profile is for several ranks, and the command starts one process."""
 
-    code = "cli.one-of-several-ranks"
-    severity = Severity.WARNING
     template = (
         "{profile} has the settings of each of {ranks} ranks, and this starts one process; to start {ranks}: "
         "{instead:command}"
@@ -112,7 +98,6 @@ class OneOfSeveralRanks(Message):
 class EvidenceUnwritable(Message):
     """The file of --evidence can't be written. The command has ended by then."""
 
-    code = "cli.evidence-unwritable"
     template = "--evidence {problem}"
 
     problem: Message

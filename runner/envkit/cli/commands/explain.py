@@ -29,9 +29,10 @@ from envkit.report import terminal
 from envkit.report.parts import together
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.performance_variables import is_performance_variable, is_withheld
+from envkit.worker.request import Train
 
 # The shortest training there is: what a library has is only certain in a process that has computed with it.
-LOOK = ("train", "--workload", "cnn", "--data", SYNTHETIC, "--warmup-steps", "0", "--steps", "1")
+LOOK = Train("cnn", SYNTHETIC, steps=1)
 LOOK_TIMEOUT_S = 120.0
 
 
@@ -109,7 +110,7 @@ def _here(
         failure = outcome.failure
         return None, messages.WorkerTellsNothing(failure) if failure else messages.NotLookedAt(problem or NoDocument())
     evidence = document["evidence"]
-    how = messages.PreloadedAnswer(library) if found else messages.WorkersAnswer()
+    how = messages.WorkersAnswer(library if found else None)
     if variable.verified_by.endswith("."):
         values = {key: look_up(evidence, variable.verified_by + key) for key in variable.kind.keys}
         seen = {key: value for key, value in values.items() if value is not None}
@@ -170,8 +171,8 @@ def _in_shell(name: str, value: str | None) -> Message:
     if value is None:
         return messages.NotInShell()
     if not is_performance_variable(name):
-        return messages.Inherited(value)
-    return messages.KeptFromWorkers(value) if is_withheld(name) else messages.KeptFromOwnWorkloads(value)
+        return messages.InShell(value, messages.LOCAL_WORKERS)
+    return messages.InShell(value, messages.NO_WORKER if is_withheld(name) else messages.NO_WORKLOAD)
 
 
 def _show_keys(variable: Variable, here: Mapping[str, Any]) -> None:

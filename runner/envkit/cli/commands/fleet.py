@@ -70,7 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any]) -> int:
         try:
-            return _show(folder, arguments, settings.nodelist, settings.specification.margin, {"submission": document})
+            margin = settings.specification.stopping.margin
+            return _show(folder, arguments, settings.nodelist, margin, {"submission": document})
         except InputError as error:
             failed = messages.NoFleetReport(error.message)
             return end_with(failed, FAILED, arguments.json, {"submission": document})
@@ -81,8 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _report(arguments: argparse.Namespace) -> int:
     folders = arguments.profile[1:]
     if len(folders) != 1:
-        raise InputError(messages.ReportsOneFolder())
-    refuse_others(arguments, ("command", "profile", *OF_REPORT), messages.MeasuresLess(f"fleet {REPORT}", "nothing"))
+        raise InputError(messages.FleetTakes(REPORT, messages.ONE_FOLDER, "DIR"))
+    refuse_others(arguments, ("command", "profile", *OF_REPORT), f"fleet {REPORT}")
     place = Path(folders[0])
     nodelist, margin = _submitted(place)
     return _show(place, arguments, nodelist, margin or MARGIN, {})
@@ -94,8 +95,8 @@ def _diff(arguments: argparse.Namespace) -> int:
 
     given = arguments.profile[1:]
     if len(given) != 2:
-        raise InputError(messages.ComparesTwoFolders())
-    refuse_others(arguments, ("command", "profile", *OF_DIFF), messages.MeasuresLess(f"fleet {DIFF}", "nothing"))
+        raise InputError(messages.FleetTakes(DIFF, messages.TWO_FOLDERS, "THEN NOW"))
+    refuse_others(arguments, ("command", "profile", *OF_DIFF), f"fleet {DIFF}")
     then, now = map(Path, given)
     submitted = [_submitted(place if place.is_dir() else place.parent) for place in (then, now)]
     before, after = (
@@ -131,7 +132,7 @@ def _submitted(place: Path) -> tuple[Sequence[str], float | None]:
     first = record.first(place, "submit")
     with record.reading(place):
         settings = Settings.from_json(first["settings"])
-        return settings.nodelist, settings.specification.margin
+        return settings.nodelist, settings.specification.stopping.margin
 
 
 def _show(

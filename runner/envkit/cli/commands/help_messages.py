@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Note
 
 SUBMIT = {
     "nodes": "measure on N nodes (default: 1)",
@@ -43,52 +43,42 @@ BENCH = {"every": "all of these, ", "ranks": "also measures how that scales"}
 BREAKDOWN = {"json": "print every operator or phase of every process as JSON"}
 
 
-class AblateBudget(Message):
+class AblateBudget(Note):
     """The default time of ``envkit ablate``."""
 
-    code = "cli.help-ablate-budget"
-    severity = Severity.NOTE
     template = "{seconds:g}s for each of: the baseline, the profile, each setting alone, and the profile without each"
 
     seconds: float
 
 
-class BenchBudget(Message):
+class BenchBudget(Note):
     """The default time of ``envkit bench``. ``ranks`` is the time with --nproc."""
 
-    code = "cli.help-bench-budget"
-    severity = Severity.NOTE
     template = "3m; {seconds:g}s per arm with --workload all; {ranks} or --instances"
 
     seconds: float
     ranks: str
 
 
-class LoaderGridBudget(Message):
+class LoaderGridBudget(Note):
     """The default length of ``envkit loader-grid``."""
 
-    code = "cli.help-loader-grid-budget"
-    severity = Severity.NOTE
     template = "{blocks:count block}, however long they take"
 
     blocks: int
 
 
-class PlanBlocks(Message):
+class PlanBlocks(Note):
     """The meaning of --blocks to ``envkit plan``."""
 
-    code = "cli.help-plan-blocks"
-    severity = Severity.NOTE
     template = "measure the noise in N blocks, {least} or more"
 
     least: int
 
 
-class PlanBudget(Message):
+class PlanBudget(Note):
     """The default length of ``envkit plan``, without a PROFILE and with one."""
 
-    code = "cli.help-plan-budget"
-    severity = Severity.NOTE
     template = "3m; with a PROFILE {blocks:count block}"
 
     blocks: int

@@ -15,12 +15,13 @@ from pathlib import Path
 
 from envkit.analysis.summary import summarise
 from envkit.bench import record
-from envkit.bench.plan import REFERENCE_PROFILE, Arm
+from envkit.bench.arms import Arm
+from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.cli import measuring, measuring_options, user_command
-from envkit.cli.arguments import counts, refuse, words_of
+from envkit.cli.arguments import counts, no_effect, refuse, words_of
 from envkit.cli.commands import messages
 from envkit.cli.commands.help_messages import LoaderGridBudget
-from envkit.cli.commands.results_messages import MeasuresLess
+from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import Parser
 from envkit.common import atomic, extras
 from envkit.common.errors import MEASURED, InputError
@@ -79,8 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
     asked = replace(asked, workload="loader")
     if arguments.blocks is None and arguments.budget is None:
         if arguments.half_width is not None:
-            raise InputError(messages.HalfWidthOfBlocks(BLOCKS))
-        asked = replace(asked, blocks=BLOCKS)
+            raise InputError(OptionAlone("--half-width", "--budget"))
+        asked = asked.with_stopping(blocks=BLOCKS)
     return measuring.run(asked, how, tell)
 
 
@@ -112,9 +113,9 @@ def workloads(arguments: argparse.Namespace) -> list[str]:
 
 def _require(arguments: argparse.Namespace) -> None:
     """Raise InputError for options that mean nothing here, for too few cells, and for settings that can't be."""
-    refuse(arguments, NOT_HERE, MeasuresLess("loader-grid", "the loader"))
+    refuse(arguments, NOT_HERE, "loader-grid")
     if arguments.prefetch and not any(arguments.workers or WORKERS):
-        raise InputError(messages.PrefetchWithoutWorkers())
+        raise InputError(no_effect("--prefetch", "--workers 0"))
     if ends_epochs(arguments):
         _require_epochs(arguments, cells(arguments))
     wanted = workloads(arguments)
@@ -129,7 +130,7 @@ def _require_epochs(arguments: argparse.Namespace, wanted: Sequence[Settings]) -
     """Raise InputError if there are no workers to start, or a sample is shorter than an epoch."""
     given = EPOCH_OPTIONS[0 if arguments.start_method else 1]
     if not all(one.workers for one in wanted):
-        raise InputError(messages.WorkersMissing(given))
+        raise InputError(no_effect(given, "--workers 0"))
     for one in wanted:
         steps, most = loader.PICTURES // one.batch, loader.PICTURES // loader_epochs.LEAST_STEPS
         if steps < loader_epochs.LEAST_STEPS:

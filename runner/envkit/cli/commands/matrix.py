@@ -12,11 +12,11 @@ from typing import Any
 
 from envkit import engines
 from envkit.bench import early_checks, requirements
+from envkit.bench.arms import Arm, own_ranks
 from envkit.bench.context import ExecutionContext, execution_context
 from envkit.bench.job import Job
-from envkit.bench.plan import REFERENCE_PROFILE, Arm, own_ranks
-from envkit.bench.prepare import plan_of
-from envkit.bench.specification import Specification
+from envkit.bench.plan import REFERENCE_PROFILE, Plan
+from envkit.bench.prepare import located
 from envkit.checks.preflight import preflight
 from envkit.cli import measuring, measuring_options, submission, submitted, trying
 from envkit.cli.commands.help_messages import MATRIX
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     return measure(_asked(arguments), arguments.profile or profile.names(), how)
 
 
-def _asked(arguments: argparse.Namespace) -> Specification:
+def _asked(arguments: argparse.Namespace) -> Plan:
     reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local")
     return replace(measuring_options.specification(arguments, "matrix", [reference]), nodes=1)
 
@@ -85,8 +85,8 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         profile.load(name)
     asked = submitted.anywhere(arguments, _asked(arguments))
     requirements.require(asked)
-    if asked.open_ended and not asked.epochs and not asked.blocks:
-        asked = replace(asked, budget_s=BUDGET_PER_PROFILE_S * (len(names) + 1))
+    if asked.stopping.open_ended and not asked.epochs and not asked.stopping.blocks:
+        asked = asked.with_stopping(budget_s=BUDGET_PER_PROFILE_S * (len(names) + 1))
     nodelist = submitted.named_nodes(arguments)
     job = submitted.job(arguments, asked, submitted.of_job(arguments.nodes, nodelist), nodelist)
     return replace(job, profiles=tuple(submitted.anywhere_named(names)))
@@ -104,7 +104,7 @@ def _show_nodes(as_json: bool) -> submission.Show:
     return show
 
 
-def measure(asked: Specification, named: Sequence[str], how: Invocation) -> int:
+def measure(asked: Plan, named: Sequence[str], how: Invocation) -> int:
     """Measure all that apply of the profiles ``named``; ``asked`` has the reference alone. Returns the exit status."""
     if how.resume is None:
         _require_early(asked, named, how)
@@ -113,7 +113,7 @@ def measure(asked: Specification, named: Sequence[str], how: Invocation) -> int:
         return _try_and_measure(asked, named, how)
 
 
-def _require_early(asked: Specification, named: Sequence[str], how: Invocation) -> None:
+def _require_early(asked: Plan, named: Sequence[str], how: Invocation) -> None:
     """Raise InputError for what can be told wrong before anything starts."""
     loaded = [profile.load(name) for name in dict.fromkeys(named)]
     if {one.name for one in loaded} <= {REFERENCE_PROFILE}:
@@ -122,14 +122,14 @@ def _require_early(asked: Specification, named: Sequence[str], how: Invocation) 
     early_checks.require_time(asked, 1 + max(1, len(early_checks.applying(loaded))))
 
 
-def _try_and_measure(asked: Specification, named: Sequence[str], how: Invocation) -> int:
+def _try_and_measure(asked: Plan, named: Sequence[str], how: Invocation) -> int:
     """``asked`` has the reference alone; what is measured beside it is chosen from the profiles ``named``."""
     loaded = {name: profile.load(name) for name in dict.fromkeys(named) if name != REFERENCE_PROFILE}
     engine = asked.arms[0].engine
     prefixes = {one.prefix[0] for one in loaded.values() if one.prefix}
     requirements.require(asked)
     context = execution_context(asked, [*sorted(prefixes), *requirements.tools(asked.options)])
-    requirements.require_in(context.seen, asked.workloads, asked.options)
+    requirements.require_in(context.seen, asked.own_workloads, asked.options)
 
     def require_ranks(environment: Environment) -> None:
         arm = Arm(environment.profile, environment.profile, engine, ranks=own_ranks(environment.ranks))
@@ -149,9 +149,9 @@ def _try_and_measure(asked: Specification, named: Sequence[str], how: Invocation
         print(text(LeftOut(reason, names)), file=sys.stderr)
     if not choice.measured:
         raise InputError(NoneLeft(tuple(choice.left_out)))
-    asked = replace(asked, arms=tuple(arms_of(choice, engine)))
-    if asked.open_ended and not asked.epochs:
-        asked = replace(asked, budget_s=BUDGET_PER_PROFILE_S * len(asked.arms))
+    asked = asked.with_arms(arms_of(choice, engine))
+    if asked.stopping.open_ended and not asked.epochs:
+        asked = asked.with_stopping(budget_s=BUDGET_PER_PROFILE_S * len(asked.arms))
     return measuring.run_locked(asked, how, left_out=choice.left_out)
 
 
@@ -165,7 +165,7 @@ def arms_of(choice: Choice, engine: str) -> list[Arm]:
 def choose(
     loaded: Mapping[str, Profile],
     inspection: Mapping[str, Any],
-    asked: Specification,
+    asked: Plan,
     require: Callable[[Environment], None],
 ) -> Choice:
     """Which of the profiles can be measured in the image that was inspected; ``loaded`` has them as they were named.
@@ -197,7 +197,7 @@ def choose(
     return choice
 
 
-def try_once(choice: Choice, asked: Specification, context: ExecutionContext, how: Invocation) -> None:
+def try_once(choice: Choice, asked: Plan, context: ExecutionContext, how: Invocation) -> None:
     """Leave out each profile whose worker fails, or in which it is not in effect, when it trains for one step.
 
     It would end the whole run, and with it what there is to say of all others. A user's command runs to its end. Where
@@ -206,7 +206,7 @@ def try_once(choice: Choice, asked: Specification, context: ExecutionContext, ho
     if not choice.measured:
         return
     engine = asked.arms[0].engine
-    plan = plan_of(replace(asked, arms=tuple(arms_of(choice, engine))), requirements.data(asked).location)
+    plan = located(asked.with_arms(arms_of(choice, engine)), requirements.data(asked).location)
     baseline = resolve(profile.load(REFERENCE_PROFILE), context.seen[engine]["inspection"])
     environments = {name: environment for name, (_, environment) in choice.measured.items()}
     job = Job(

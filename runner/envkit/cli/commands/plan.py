@@ -10,17 +10,16 @@ import json
 import math
 import shlex
 import statistics
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record
+from envkit.bench.arms import Arm
 from envkit.bench.blocks import block_ratios, recorded_plan, timed_steps
 from envkit.bench.calibration import is_calibration
-from envkit.bench.plan import MARGIN, REFERENCE_PROFILE, Arm, Plan
-from envkit.bench.specification import Specification
+from envkit.bench.plan import MARGIN, REFERENCE_PROFILE, Plan
 from envkit.cli import measuring, measuring_options, user_command
 from envkit.cli.arguments import option, words
 from envkit.cli.commands import messages
@@ -71,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     return measuring.run(_asked(arguments), how, partial(_tell, as_json=arguments.json, given=arguments))
 
 
-def _asked(arguments: argparse.Namespace) -> Specification:
+def _asked(arguments: argparse.Namespace) -> Plan:
     """Return what to measure: the baseline and PROFILE in a few blocks, or the baseline twice for three minutes."""
     profile, engine = arguments.profile or REFERENCE_PROFILE, arguments.engine or "local"
     if profile == REFERENCE_PROFILE:
@@ -80,7 +79,7 @@ def _asked(arguments: argparse.Namespace) -> Specification:
     arms = against_baseline([profile], engine)
     asked = measuring_options.specification(arguments, f"plan-{arms[1].name}", arms)
     limited = arguments.budget is not None or arguments.half_width is not None
-    return asked if asked.blocks or limited else replace(asked, blocks=BLOCKS)
+    return asked if asked.stopping.blocks or limited else asked.with_stopping(blocks=BLOCKS)
 
 
 def _same_options(arguments: argparse.Namespace) -> list[str]:

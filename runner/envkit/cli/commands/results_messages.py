@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Advice, Caution, Message, Note
+
+ONE_FOLDER, TWO_FOLDERS = "one folder", "two folders, or reports"
 
 # --- baseline ---
 
@@ -10,25 +12,15 @@ from envkit.messages import Message, Severity
 class NoRatio(Message):
     """Two baselines are incomparable: their absolute times differ by the reference kernel, and neither has ratios."""
 
-    code = "cli.no-ratio"
     template = (
         "the reference kernel changed with Python, the C library or envkit, and there is no ratio to compare "
         "instead, because only the reference was measured"
     )
 
 
-class NotWithAgainst(Message):
-    """A clause whose subject is an option that says how to measure."""
-
-    code = "cli.not-with-against"
-    template = "has no effect with --against, which measures nothing; leave it out"
-
-
-class BaselineSaved(Message):
+class BaselineSaved(Note):
     """The content of a baseline that was saved."""
 
-    code = "cli.baseline-saved"
-    severity = Severity.NOTE
     template = "{name}: {arms:list}, {blocks:count block}, measured {measured}"
 
     name: str
@@ -37,40 +29,32 @@ class BaselineSaved(Message):
     measured: str
 
 
-class BaselineIsSynthetic(Message):
+class BaselineIsSynthetic(Note):
     """The images of a baseline were generated."""
 
-    code = "cli.baseline-is-synthetic"
-    severity = Severity.NOTE
     template = "measured with synthetic data; compare it only with runs on synthetic data"
 
 
-class BaselineFile(Message):
+class BaselineFile(Advice):
     """Where a baseline is, and what to do with it."""
 
-    code = "cli.baseline-file"
-    severity = Severity.ADVICE
     template = "{file} (commit it; later: envkit baseline check {name} PROFILE)"
 
     file: str
     name: str
 
 
-class NoBaselines(Message):
+class NoBaselines(Note):
     """A folder holds no baselines."""
 
-    code = "cli.no-baselines"
-    severity = Severity.NOTE
     template = "no baselines in {folder}; save one with: envkit baseline save NAME --from DIR"
 
     folder: str
 
 
-class ThenCompare(Message):
+class ThenCompare(Advice):
     """A check was interrupted: what to do once its run is complete."""
 
-    code = "cli.then-compare"
-    severity = Severity.ADVICE
     template = "and then compare: envkit baseline check {name} --against that folder"
 
     name: str
@@ -82,7 +66,6 @@ class ThenCompare(Message):
 class NotForTerminal(Message):
     """A binary format would go to the terminal."""
 
-    code = "cli.not-for-terminal"
     template = "--format {format} is not for a terminal: name a file with --output"
 
     format: str
@@ -91,7 +74,6 @@ class NotForTerminal(Message):
 class HoldsNoRuns(Message):
     """A folder is no run, and holds none."""
 
-    code = "cli.holds-no-runs"
     template = "{folder}: holds no runs; give the folder of a run, or one that holds runs"
 
     folder: str
@@ -103,7 +85,6 @@ class HoldsNoRuns(Message):
 class SeveralJudges(Message):
     """Several profiles are measured, and none was chosen to judge nodes by."""
 
-    code = "cli.several-judges"
     template = "fleet judges nodes by one profile: choose among {profiles:list} with --profile"
 
     profiles: tuple[str, ...]
@@ -112,63 +93,43 @@ class SeveralJudges(Message):
 class JudgeNotMeasured(Message):
     """--profile names a profile that is not measured."""
 
-    code = "cli.judge-not-measured"
     template = "--profile {profile}: it is not measured; choose among {measured:list}"
 
     profile: str
     measured: tuple[str, ...]
 
 
-class ReportsOneFolder(Message):
-    """``envkit fleet report`` was given no folder, or several."""
+class FleetTakes(Message):
+    """``envkit fleet report`` or ``diff`` was given other folders than it takes."""
 
-    code = "cli.reports-one-folder"
-    template = "fleet report takes one folder; give: envkit fleet report DIR"
+    template = "fleet {action} takes {what}; give: envkit fleet {action} {words}"
 
-
-class ComparesTwoFolders(Message):
-    """``envkit fleet diff`` was not given two folders."""
-
-    code = "cli.compares-two-folders"
-    template = "fleet diff takes two folders, or reports; give: envkit fleet diff THEN NOW"
-
-
-class MeasuresLess(Message):
-    """A clause whose subject is an option. ``measured`` is all that ``command`` measures."""
-
-    code = "cli.measures-less"
-    template = "has no effect on {command}, which measures {measured}; leave it out"
-
-    command: str
-    measured: str
+    action: str
+    what: str  # ONE_FOLDER or TWO_FOLDERS
+    words: str
 
 
 class SameMeasurements(Message):
     """Two folders hold the same measurements."""
 
-    code = "cli.same-measurements"
     template = "fleet diff: {then} and {now} are of the same measurements; give another one"
 
     then: str
     now: str
 
 
-class BackInTime(Message):
+class BackInTime(Caution):
     """The first of two folders is the newer one."""
 
-    code = "cli.back-in-time"
-    severity = Severity.WARNING
     template = "warning: {then} was measured after {now}: swap them to see what became slower"
 
     then: str
     now: str
 
 
-class ReportNotKept(Message):
+class ReportNotKept(Caution):
     """The summary of a fleet's report can't be written beside the records."""
 
-    code = "cli.report-not-kept"
-    severity = Severity.WARNING
     template = "{problem}; later reports can't be compared with this one"
 
     problem: Message
@@ -177,7 +138,6 @@ class ReportNotKept(Message):
 class NoFleetReport(Message):
     """A submission ended, and its report failed."""
 
-    code = "cli.no-fleet-report"
     template = "no report: {problem}"
 
     problem: Message
@@ -186,73 +146,59 @@ class NoFleetReport(Message):
 # --- history ---
 
 
-class NoRuns(Message):
+class NoRuns(Note):
     """A folder holds no runs."""
 
-    code = "cli.no-runs"
-    severity = Severity.NOTE
     template = "no runs in {folder}; measure one with: envkit bench PROFILE"
 
     folder: str
 
 
-class NoSuchRuns(Message):
+class NoSuchRuns(Note):
     """The options match no run."""
 
-    code = "cli.no-such-runs"
-    severity = Severity.NOTE
     template = "no run in {folder} matches these options ({runs:count run} looked at)"
 
     folder: str
     runs: int
 
 
-class RunsIn(Message):
+class RunsIn(Note):
     """The heading of a list of runs."""
 
-    code = "cli.runs-in"
-    severity = Severity.NOTE
     template = "runs in {folder}, the latest first"
 
     folder: str
 
 
-class UnreadRun(Message):
+class UnreadRun(Caution):
     """A run can't be read."""
 
-    code = "cli.unread-run"
-    severity = Severity.WARNING
     template = "not read: {name}: {problem}"
 
     name: str
     problem: Message
 
 
-class NothingComparedWith(Message):
+class NothingComparedWith(Note):
     """A run measured the reference alone. ``node`` is where, if there are several."""
 
-    code = "cli.nothing-compared-with"
-    severity = Severity.NOTE
     template = "nothing to compare with[, {node}]"
 
     node: str | None = None
 
 
-class MoreNodes(Message):
+class MoreNodes(Note):
     """A run has more nodes than are listed."""
 
-    code = "cli.more-nodes"
-    severity = Severity.NOTE
     template = "and {nodes:count more node}"
 
     nodes: int
 
 
-class RunFacts(Message):
+class RunFacts(Note):
     """Facts of a run, below its results. Its arms are compared with ``reference``, or with ``whole``."""
 
-    code = "cli.run-facts"
-    severity = Severity.NOTE
     template = (
         "[{nodes:count node}, ]{engines:list}, {trained}, {blocks:count block}[, against {reference}]"
         "[, those without a setting against {whole}], {ended:list}; {folder}"
@@ -268,11 +214,9 @@ class RunFacts(Message):
     whole: str | None = None
 
 
-class NotEnded(Message):
+class NotEnded(Note):
     """A record has no end."""
 
-    code = "cli.not-ended"
-    severity = Severity.NOTE
     template = "runs, or was killed"
 
 
@@ -282,14 +226,12 @@ class NotEnded(Message):
 class MarkdownPrints(Message):
     """--markdown without a file prints, as --json and --details do."""
 
-    code = "cli.markdown-prints"
     template = "--markdown prints, and so do --json and --details: leave them out, or give --markdown a FILE"
 
 
 class OfFleet(Message):
     """The folder is a fleet's."""
 
-    code = "cli.of-fleet"
     template = "{folder}: is a fleet's; report on it with: {instead:command}"
 
     folder: str
@@ -299,7 +241,6 @@ class OfFleet(Message):
 class NothingMeasuredYet(Message):
     """No node of a submission has measured yet."""
 
-    code = "cli.nothing-measured-yet"
     template = "{folder}: nothing was measured yet; follow it with: {follow:command}"
 
     folder: str
@@ -309,7 +250,6 @@ class NothingMeasuredYet(Message):
 class OfOneRun(Message):
     """An option is for one run, and the folder has several."""
 
-    code = "cli.of-one-run"
     template = "{option}: {folder} has {runs:count run}; give the folder of one, as {example}"
 
     option: str
@@ -321,7 +261,6 @@ class OfOneRun(Message):
 class NothingToDraw(Message):
     """A run without a sample has no picture."""
 
-    code = "cli.nothing-to-draw"
     template = "--png {file}: nothing can be drawn: no sample was measured"
 
     file: str

@@ -23,6 +23,7 @@ from envkit.bench.messages import Interrupted
 from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.record import Event, Record
 from envkit.cli import measuring, output_options, submission, tune_nodes, tune_options
+from envkit.cli.arguments import no_effect
 from envkit.cli.commands import tune_messages as messages
 from envkit.cli.ending import end_with, error
 from envkit.cli.measuring_messages import NoRoom
@@ -120,7 +121,7 @@ def _recorded(folder: Path, first: Event, named: Path | None) -> tuple[Execution
         places = [first["settings"]["profile"], *own]
         exhaustive = bool(first["settings"]["blocks"])
     if exhaustive and named:
-        raise InputError(messages.NoProfileToName())
+        raise InputError(no_effect("--profile", "--exhaustive"))
     written = (named or Path(places[-1])).absolute()
     if not exhaustive:
         destination.require(written)
@@ -147,7 +148,7 @@ def _go_on(
                 return _ranked(tuning, arguments)
             reason, summary, decision = tuning.confirm(chosen)
         except InputError as error:  # it could all be written when the tuning began
-            raise InputError(messages.GoOnAfter(error.message, _go_on_with(tuning))) from None
+            raise InputError(messages.TuningFailed(error.message, messages.GoOn(_go_on_with(tuning)))) from None
     except KeyboardInterrupt:
         return _interrupted(tuning, as_json)
     except BaselineFailed as error:
@@ -239,7 +240,7 @@ def _write(
     }.get(decision.best)  # fmt: skip
     won = tuning.search.baseline if number is None else tuning.search.candidates[number]
     machine = lines.machine(summary)
-    made = replace(won.profile, title=text(messages.TunedTitle(won.profile.title)))
+    made = replace(won.profile, title=text(messages.TunedTitle(messages.THIS_MACHINE, won.profile.title)))
     if not decision.same_losses:
         made = replace(made, numerics="may-differ")
     if tuning.job.plan.ranks > 1:  # it is worth that in so many ranks, and was resolved for one of them
@@ -268,7 +269,9 @@ def _write(
     try:
         return destination.write(path, content, evidence, replaces)
     except InputError as error:  # it could be written when the tuning began
-        raise InputError(messages.NameAnother(error.message, _go_on_with(tuning))) from None
+        raise InputError(
+            messages.TuningFailed(error.message, messages.GoOn(f"{_go_on_with(tuning)} --profile FILE.yaml"))
+        ) from None
 
 
 def _ranked(tuning: Session, arguments: argparse.Namespace) -> int:

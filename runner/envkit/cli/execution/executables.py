@@ -42,7 +42,8 @@ def find(command: str, search: str | None) -> str:
                 closed = closed or reason
     if closed is not None:
         raise closed
-    raise Unusable(load_messages().NoSuchCommand(_unquoted(command)), NOT_FOUND)
+    messages = load_messages()
+    raise Unusable(messages.NoSuch(messages.COMMAND_ON_PATH, _unquoted(command)), NOT_FOUND)
 
 
 def _unquoted(command: str) -> tuple[str, ...] | None:
@@ -52,10 +53,11 @@ def _unquoted(command: str) -> tuple[str, ...] | None:
 
 
 def _judged(path: str) -> str:
+    messages = load_messages()
     if not os.access(path, os.F_OK):
-        raise Unusable(load_messages().NoSuchFile(_unquoted(path)), NOT_FOUND)
+        raise Unusable(messages.NoSuch(messages.FILE, _unquoted(path)), NOT_FOUND)
     if Path(path).is_dir():
-        raise Unusable(load_messages().IsAFolder(), NOT_EXECUTABLE)
+        raise Unusable(messages.IsAFolder(), NOT_EXECUTABLE)
     if not os.access(path, os.X_OK):
-        raise Unusable(load_messages().NotExecutable(path), NOT_EXECUTABLE)
+        raise Unusable(messages.NotExecutable(path), NOT_EXECUTABLE)
     return path

@@ -47,7 +47,6 @@ def prepare(
     images = {"PYTHONPATH": path} if path else {}  # which is to stay
     told = with_hook({**images, **given, **variables}, HOOK, EVIDENCE if evidence else None, variables)
     task = Task(
-        arguments=(),
         program=tuple(command),
         variables={**variables, **told},
         prefix=tuple(environment["prefix"]),

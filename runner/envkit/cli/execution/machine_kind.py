@@ -8,17 +8,15 @@ from typing import Any
 
 from envkit.analysis.engine_facts import machine_kind
 from envkit.common import documents, files
-from envkit.messages import Message, Severity
+from envkit.messages import Caution
 from envkit.tuning.profile_file import MACHINE, evidence_path
 
 OTHER_MACHINE = "other_machine"  # the key of an environment that exec resolved
 
 
-class OtherMachine(Message):
+class OtherMachine(Caution):
     """A profile won on another kind of machine than this one."""
 
-    code = "cli.other-machine"
-    severity = Severity.WARNING
     template = (
         "profile '{profile}' won on {cpu} with {usable_cpus:count usable CPU}, and this is {this_cpu} with "
         "{this_usable_cpus}: it may not help here; measure it with: envkit bench {profile} -- your training"

@@ -11,7 +11,7 @@ from typing import Any
 from envkit.cli.execution.executables import find, load_messages
 from envkit.common.errors import InputError
 from envkit.worker import scratch
-from envkit.worker.performance_variables import asked_for
+from envkit.worker.performance_variables import asked_for, noted
 
 MEMORY = "/dev/shm"  # on a disk, it can take milliseconds to remove a folder
 EVIDENCE_BYTES = 2**20  # more than all processes of a command leave
@@ -56,7 +56,8 @@ def with_hook(variables: Mapping[str, str], hook: str, evidence: str | None, nam
     earlier = variables.get("PYTHONPATH")
     # an empty entry stands for the current folder
     others = [entry for entry in earlier.split(os.pathsep) if entry != hook] if earlier else []
-    return {"PYTHONPATH": os.pathsep.join([hook, *others]), "ENVKIT_EVIDENCE": evidence, **asked_for(names)}
+    path = os.pathsep.join([hook, *others])
+    return {"PYTHONPATH": path, "ENVKIT_EVIDENCE": evidence, **asked_for(names), **noted(variables)}
 
 
 def _free_bytes(folder: str) -> int:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from envkit.checks.effect import shown
-from envkit.checks.process_messages import NotVerified
+from envkit.checks.finding_messages import Unmet
+from envkit.checks.process_messages import NotVerified, OfProcess
 from envkit.checks.process_scan import shorter
 from envkit.checks.sample_effect import ProcessEvidence, any_on_gpus, judged, most_cpus
 from envkit.cli.execution.messages import (
@@ -15,9 +16,7 @@ from envkit.cli.execution.messages import (
     ChangedVariables,
     InEffect,
     InEffectAsFarAsKnown,
-    NotInEffectInOne,
-    NotInEffectInSome,
-    NotSeen,
+    NotInEffect,
     OwnVariables,
     RemovedVariables,
     SetVariable,
@@ -32,7 +31,7 @@ from envkit.worker.messages.left import OtherForm
 # Told as preloads; and begins with the evidence hook's own folder.
 NOT_COUNTED = {"LD_PRELOAD", "PYTHONPATH"}
 # Lines of a verdict that belong to the one before them.
-DETAILS = (NotSeen, NotVerified)
+DETAILS = (OfProcess, NotVerified)
 
 
 def read(folder: Path, environment: Environment, kept: Mapping[str, str]) -> tuple[list[ProcessEvidence], left.Found]:
@@ -76,12 +75,12 @@ def verdict(environment: Environment, judged_processes: Sequence[ProcessEvidence
         found = (InEffectAsFarAsKnown if unknown else InEffect)(name, number, tuple(keys), variables)
         return [found, *unknown, *beside]
     missed = [
-        NotSeen(one.key, shown(one.expected), shown(one.seen), observed.pid, shorter(observed.argv))
+        OfProcess(Unmet(one.key, shown(one.expected), shown(one.seen)), observed.pid, shorter(observed.argv))
         for observed in bad
         for one in observed.checks
         if not one.holds
     ]
-    found_wrong = NotInEffectInSome(name, len(bad), number) if number > 1 else NotInEffectInOne(name)
+    found_wrong = NotInEffect(name, len(bad), number) if number > 1 else NotInEffect(name)
     return [found_wrong, *missed, *beside]
 
 

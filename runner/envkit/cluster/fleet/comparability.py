@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from envkit.cluster.fleet.messages import (
-    ChangedFact,
+    MOST,
+    UNFINISHED,
+    WAS,
+    FactBeside,
     Facts,
     MeasuredOtherwise,
     OtherKind,
     TooFewSamples,
-    TooFewSamplesYet,
-    UnlikeMost,
 )
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.messages import Message
@@ -68,7 +69,7 @@ def why_not(then: Node, now: Node) -> Message | None:
     for what, old, new in (("workload", then.workload, now.workload), ("profile", then.profile, now.profile)):
         if old != new and what not in [name for name, _, _ in measured]:
             measured.append((what, old, new))
-    facts_now = [ChangedFact(name, _shown(new), _shown(old)) for name, old, new in measured]
+    facts_now = [FactBeside(name, _shown(new), _shown(old), WAS) for name, old, new in measured]
     return MeasuredOtherwise(_first(facts_now, MOST_REASONS)) if facts_now else None
 
 
@@ -86,18 +87,17 @@ def changed(then: Mapping[str, str], now: Mapping[str, str]) -> list[Changed]:
 
 def in_words(facts: Sequence[Changed]) -> Facts:
     """Return the first facts, and how many more there are."""
-    return _first([ChangedFact(name, now, then) for name, then, now in facts], MOST_FACTS)
+    return _first([FactBeside(name, now, then, WAS) for name, then, now in facts], MOST_FACTS)
 
 
 def _too_few(node: Node, least: int) -> Message:
-    few = TooFewSamples if node.finished else TooFewSamplesYet
-    return few(len(node.step_s), least)
+    return TooFewSamples(len(node.step_s), least, None if node.finished else UNFINISHED)
 
 
 def _difference(own: Mapping[str, str], usual: Mapping[str, str]) -> Message:
     """Return what a node measured otherwise than most."""
     names = [name for name in dict.fromkeys([*usual, *own]) if own.get(name) != usual.get(name)]
-    unlike = [UnlikeMost(name, _shown(own.get(name)), _shown(usual.get(name))) for name in names]
+    unlike = [FactBeside(name, _shown(own.get(name)), _shown(usual.get(name)), MOST) for name in names]
     return MeasuredOtherwise(_first(unlike, MOST_REASONS))
 
 

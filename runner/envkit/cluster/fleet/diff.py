@@ -18,10 +18,11 @@ from envkit.cluster.fleet import changes, comparability, slow
 from envkit.cluster.fleet.changes import RATE, Judged
 from envkit.cluster.fleet.comparability import Changed
 from envkit.cluster.fleet.diff_messages import NO_CHANGE_FOUND
-from envkit.cluster.fleet.messages import AtNode, InReport, NoCommonNode, NoNameInBoth
+from envkit.cluster.fleet.messages import InReport, NoCommonNode, NoNameInBoth
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.cluster.fleet.slow import Measured
 from envkit.common.errors import InputError
+from envkit.common.messages import About
 from envkit.common.text_enum import TextEnum
 from envkit.messages import Message
 from envkit.stats.outlying import FEWEST
@@ -126,7 +127,7 @@ def diff(before: Report, after: Report, margin: float) -> Diff:
         else:
             left_out[name] = why
     if not pairs:
-        raise InputError(NoCommonNode(AtNode(*next(iter(left_out.items())))) if left_out else NoNameInBoth())
+        raise InputError(NoCommonNode(About(*next(iter(left_out.items())))) if left_out else NoNameInBoth())
     measured = [_measured(of_kind) for of_kind in pairs.values()]
     found = changes.judge([one for one, _ in measured], margin)
     then, now = (statistics.median(one.began for one in nodes) for nodes, _ in (before, after))

@@ -5,62 +5,42 @@ Shares are of 1: a node that takes 12% more time than in the first report has ch
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
-
-NOTE, WARNING = Severity.NOTE, Severity.WARNING
+from envkit.messages import Caution, Message, Note
 
 NO_CHANGE_FOUND = "no change found"
 HEADER = ("node", "change", "interval", "verdict", "changed facts")
 
 
-class BecameSlower(Message):
+class BecameSlower(Caution):
     """Some nodes became slower."""
 
-    code = "cluster.became-slower"
-    severity = WARNING
     template = "SLOWER  {slower} of {nodes:count node}"
 
     slower: int
     nodes: int
 
 
-class NotJudgedInBoth(Message):
-    """There are too few nodes of each kind in both reports."""
-
-    code = "cluster.not-judged-in-both"
-    severity = WARNING
-    template = "NOT JUDGED  fewer than {least} nodes of one kind are in both reports"
-
-    least: int
-
-
-class NoneBecameSlower(Message):
+class NoneBecameSlower(Note):
     """No node became slower with certainty. ``middle`` is what became of the middle node, if that is notable."""
 
-    code = "cluster.none-became-slower"
-    severity = NOTE
     template = "NONE SLOWER  none of {nodes:count node} is certain to have become slower[ than others, but {middle}]"
 
     nodes: int
     middle: Message | None = None
 
 
-class TimesAsLong(Message):
+class TimesAsLong(Note):
     """How many times as long as in the first report the middle node of a kind takes."""
 
-    code = "cluster.times-as-long"
-    severity = NOTE
     template = "the middle node[ of {kind}] takes {ratio:.3f} times as long as in the first report"
 
     ratio: float
     kind: str | None = None
 
 
-class KindChanged(Message):
+class KindChanged(Note):
     """How a kind changed: ``facts`` changed on all its nodes, ``judgement`` says which nodes are named."""
 
-    code = "cluster.kind-changed"
-    severity = NOTE
     template = "{kind}: {middle}[ ({facts})]; {judgement}"
 
     kind: str
@@ -69,11 +49,9 @@ class KindChanged(Message):
     facts: Message | None = None
 
 
-class KindNotJudged(Message):
+class KindNotJudged(Caution):
     """A kind has too few nodes in both reports."""
 
-    code = "cluster.kind-not-judged"
-    severity = WARNING
     template = "[{kind}: ]{nodes:count node} of this kind, {least} are needed to judge"
 
     nodes: int
@@ -81,11 +59,9 @@ class KindNotJudged(Message):
     kind: str | None = None
 
 
-class NamedBeyond(Message):
+class NamedBeyond(Note):
     """Nodes are named whose change is larger. ``between`` is the standard deviation of changes, ``noise`` the error."""
 
-    code = "cluster.named-beyond"
-    severity = NOTE
     template = (
         "nodes are named that changed by more than {allowance:.1%}"
         "[ (SD of changes {between:.1%}, standard error of a node {noise:.1%})]"
@@ -96,11 +72,9 @@ class NamedBeyond(Message):
     noise: float | None = None
 
 
-class FalseChanges(Message):
+class FalseChanges(Note):
     """How often a comparison names a node although nothing changed."""
 
-    code = "cluster.false-changes"
-    severity = NOTE
     template = (
         "at most {rate:exact_percent} of comparisons without any change name a node; that assumes changes of healthy "
         "nodes with the tails of Student's t with {degrees} degrees of freedom, or lighter ones"
@@ -110,22 +84,18 @@ class FalseChanges(Message):
     degrees: int
 
 
-class ChangedBy(Message):
+class ChangedBy(Note):
     """A node and its change."""
 
-    code = "cluster.changed-by"
-    severity = NOTE
     template = "{node} {change:+.1%}"
 
     node: str
     change: float
 
 
-class MaybeChanged(Message):
+class MaybeChanged(Caution):
     """Nodes that changed by no more than healthy nodes may."""
 
-    code = "cluster.maybe-changed"
-    severity = WARNING
     template = (
         "{number:count node} changed by more than the margin, but within what healthy nodes of this fleet change by: "
         "{changes:list}[ and {more} more]; measure again"

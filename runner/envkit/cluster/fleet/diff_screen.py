@@ -13,9 +13,9 @@ from envkit.cluster.fleet.changes import RATE
 from envkit.cluster.fleet.comparability import in_words
 from envkit.cluster.fleet.diff import Change, ChangeVerdict, Diff, KindDiff
 from envkit.cluster.fleet.diff_messages import HEADER
-from envkit.cluster.fleet.messages import AtNode
-from envkit.cluster.fleet.report_messages import MoreInJson, Names
+from envkit.cluster.fleet.report_messages import IN_BOTH, MoreInJson, Names, NotJudged
 from envkit.cluster.fleet.slow import MIN_NODES
+from envkit.common.messages import About
 from envkit.common.plain_table import plain_table
 from envkit.messages import Message
 from envkit.rendering import text
@@ -48,7 +48,7 @@ def headline(diff: Diff) -> Row:
     slower = len(diff.of(ChangeVerdict.SLOWER))
     judged = sum(len(kind.changes) for kind in diff.kinds) - len(diff.of(ChangeVerdict.NOT_JUDGED))
     if judged == 0:
-        return Row("diff", messages.NotJudgedInBoth(MIN_NODES))
+        return Row("diff", NotJudged(MIN_NODES, IN_BOTH))
     if slower:
         return Row("diff", messages.BecameSlower(slower, judged), "bad")
     together = max((kind for kind in diff.kinds if _is_judged(kind)), key=lambda kind: kind.fleet_ratio)
@@ -69,7 +69,7 @@ def rows(diff: Diff) -> list[Row]:
     for what, names in (("gone", diff.gone), ("new", diff.new)):
         if names:
             found.append(Row(what, Names(tuple(names[:MOST_NAMES]), _more(names))))
-    found += [Row("left out", AtNode(one.name, one.reason)) for one in diff.left_out[:MOST_NAMES]]
+    found += [Row("left out", About(one.name, one.reason)) for one in diff.left_out[:MOST_NAMES]]
     if more := _more(diff.left_out):
         found.append(Row("", MoreInJson(more, ALL)))
     return found

@@ -12,9 +12,10 @@ from envkit.analysis.engine_facts import cpu_name, engine_facts, gpu_names
 from envkit.analysis.messages import KINDS
 from envkit.analysis.noise import commonest
 from envkit.bench import record
+from envkit.bench.arms import Arm
 from envkit.bench.blocks import INITIAL_WEIGHTS, skipped_steps
 from envkit.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.plan import Plan
 from envkit.bench.problems import problem_of
 from envkit.bench.record import FILE_NAME, Event
 from envkit.bench.record_messages import UnusableRecord

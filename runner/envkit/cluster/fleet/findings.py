@@ -10,10 +10,11 @@ from pathlib import Path
 
 from envkit.cluster.fleet import comparability, differences, reading, slow
 from envkit.cluster.fleet.differences import Fact
-from envkit.cluster.fleet.messages import AtNode, NoUsableNode
+from envkit.cluster.fleet.messages import NoUsableNode
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.cluster.fleet.slow import Judged, Spread
 from envkit.common.errors import InputError
+from envkit.common.messages import About
 from envkit.common.text_enum import TextEnum
 
 # Nodes are named that began farther from the middle one, by their own clocks, than so many seconds, and than so many
@@ -101,7 +102,7 @@ def find(place: Path, profile: str | None, margin: float, asked: Sequence[str] =
     groups, not_alike = comparability.groups(nodes)
     left_out = sorted([*unusable, *not_alike], key=lambda one: one.name)
     if not groups:
-        first = AtNode(left_out[0].name, left_out[0].reason)
+        first = About(left_out[0].name, left_out[0].reason)
         raise InputError(NoUsableNode(str(place), len(left_out), first))
     found, side = slow.judge([slow.measure([node.step_s for node in group]) for group in groups], margin)
     kinds = [_kind(group, judged) for group, judged in zip(groups, found, strict=True)]

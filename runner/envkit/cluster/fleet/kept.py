@@ -21,15 +21,13 @@ from envkit.cluster.fleet import reading
 from envkit.cluster.fleet.extract import LATEST, MOST_BYTES
 from envkit.cluster.fleet.messages import (
     EXPECTED,
+    GIVE_ANOTHER,
     GIVE_REPORT,
+    WRITE_AGAIN,
     NodeTwice,
-    NoNodes,
-    NotAList,
     NotAReport,
     OtherProfileJudged,
     UnusableReport,
-    UnusableReportAlone,
-    WrongKeys,
     WrongValue,
 )
 from envkit.cluster.fleet.node import LeftOut, Node
@@ -86,8 +84,8 @@ def read(place: Path, profile: str | None, asked: Sequence[str] = ()) -> tuple[l
 def _refused(path: Path, why: Message) -> InputError:
     """Return the error of a report that can't be used, with the command that writes it anew from its records."""
     if any(path.parent.glob(RECORDS)):
-        return InputError(UnusableReport(str(path), why, (*WRITE_ANEW, str(short(path.parent)))))
-    return InputError(UnusableReportAlone(str(path), why))
+        return InputError(UnusableReport(str(path), why, WRITE_AGAIN, (*WRITE_ANEW, str(short(path.parent)))))
+    return InputError(UnusableReport(str(path), why, GIVE_ANOTHER))
 
 
 def _has_newer_records(path: Path) -> bool:
@@ -109,7 +107,7 @@ def _checked(path: Path, document: Any) -> tuple[list[Node], list[LeftOut]]:
         raise InputError(OtherSchema(str(path), "fleet report", document["schema"], SCHEMA, anew))
     nodes, left_out = (_listed(path, document, key, checks) for key, checks in LISTS.items())
     if not nodes:
-        raise _refused(path, NoNodes())
+        raise _refused(path, WrongValue("nodes", EXPECTED["nodes"]))
     twice = next((name for name, count in Counter(one["name"] for one in nodes).items() if count > 1), None)
     if twice is not None:
         raise _refused(path, NodeTwice(twice))
@@ -120,13 +118,13 @@ def _checked(path: Path, document: Any) -> tuple[list[Node], list[LeftOut]]:
 def _listed(path: Path, document: dict[str, Any], key: str, checks: dict[str, Check]) -> list[Any]:
     listed = document.get(key)
     if not isinstance(listed, list):
-        raise _refused(path, NotAList(key))
+        raise _refused(path, WrongValue(key, EXPECTED["list"]))
     for number, one in enumerate(listed):
         if not isinstance(one, dict) or one.keys() != checks.keys():
-            raise _refused(path, WrongKeys(key, number))
+            raise _refused(path, WrongValue(f"{key}[{number}]", EXPECTED["keys"]))
         for name, (holds, kind) in checks.items():
             if not holds(one[name]):
-                raise _refused(path, WrongValue(key, number, name, EXPECTED[kind]))
+                raise _refused(path, WrongValue(f"{key}[{number}].{name}", EXPECTED[kind]))
     return listed
 
 

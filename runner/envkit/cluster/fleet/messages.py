@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Caution, Message, Note
 
-NOTE, WARNING = Severity.NOTE, Severity.WARNING
+WRITE_AGAIN = "write it again"
+GIVE_ANOTHER = "give another report, or a fleet's folder with its records"
+UNFINISHED = "its run has not ended"
+MOST, WAS = "most:", "was"
 
 GIVE_NODES = "give a folder with a folder per node"
 GIVE_REPORT = "give a fleet's folder, or its report"
 # What a report of an earlier fleet must have, by kind of value.
 EXPECTED = {
+    "list": "a list",
+    "nodes": "a list with a node",
+    "keys": "an entry with the keys of a report",
     "text": "a text",
     "texts": "texts by name",
     "reason": "a text, or a message of this version of envkit",
@@ -26,20 +32,9 @@ EXPECTED = {
 # --- why nothing can be reported ---
 
 
-class AtNode(Message):
-    """A node and what is wrong with it."""
-
-    code = "cluster.at-node"
-    template = "{node}: {reason}"
-
-    node: str
-    reason: Message
-
-
 class NoRecords(Message):
     """A folder has no folder with a record."""
 
-    code = "cluster.no-records"
     template = "{place}: holds no records; give a folder with a folder for each node that has a {file}"
 
     place: str
@@ -49,116 +44,70 @@ class NoRecords(Message):
 class NoUsableNode(Message):
     """No node can be used. ``first`` is one of them."""
 
-    code = "cluster.no-usable-node"
     template = "{place}: none of its {nodes:count node} can be used; {first}"
 
     place: str
     nodes: int
-    first: AtNode
+    first: Message
 
 
 class NoCommonNode(Message):
     """No node of two reports can be compared. ``first`` is one of them."""
 
-    code = "cluster.no-common-node"
     template = "no node can be compared in the two reports; {first}"
 
-    first: AtNode
+    first: Message
 
 
 class NoNameInBoth(Message):
     """Two reports have no node of one name."""
 
-    code = "cluster.no-name-in-both"
     template = "no node can be compared in the two reports; they have no node of the same name"
 
 
 class ReaderKilled(Message):
     """A process that read records was killed."""
 
-    code = "cluster.reader-killed"
     template = "a process that was reading records was killed; is there enough memory?"
 
 
 class UnusableReport(Message):
     """A report of an earlier fleet can't be used. ``anew`` is the command that writes it from its records."""
 
-    code = "cluster.unusable-report"
-    template = "{file}: {problem}; write it again: {anew:command}"
+    template = "{file}: {problem}; {fix}[: {anew:command}]"
 
     file: str
     problem: Message
-    anew: tuple[str, ...]
-
-
-class UnusableReportAlone(Message):
-    """The records of a report are not in its folder."""
-
-    code = "cluster.unusable-report-alone"
-    template = "{file}: {problem}; give another report, or a fleet's folder with its records"
-
-    file: str
-    problem: Message
+    fix: str  # WRITE_AGAIN, or GIVE_ANOTHER where its records are not in its folder
+    anew: tuple[str, ...] = ()
 
 
 class NotAReport(Message):
     """A file is no report of a fleet, or is damaged."""
 
-    code = "cluster.not-a-report"
     template = "is not a fleet report, or is damaged"
-
-
-class NotAList(Message):
-    """A key of a report has no list."""
-
-    code = "cluster.not-a-list"
-    template = "{key}: is not a list"
-
-    key: str
-
-
-class NoNodes(Message):
-    """A report has no node."""
-
-    code = "cluster.no-nodes"
-    template = "nodes: the list is empty"
 
 
 class NodeTwice(Message):
     """A report has two nodes of one name."""
 
-    code = "cluster.node-twice"
     template = "nodes: has {node} twice"
 
     node: str
 
 
-class WrongKeys(Message):
-    """An entry of a report has other keys than it should."""
-
-    code = "cluster.wrong-keys"
-    template = "{key}[[{number:d}]]: has the wrong keys"
-
-    key: str
-    number: int
-
-
 class WrongValue(Message):
     """A value of a report is of another kind. ``expected`` is one of ``EXPECTED``."""
 
-    code = "cluster.wrong-value"
-    template = "{key}[[{number:d}]].{field}: is not {expected}"
+    template = "{place}: is not {expected}"
 
-    key: str
-    number: int
-    field: str
+    place: str  # as nodes[3].began
     expected: str
 
 
 class OtherProfileJudged(Message):
     """A report judged its nodes by another profile than the one that was named."""
 
-    code = "cluster.other-profile-judged"
     template = "{file}: judged its nodes by {profile}; leave --profile out, or give the folder of its records"
 
     file: str
@@ -168,97 +117,77 @@ class OtherProfileJudged(Message):
 # --- why a node can't be compared; the subject is the node ---
 
 
-class NoRecord(Message):
+class NoRecord(Caution):
     """The folder of a node has no record."""
 
-    code = "cluster.no-record"
-    severity = WARNING
     template = "has no {file}: nothing was measured"
 
     file: str
 
 
-class NoFolder(Message):
+class NoFolder(Caution):
     """A node that was submitted has no folder."""
 
-    code = "cluster.no-folder"
-    severity = WARNING
     template = "has no folder: its job did not begin"
 
 
-class SeveralWorkloads(Message):
+class SeveralWorkloads(Caution):
     """A node measured several workloads."""
 
-    code = "cluster.several-workloads"
-    severity = WARNING
     template = "measured several workloads, and nodes are compared by one: measure that, with --workload"
 
 
-class SeveralProfiles(Message):
+class SeveralProfiles(Caution):
     """A node measured several profiles, and none was chosen."""
 
-    code = "cluster.several-profiles"
-    severity = WARNING
     template = "measured several profiles ({profiles:list}): choose one with --profile"
 
     profiles: tuple[str, ...]
 
 
-class OtherProfiles(Message):
+class OtherProfiles(Caution):
     """A node did not measure the chosen profile."""
 
-    code = "cluster.other-profiles"
-    severity = WARNING
     template = "did not measure {profile}, but {profiles:list}"
 
     profile: str
     profiles: tuple[str, ...]
 
 
-class NoSample(Message):
+class NoSample(Caution):
     """A node has no sample of the profile that judges it."""
 
-    code = "cluster.no-sample"
-    severity = WARNING
     template = "has no sample of {arm}"
 
     arm: str
 
 
-class NoTime(Message):
+class NoTime(Caution):
     """A sample of a node took no time."""
 
-    code = "cluster.no-time"
-    severity = WARNING
     template = "has a sample whose time is not above 0"
 
 
-class InvalidBeginning(Message):
+class InvalidBeginning(Caution):
     """A node's clock said something that is no time when its run began."""
 
-    code = "cluster.invalid-beginning"
-    severity = WARNING
     template = "began at {seconds:g} seconds since 1970, which is not a valid time"
 
     seconds: float
 
 
-class NodeFailed(Message):
+class NodeFailed(Caution):
     """A worker failed and ended a node's run. ``printed`` is its last line."""
 
-    code = "cluster.node-failed"
-    severity = WARNING
     template = "the worker {problem}[: {printed}]"
 
     problem: Message
     printed: str | None = None
 
 
-class ProfileNotInEffect(Message):
+class ProfileNotInEffect(Caution):
     """The profile that judges a node was not in effect there."""
 
-    code = "cluster.profile-not-in-effect"
-    severity = WARNING
     template = "{profile} was not in effect[: {key}: expected {expected}, observed {observed}]"
 
     profile: str
@@ -267,78 +196,47 @@ class ProfileNotInEffect(Message):
     observed: Message | None = None
 
 
-class TooFewSamples(Message):
-    """A node has too few samples."""
+class TooFewSamples(Caution):
+    """A node has too few samples. ``state`` is UNFINISHED where its run has not ended."""
 
-    code = "cluster.too-few-samples"
-    severity = WARNING
-    template = "has {samples:count sample} only, and {least} are needed"
+    template = "has {samples:count sample} only, and {least} are needed[; {state}]"
 
     samples: int
     least: int
+    state: str | None = None
 
 
-class TooFewSamplesYet(Message):
-    """The same of a node whose run has not ended."""
+class FactBeside(Note):
+    """A fact of a node, and that of most nodes of its kind or of an earlier report."""
 
-    code = "cluster.too-few-samples-yet"
-    severity = WARNING
-    template = "has {samples:count sample} only, and {least} are needed; its run has not ended"
-
-    samples: int
-    least: int
-
-
-class UnlikeMost(Message):
-    """A fact of a node, and that of most nodes of its kind."""
-
-    code = "cluster.unlike-most"
-    severity = NOTE
-    template = "{fact} {own} (most: {usual})"
+    template = "{fact} {value} ({relation} {other})"
 
     fact: str
-    own: str
-    usual: str
+    value: str
+    other: str
+    relation: str  # MOST or WAS
 
 
-class ChangedFact(Message):
-    """A fact of a node, now and in an earlier report."""
-
-    code = "cluster.changed-fact"
-    severity = NOTE
-    template = "{fact} {now} (was {then})"
-
-    fact: str
-    now: str
-    then: str
-
-
-class Facts(Message):
+class Facts(Note):
     """Several facts, of which ``more`` are not named."""
 
-    code = "cluster.facts"
-    severity = NOTE
     template = "{facts:list}[ and {more} more]"
 
     facts: tuple[Message, ...]
     more: int | None = None
 
 
-class MeasuredOtherwise(Message):
+class MeasuredOtherwise(Caution):
     """A node measured something else than most nodes of its kind, or than it did itself."""
 
-    code = "cluster.measured-otherwise"
-    severity = WARNING
     template = "measured something else: {facts}"
 
     facts: Facts
 
 
-class OtherKind(Message):
+class OtherKind(Caution):
     """A node is of another kind of machine than in an earlier report."""
 
-    code = "cluster.other-kind"
-    severity = WARNING
     template = "is another kind of machine: {now} (was {then})[: {facts}]"
 
     now: str
@@ -346,11 +244,9 @@ class OtherKind(Message):
     facts: Facts | None = None
 
 
-class InReport(Message):
+class InReport(Caution):
     """Why a node of one of two reports can't be compared. ``which`` is first or second."""
 
-    code = "cluster.in-report"
-    severity = WARNING
     template = "in the {which}: {reason}"
 
     which: str

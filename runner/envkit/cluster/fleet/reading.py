@@ -18,19 +18,11 @@ from pathlib import Path
 
 from envkit.bench.record import FILE_NAME, is_submission
 from envkit.cluster.fleet.extract import name_of, read_node
-from envkit.cluster.fleet.messages import (
-    GIVE_NODES,
-    AtNode,
-    NoFolder,
-    NoRecord,
-    NoRecords,
-    NoUsableNode,
-    ReaderKilled,
-)
+from envkit.cluster.fleet.messages import GIVE_NODES, NoFolder, NoRecord, NoRecords, NoUsableNode, ReaderKilled
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.common import files
 from envkit.common.errors import InputError
-from envkit.common.messages import Unreadable
+from envkit.common.messages import About, Unreadable
 
 # Below this many records, starting processes takes longer than reading.
 RECORDS_PER_PROCESS = 200
@@ -57,7 +49,7 @@ def read(place: Path, profile: str | None, asked: Sequence[str] = ()) -> tuple[l
     if not folders:
         raise InputError(NoRecords(str(place), FILE_NAME))
     if not nodes:
-        first = AtNode(left_out[0].name, left_out[0].reason)
+        first = About(left_out[0].name, left_out[0].reason)
         raise InputError(NoUsableNode(str(place), len(left_out), first))
     return nodes, left_out
 

@@ -5,9 +5,12 @@ Shares are of 1: a node that takes 12% more time per step has 0.12. Times are in
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Advice, Caution, Message, Note
 
-NOTE, WARNING, ADVICE = Severity.NOTE, Severity.WARNING, Severity.ADVICE
+BY_MARGIN = "--margin"
+AS_HEALTHY = "healthy nodes of this fleet differ by as much"
+COMPARABLE = "can be compared"
+IN_BOTH = "are in both reports"
 
 # --- texts without fields ---
 
@@ -66,22 +69,18 @@ HELP = {
 }
 
 
-class Names(Message):
+class Names(Note):
     """Names of nodes, of which ``more`` are left out."""
 
-    code = "cluster.names"
-    severity = NOTE
     template = "{names:list}[ and {more} more]"
 
     names: tuple[str, ...]
     more: int | None = None
 
 
-class MoreInJson(Message):
+class MoreInJson(Note):
     """How many are not shown on a screen or page."""
 
-    code = "cluster.more-in-json"
-    severity = NOTE
     template = "and {more} more; all of them: {options:or}"
 
     more: int
@@ -91,31 +90,24 @@ class MoreInJson(Message):
 # --- the first line ---
 
 
-class NotJudged(Message):
-    """There are too few nodes of each kind."""
-
-    code = "cluster.not-judged"
-    severity = WARNING
-    template = "NOT JUDGED  fewer than {least} nodes of one kind can be compared"
+class NotJudged(Caution):
+    template = "NOT JUDGED  fewer than {least} nodes of one kind {which}"
 
     least: int
+    which: str  # COMPARABLE or IN_BOTH
 
 
-class NoSlowNode(Message):
+class NoSlowNode(Note):
     """No node is slow with certainty."""
 
-    code = "cluster.no-slow-node"
-    severity = NOTE
     template = "NO SLOW NODE  none of {nodes:count node} is certain to be slow"
 
     nodes: int
 
 
-class SlowNodes(Message):
+class SlowNodes(Caution):
     """Some nodes are slow."""
 
-    code = "cluster.slow-nodes"
-    severity = WARNING
     template = "SLOW  {slow} of {nodes:count node}"
 
     slow: int
@@ -125,21 +117,17 @@ class SlowNodes(Message):
 # --- what was measured ---
 
 
-class Title(Message):
+class Title(Note):
     """The title of a page."""
 
-    code = "cluster.title"
-    severity = NOTE
     template = "{profiles:list} on a fleet"
 
     profiles: tuple[str, ...]
 
 
-class Measured(Message):
+class Measured(Note):
     """Profiles and workloads, and when nodes began, in UTC; ``last`` is the last beginning, if that is another time."""
 
-    code = "cluster.measured"
-    severity = NOTE
     template = "{profiles:list}, workload {workloads:list}: begun {first}[ to {last}] UTC, by the nodes' own clocks"
 
     profiles: tuple[str, ...]
@@ -148,11 +136,9 @@ class Measured(Message):
     last: str | None = None
 
 
-class KindOfNodes(Message):
+class KindOfNodes(Note):
     """The nodes of a kind, and how many samples each has: ``most`` if they do not have as many."""
 
-    code = "cluster.kind-of-nodes"
-    severity = NOTE
     template = "{kind}: {nodes:count node}, {fewest}[ to {most}] samples each"
 
     kind: str
@@ -161,22 +147,18 @@ class KindOfNodes(Message):
     most: int | None = None
 
 
-class MiddleNode(Message):
+class MiddleNode(Note):
     """The time of the middle node."""
 
-    code = "cluster.middle-node"
-    severity = NOTE
     template = "the middle node takes {ms:.2f} ms per step[; {spread}]"
 
     ms: float
     spread: Message | None = None
 
 
-class Spread(Message):
+class Spread(Note):
     """How much more time nodes take than the middle node. ``noise`` is the standard error of one node."""
 
-    code = "cluster.spread"
-    severity = NOTE
     template = (
         "half of all nodes lie within {lower:+.1%} and {upper:+.1%}, all within {least:+.1%} and {most:+.1%}"
         "[; SD between nodes {between:.1%}, standard error of a node {noise:.1%}]"
@@ -190,11 +172,9 @@ class Spread(Message):
     noise: float | None = None
 
 
-class Autocorrelated(Message):
+class Autocorrelated(Caution):
     """Neighbouring samples are alike."""
 
-    code = "cluster.autocorrelated"
-    severity = WARNING
     template = "a sample resembles the one before it (correlation {correlation:.2f}): intervals are wider"
 
     correlation: float
@@ -203,35 +183,19 @@ class Autocorrelated(Message):
 # --- how sure a report is ---
 
 
-class Allowed(Message):
-    """How much more time a node may take, because the user lets it."""
+class Allowed(Note):
+    """From where on a node is slow. ``kind`` is named where there are several."""
 
-    code = "cluster.allowed"
-    severity = NOTE
-    template = "slow[ of {kind}]: the whole interval is beyond {more:+.1%} (--margin)"
+    template = "slow[ of {kind}]: the whole interval is beyond {more:+.1%} ({reason})"
 
     more: float
+    reason: str  # BY_MARGIN or AS_HEALTHY
     kind: str | None = None
 
 
-class AllowedAsHealthy(Message):
-    """How much more time a node may take, because healthy nodes differ as far."""
-
-    code = "cluster.allowed-as-healthy"
-    severity = NOTE
-    template = (
-        "slow[ of {kind}]: the whole interval is beyond {more:+.1%} (healthy nodes of this fleet differ by as much)"
-    )
-
-    more: float
-    kind: str | None = None
-
-
-class FalseAlarms(Message):
+class FalseAlarms(Note):
     """The false discovery rate, and how often either side of an interval misses."""
 
-    code = "cluster.false-alarms"
-    severity = NOTE
     template = (
         "of the nodes called slow, at most {rate:exact_percent} are expected to be false alarms; "
         "each side of an interval misses in {side:.2g} of cases"
@@ -241,11 +205,9 @@ class FalseAlarms(Message):
     side: float
 
 
-class MaybeSlow(Message):
+class MaybeSlow(Caution):
     """Nodes whose intervals reach into the allowance."""
 
-    code = "cluster.maybe-slow"
-    severity = WARNING
     template = (
         "{number:count node} may be slow, but intervals reach into the allowance: {names}; measure more samples there"
     )
@@ -254,22 +216,18 @@ class MaybeSlow(Message):
     names: Names
 
 
-class Unfinished(Message):
+class Unfinished(Caution):
     """Nodes whose runs did not end."""
 
-    code = "cluster.unfinished"
-    severity = WARNING
     template = "{number:count node} did not finish; what was measured counts: {names}"
 
     number: int
     names: Names
 
 
-class ClocksApart(Message):
+class ClocksApart(Caution):
     """Nodes that began at another time than most, by their own clocks. ``hours`` are after the middle node."""
 
-    code = "cluster.clocks-apart"
-    severity = WARNING
     template = (
         "by their own clocks, {number:count node} began at quite another time than most "
         "({node}: {hours:+,.0f} hours from the middle node): measured then, or the clock is wrong; "
@@ -281,11 +239,9 @@ class ClocksApart(Message):
     hours: float
 
 
-class NoCause(Message):
+class NoCause(Note):
     """How to read the table of differences."""
 
-    code = "cluster.no-cause"
-    severity = NOTE
     template = (
         "'By chance' is the probability of so many slow nodes with this value if the two are unrelated, corrected for "
         "all values; below {rate:exact_percent} it is marked. Counts name no cause: nodes share many things"
@@ -294,32 +250,26 @@ class NoCause(Message):
     rate: float
 
 
-class CanNotBeCompared(Message):
+class CanNotBeCompared(Caution):
     """How many nodes are left out."""
 
-    code = "cluster.can-not-be-compared"
-    severity = WARNING
     template = "{number:count node} can't be compared:"
 
     number: int
 
 
-class DifferIn(Message):
+class DifferIn(Note):
     """Facts in which nodes differ, by name."""
 
-    code = "cluster.differ-in"
-    severity = NOTE
     template = "[{kind}: ]{facts:list}"
 
     facts: tuple[str, ...]
     kind: str | None = None
 
 
-class AlsoDifferIn(Message):
+class AlsoDifferIn(Note):
     """Facts that have no room in a table."""
 
-    code = "cluster.also-differ-in"
-    severity = NOTE
     template = "nodes differ in {facts:list}; all of them: {options:or}"
 
     facts: tuple[str, ...]
@@ -329,11 +279,9 @@ class AlsoDifferIn(Message):
 # --- what to do next ---
 
 
-class MostDisturbed(Message):
+class MostDisturbed(Advice):
     """Slow nodes of which most samples were disturbed, by ``interference``."""
 
-    code = "cluster.most-disturbed"
-    severity = ADVICE
     template = (
         "{names}: most samples were disturbed from outside ({interference}); measure again when nothing else runs there"
     )
@@ -342,42 +290,34 @@ class MostDisturbed(Message):
     interference: str
 
 
-class MeasureAgain(Message):
+class MeasureAgain(Advice):
     """Slow nodes need a second measurement."""
 
-    code = "cluster.measure-again"
-    severity = ADVICE
     template = "measure slow nodes again before you act; inspect the machine of a node that stays slow"
 
 
 # --- pictures, for those who have them read out ---
 
 
-class Histogram(Message):
+class Histogram(Note):
     """The picture of all nodes."""
 
-    code = "cluster.histogram"
-    severity = NOTE
     template = "Histogram of the nodes' times. {summary:lines}"
 
     summary: tuple[str, ...]
 
 
-class IntervalsDrawn(Message):
+class IntervalsDrawn(Note):
     """The picture of slow nodes."""
 
-    code = "cluster.intervals-drawn"
-    severity = NOTE
     template = "{headline}; the figures are in the table below"
 
     headline: str
 
 
-class BeyondTheEnds(Message):
+class BeyondTheEnds(Note):
     """The label of an axis, which ends before the outermost nodes."""
 
-    code = "cluster.beyond-the-ends"
-    severity = NOTE
     template = "{label}[; {beyond:count node} beyond the ends]"
 
     label: str

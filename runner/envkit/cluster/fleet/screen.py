@@ -12,7 +12,7 @@ from envkit.cluster.fleet import sentences
 from envkit.cluster.fleet.differences import ERROR_RATE as DIFFERENCE_RATE
 from envkit.cluster.fleet.differences import Fact
 from envkit.cluster.fleet.findings import Fleet, NodeVerdict, Result
-from envkit.cluster.fleet.messages import AtNode
+from envkit.common.messages import About
 from envkit.common.plain_table import plain_table
 from envkit.rendering import text
 from envkit.report.terminal import STYLES, item, items
@@ -53,7 +53,7 @@ def _unusual(slow: Sequence[Result], out: Console) -> None:
     """Print in which facts the slowest of the slow nodes differ from most."""
     different = [one for one in slow if one.unusual]
     for one in different[:MOST_UNLIKE]:
-        item(out, "unlike", AtNode(one.node.name, sentences.unusual(one)))
+        item(out, "unlike", About(one.node.name, sentences.unusual(one)))
     if len(different) > MOST_UNLIKE:
         item(out, "", messages.MoreInJson(len(different) - MOST_UNLIKE, ALL))
     if different:
@@ -85,6 +85,6 @@ def _left_out(fleet: Fleet, out: Console) -> None:
     count = len(fleet.left_out)
     item(out, "LEFT OUT", messages.CanNotBeCompared(count), STYLES["bad"], width=10)
     for one in fleet.left_out[:MOST_LEFT_OUT]:
-        item(out, "", AtNode(one.name, one.reason))
+        item(out, "", About(one.name, one.reason))
     if count > MOST_LEFT_OUT:
         item(out, "", messages.MoreInJson(count - MOST_LEFT_OUT, ALL))

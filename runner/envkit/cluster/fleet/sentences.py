@@ -9,7 +9,7 @@ from envkit.cluster.fleet import report_messages as messages
 from envkit.cluster.fleet.diff_messages import KindNotJudged
 from envkit.cluster.fleet.differences import Fact, Value
 from envkit.cluster.fleet.findings import Fleet, Kind, NodeVerdict, Result
-from envkit.cluster.fleet.messages import Facts, UnlikeMost
+from envkit.cluster.fleet.messages import MOST, FactBeside, Facts
 from envkit.cluster.fleet.slow import ERROR_RATE, MIN_NODES
 from envkit.messages import Message
 from envkit.report.parts import Row
@@ -23,7 +23,7 @@ def headline(fleet: Fleet) -> Row:
     """Return the verdict on the fleet."""
     slow, judged = len(fleet.of(NodeVerdict.SLOW)), sum(len(kind.results) for kind in fleet.kinds if kind.judged)
     if judged == 0:
-        return Row("fleet", messages.NotJudged(MIN_NODES))
+        return Row("fleet", messages.NotJudged(MIN_NODES, messages.COMPARABLE))
     if slow == 0:
         return Row("fleet", messages.NoSlowNode(judged), "good")
     return Row("fleet", messages.SlowNodes(slow, judged), "bad")
@@ -65,8 +65,9 @@ def certainty(fleet: Fleet) -> list[Row]:
         if not kind.judged:
             rows.append(Row("note", KindNotJudged(kind.spread.nodes, MIN_NODES, kind.name)))
             continue
-        allowed = messages.Allowed if kind.spread.by_margin else messages.AllowedAsHealthy
-        rows.append(Row("allowed", allowed(kind.spread.allowance, kind.name if len(fleet.kinds) > 1 else None)))
+        reason = messages.BY_MARGIN if kind.spread.by_margin else messages.AS_HEALTHY
+        name = kind.name if len(fleet.kinds) > 1 else None
+        rows.append(Row("allowed", messages.Allowed(kind.spread.allowance, reason, name)))
     if any(kind.judged for kind in fleet.kinds):
         rows.append(Row("errors", messages.FalseAlarms(ERROR_RATE, fleet.side)))
     if uncertain := fleet.of(NodeVerdict.NOT_CERTAIN):
@@ -103,7 +104,7 @@ def slow_row(one: Result) -> list[str]:
 
 def unusual(one: Result) -> Facts:
     """Return the facts in which the node differs from most of its kind."""
-    return Facts(tuple(UnlikeMost(*fact) for fact in one.unusual))
+    return Facts(tuple(FactBeside(*fact, MOST) for fact in one.unusual))
 
 
 DIFFERENCE_HEADER = ("differs", "value", "nodes", "slow", "median", "by chance")

@@ -18,16 +18,16 @@ from envkit.cluster.slurm import node_preflight, node_status
 from envkit.cluster.slurm.follow import LATE, Followed
 from envkit.cluster.slurm.messages import (
     MEANINGS,
-    DidNotBegin,
-    DidNotConfirm,
-    DidNotEnd,
+    NOT_BEGUN,
+    NOT_CONFIRMED,
+    NOT_ENDED,
     JobEnded,
     JobEndedAs,
     JobForgotten,
     LeftNothing,
+    NotDone,
     OutOfService,
     PartFailed,
-    TargetsNotReached,
     WorkerFailed,
 )
 from envkit.cluster.slurm.node_preflight import RollCall
@@ -35,6 +35,7 @@ from envkit.cluster.slurm.node_status import Outcome
 from envkit.cluster.slurm.settings import TOGETHER, Settings
 from envkit.cluster.type_verdict import TypeVerdict
 from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
+from envkit.common.messages import Clauses
 from envkit.engines.slurm.client import UNKNOWN, Job
 from envkit.messages import Message
 from envkit.report import learning
@@ -145,7 +146,7 @@ def _result(
     absent = called.problem(name, settings, folder) if called else None
     if absent:
         return NodeResult(name, REFUSED, absent, summary)
-    return NodeResult(name, LOST if begun else ABSENT, DidNotBegin(_why(folder, job, down)), summary)
+    return NodeResult(name, LOST if begun else ABSENT, NotDone(NOT_BEGUN, _why(folder, job, down)), summary)
 
 
 def _measured(settings: Settings, ended: str, summary: Summary | None) -> tuple[str, Message | None]:
@@ -155,7 +156,7 @@ def _measured(settings: Settings, ended: str, summary: Summary | None) -> tuple[
         compared = [arm.name for arm in settings.specification.arms[1:]]
         return NOT_IN_EFFECT, NotInEffect(tuple(missed or compared))
     if summary is not None and summary.not_reached:
-        return NOT_REACHED, TargetsNotReached(tuple(learning.never(summary, one) for one in summary.not_reached))
+        return NOT_REACHED, Clauses(tuple(learning.never(summary, one) for one in summary.not_reached))
     return DONE, None
 
 
@@ -165,7 +166,7 @@ def _ended(
     """Return how a node's part ended that has not come to the end of its run, and why."""
     if found.status is None:
         cause = _why(folder, job, down)
-        return LOST, DidNotConfirm(cause) if found.searched else DidNotEnd(cause)
+        return LOST, NotDone(NOT_CONFIRMED if found.searched else NOT_ENDED, cause)
     if found.status == FAILED:
         return WORKER_FAILED, _failure(summary, place)
     states = {BAD_INPUT: REFUSED, INTERRUPTED: STOPPED}
@@ -217,7 +218,7 @@ def verdict(folder: Path, settings: Settings, results: Sequence[NodeResult]) -> 
     places = {one.name: settings.run_in(folder / one.name) for one in results if one.summary}
     if not places or settings.joint or (settings.runs == 1 and not settings.profiles):
         return None
-    return type_verdict.find(places, settings.specification.margin)
+    return type_verdict.find(places, settings.specification.stopping.margin)
 
 
 def document(

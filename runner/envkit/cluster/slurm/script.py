@@ -83,7 +83,7 @@ def _what(settings: Settings) -> str:
     if settings.tuning:
         return f"{asked.workload or 'a command'}, {settings.tuning.budget_s:g} s"
     profiles = settings.profiles or dict.fromkeys(arm.profile for arm in asked.arms)
-    length = f"{asked.blocks} blocks" if asked.blocks else f"{asked.budget_s:g} s"
+    length = f"{asked.stopping.blocks} blocks" if asked.stopping.blocks else f"{asked.stopping.budget_s:g} s"
     how_long = f"{asked.epochs} epochs" if asked.epochs else length
     return " ".join(f"{', '.join(profiles)} on {asked.workload}, {how_long}".split())
 

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from envkit.bench.plan import Plan, require_workloads
 from envkit.bench.record import CONFIRMATION
-from envkit.bench.specification import Specification
 from envkit.cluster.slurm.messages import GIVE_SUBMISSION, InvalidSubmission
 from envkit.common import atomic, documents, files
 from envkit.common.errors import InputError
@@ -32,7 +32,7 @@ class Settings:
     """A submission: what is measured, and the job or jobs that measure it."""
 
     id: str  # by which a node knows that it sees the same folder
-    specification: Specification  # profiles and files in it have names that hold on every node
+    specification: Plan  # profiles and files in it have names that hold on every node
     python: str
     project: str
     digest: str | None  # of the image's file, as it was seen when the job was submitted
@@ -88,9 +88,10 @@ class Settings:
         if not re.fullmatch(r"[0-9a-f]{8}", str(document.get("id"))):  # a part of the job's name
             raise ValueError(f"id={document.get('id')!r}")
         lists = {name: tuple(document[name]) for name in ("nodelist", "options", "profiles")}
-        tuning = document["tuning"]
+        tuning, specification = document["tuning"], Plan.from_json(document["specification"])
+        require_workloads(specification)
         return Settings(**{
-            **document, **lists, "specification": Specification.from_json(document["specification"]),
+            **document, **lists, "specification": specification,
             "tuning": TuningSpecification.from_json(tuning) if tuning else None,
         })  # fmt: skip
 

@@ -11,7 +11,7 @@ from envkit.analysis import ranking
 from envkit.cluster import type_wording
 from envkit.cluster.messages import OnNodes
 from envkit.cluster.slurm.collect import WORKER_FAILED, NodeResult
-from envkit.cluster.slurm.messages import IntervalsOfNodes, ReportInFull, ReportOfEach
+from envkit.cluster.slurm.messages import IN_FULL, OF_EACH, IntervalsOfNodes, ReportCommand
 from envkit.cluster.type_verdict import TypeVerdict
 from envkit.cluster.type_wording import alike, report
 from envkit.common.folders import short
@@ -44,7 +44,9 @@ def show(results: Sequence[NodeResult], verdict: TypeVerdict | None, folder: Pat
     if verdict is not None and len(verdict.nodes) > 1:
         terminal.items(out, type_wording.rows(verdict))
     place = short(folder)
-    in_full = ReportInFull(report(place)) if len(results) <= 1 else ReportOfEach(report(place / "NODE"))
+    in_full = (
+        ReportCommand(IN_FULL, report(place)) if len(results) <= 1 else ReportCommand(OF_EACH, report(place / "NODE"))
+    )
     terminal.item(out, "record", str(folder), whole=True)
     terminal.item(out, "", in_full, whole=True)
 

@@ -31,7 +31,6 @@ NOTHING_PRINTED = "it failed and printed nothing"
 class CantSubmit(Message):
     """This machine has no sbatch."""
 
-    code = "engines.cant-submit"
     template = (
         "sbatch is not found: this machine can't submit to a Slurm cluster; log in to one that can, "
         "or load its module (module load slurm)"
@@ -41,7 +40,6 @@ class CantSubmit(Message):
 class SlurmMissing(Message):
     """This machine lacks a command of Slurm's."""
 
-    code = "engines.slurm-missing"
     template = "{command} of Slurm is not found; load its module (module load slurm)"
 
     command: str
@@ -50,7 +48,6 @@ class SlurmMissing(Message):
 class SlurmSilent(Message):
     """A command of Slurm's takes too long."""
 
-    code = "engines.slurm-silent"
     template = "{command} did not end within {seconds:g} s: is the Slurm controller up?"
 
     command: str
@@ -60,7 +57,6 @@ class SlurmSilent(Message):
 class NoMunge(Message):
     """Slurm's authentication does not work here."""
 
-    code = "engines.no-munge"
     template = (
         "munge does not answer here, and Slurm takes no request without it; start it (systemctl start munge), "
         "or tell the cluster's administrators"
@@ -70,7 +66,6 @@ class NoMunge(Message):
 class NoController(Message):
     """Slurm's controller does not answer."""
 
-    code = "engines.no-controller"
     template = "{command}: the Slurm controller does not answer; wait, or tell the cluster's administrators"
 
     command: str
@@ -79,7 +74,6 @@ class NoController(Message):
 class NoCluster(Message):
     """Slurm is installed, and has no configuration."""
 
-    code = "engines.no-cluster"
     template = "{command}: this machine knows of no Slurm cluster; log in to one that does, or set SLURM_CONF"
 
     command: str
@@ -88,7 +82,6 @@ class NoCluster(Message):
 class NotCancelled(Message):
     """A job of a fleet was not submitted, and those before it still run."""
 
-    code = "engines.not-cancelled"
     template = "{problem}; jobs before it could not be cancelled: do it with: {command:command}"
 
     problem: Message
@@ -98,7 +91,6 @@ class NotCancelled(Message):
 class EngineNotForNodes(Message):
     """An engine starts no workers on the nodes of a cluster."""
 
-    code = "engines.engine-not-for-nodes"
     template = "--engine {engine}: on nodes workers are started by {known:or}; choose one of these"
 
     engine: str
@@ -108,7 +100,6 @@ class EngineNotForNodes(Message):
 class NotOnANode(Message):
     """The runner is in a Slurm job, and on none of its nodes."""
 
-    code = "engines.not-on-a-node"
     template = (
         "--nodes {nodes:d}: envkit must run on a node of the job; start it by srun or sbatch, or: envkit "
         "submit PROFILE --nodes {nodes:d} --nproc N"
@@ -120,7 +111,6 @@ class NotOnANode(Message):
 class TooFewNodes(Message):
     """A Slurm job has fewer nodes than were asked for."""
 
-    code = "engines.too-few-nodes"
     template = "--nodes {nodes:d}: this job has {there:d}; ask for fewer, or for a larger job"
 
     nodes: int
@@ -130,7 +120,6 @@ class TooFewNodes(Message):
 class SrunRefused(Message):
     """The system does not start srun."""
 
-    code = "engines.srun-refused"
     template = "srun can't be started: {reason}; leave large variables unset"
 
     reason: str
@@ -139,7 +128,6 @@ class SrunRefused(Message):
 class NodesUntold(Message):
     """Slurm does not tell the nodes of the runner's job."""
 
-    code = "engines.nodes-untold"
     template = "SLURM_JOB_NODELIST: scontrol says: {reason}"
 
     reason: str
@@ -148,5 +136,4 @@ class NodesUntold(Message):
 class NoFreePort(Message):
     """Ranks have no port to meet at."""
 
-    code = "engines.no-free-port"
     template = "no port is free on this node for ranks to meet"

@@ -8,7 +8,7 @@ import shlex
 
 from envkit import rendering
 from envkit.profiles.environment import capabilities
-from envkit.profiles.formats.messages import LineBreak, OtherFormats, RepeatCommand
+from envkit.profiles.formats.messages import LINE_BREAK, Has, OtherFormats, RepeatCommand
 from envkit.profiles.formats.resolved import Resolved, refuse
 
 # An instruction is one line; what else a builder makes of these depends on the builder.
@@ -40,7 +40,7 @@ def dockerfile(resolved: Resolved) -> str:
     https://docs.docker.com/reference/dockerfile/#env
     """
     environment = resolved.environment
-    refuse(resolved, "dockerfile", environment.variables.items(), NOT_IN_DOCKERFILES, LineBreak(), FIX)
+    refuse(resolved, "dockerfile", environment.variables.items(), NOT_IN_DOCKERFILES, Has(LINE_BREAK), FIX)
     text = resolved.comments(starts=True, asking=ASKING, allowing=ALLOWING)
     for name, value in environment.variables.items():
         text += f'ENV {name}="{ESCAPED.sub(lambda found: chr(92) + found.group(), value)}"\n'

@@ -11,15 +11,23 @@ from __future__ import annotations
 
 import re
 
-from envkit.profiles.formats.messages import Dollar, LeadingQuote, LineBreak, NotReadAlike, NumberSign, OuterBlank
+from envkit.profiles.formats.messages import (
+    DOLLAR,
+    LEADING_QUOTE,
+    LINE_BREAK,
+    NUMBER_SIGN,
+    OUTER_BLANK,
+    Has,
+    NotReadAlike,
+)
 from envkit.profiles.formats.resolved import Resolved, refuse
 
 NOT_ALIKE = {
-    LineBreak(): re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]"),
-    OuterBlank(): re.compile(r"\A\s|\s\Z"),
-    LeadingQuote(): re.compile(r"\A['\"`]"),
-    Dollar(): re.compile(r"\$"),
-    NumberSign(): re.compile(r"(\A|\s)#"),
+    Has(LINE_BREAK): re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]"),
+    Has(OUTER_BLANK): re.compile(r"\A\s|\s\Z"),
+    Has(LEADING_QUOTE): re.compile(r"\A['\"`]"),
+    Has(DOLLAR): re.compile(r"\$"),
+    Has(NUMBER_SIGN): re.compile(r"(\A|\s)#"),
 }
 
 

@@ -7,13 +7,12 @@ import json
 from envkit import rendering
 from envkit.profiles.formats.messages import FOR_CHECK, TOO_LATE, ReadAtStart
 from envkit.profiles.formats.resolved import Resolved
+from envkit.worker.libraries import prefixes
 
 # How the names begin of what is read when a process starts: by the loader and libraries that are there from the
 # beginning (glibc, and allocators, which have to be preloaded), and by Python. Others are read when torch is imported,
 # or later. A test holds this against who reads what in the catalogue.
-AT_START = (
-    "LD_", "GLIBC_TUNABLES", "MALLOC_", "JEMALLOC_", "_RJEM_", "TCMALLOC_", "MIMALLOC_", "mimalloc_", "PYTHON",
-)  # fmt: skip
+AT_START = ("LD_", "MALLOC_", "PYTHON", *prefixes(["allocator"]))
 # The variable in which the printed text leaves the names of those that it has set: it refuses to come after torch.
 BEFORE_TORCH = "ENVKIT_BEFORE_TORCH"
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from envkit import rendering
-from envkit.profiles.formats.messages import USE, ControlCharacter, StartCleanly, TakeOut
+from envkit.profiles.formats.messages import CONTROL_CHARACTER, USE, Has, StartCleanly, TakeOut
 from envkit.profiles.formats.resolved import Resolved, refuse
 from envkit.worker.performance_variables import LISTS, NEEDED, PREFIXES, SPEED, SWITCHED, WHERE
 
@@ -85,7 +85,7 @@ def apptainer(resolved: Resolved) -> str:
     """
     environment = resolved.environment
     texts = [*environment.variables.items(), *(("the prefix", word) for word in environment.prefix)]
-    refuse(resolved, "apptainer", texts, NOT_IN_DEFINITIONS, ControlCharacter(), TakeOut())
+    refuse(resolved, "apptainer", texts, NOT_IN_DEFINITIONS, Has(CONTROL_CHARACTER), TakeOut())
     comments = resolved.comments("    ", starts=True, asking=ASKING) + f"    # {rendering.text(StartCleanly())}\n"
     text = "%environment\n" + comments + _exports(resolved, _quote_definition, "    ")
     if environment.prefix:

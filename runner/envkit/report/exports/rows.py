@@ -13,8 +13,9 @@ from envkit.analysis.learning_curves import target_of, time_to, training_s
 from envkit.analysis.scaling import exchanged
 from envkit.analysis.summary import summarise
 from envkit.bench import blocks
+from envkit.bench.arms import Arm
 from envkit.bench.events import SampleEvent
-from envkit.bench.plan import Arm, Plan
+from envkit.bench.plan import Plan
 from envkit.bench.record import Event
 from envkit.checks.interference import interference_in
 from envkit.checks.sample_effect import checks_of

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Advice
+
+INTERVAL = "a confidence interval"
 
 # The command that measures a profile.
 BENCH = "envkit bench PROFILE"
-
-
-class Advice(Message):
-    code = "report.advice"
-    severity = Severity.ADVICE
-    template = "see --details"
+# What commands are for.
+MEASURE_YOURS = "the best profile depends on the training; measure yours"
+MEASURE = "measure a profile"
+TRY_ADVISE = "or try what fits your training"
+PROVE = "prove it"
+FIND_REST = "for the rest"
+FIND_CAUSE = "find the cause"
 
 
 class Use(Advice):
     """``command`` runs a training under the profile that is faster."""
 
-    code = "report.use"
     template = "{command}"
 
     profile: str
@@ -27,14 +29,12 @@ class Use(Advice):
 class UseAfterCheck(Use):
     """The same of a profile that may change results, or overrides a vendor's check."""
 
-    code = "report.use-after-check"
     template = "if your results stay right with it: {command}"
 
 
 class UseFaster(Advice):
     """A profile that is faster still, with a caution on results or a vendor's support."""
 
-    code = "report.use-faster"
     template = "or, with its cautions ({speedup:ratio}x): {command}"
 
     speedup: float
@@ -44,7 +44,6 @@ class UseFaster(Advice):
 class UseCopy(Advice):
     """The same of a profile that was measured on ranks it does not ask for."""
 
-    code = "report.use-copy"
     template = "copy {profile} to {copy}.yaml with 'name: {copy}' and 'ranks: {ranks}', then: {command}"
 
     profile: str
@@ -54,7 +53,6 @@ class UseCopy(Advice):
 
 
 class UseInstances(Advice):
-    code = "report.use-instances"
     template = "{instances} at once, each on its own CPUs: {command}"
 
     instances: int
@@ -64,7 +62,6 @@ class UseInstances(Advice):
 class UseFound(Advice):
     """After a search: ``shipped`` is what it wrote, unless ``tuned`` was faster than that."""
 
-    code = "report.use-found"
     template = "{shipped}, unless {tuned} is faster still: {command}"
 
     shipped: str
@@ -73,29 +70,22 @@ class UseFound(Advice):
 
 
 class UseEverywhere(Advice):
-    code = "report.use-everywhere"
     template = "{profile} is faster on every workload: {command}"
 
     profile: str
     command: str
 
 
-class MeasureOwn(Advice):
-    code = "report.measure-own"
-    template = "the best profile depends on the training; measure yours: {command}"
+class RunFor(Advice):
+    """A command, and what it is for: one of those above."""
 
+    template = "{purpose}: {command}"
+
+    purpose: str
     command: str
 
 
-class MeasureProfile(Advice):
-    code = "report.measure-profile"
-    template = "measure a profile: {command}"
-
-    command: str = BENCH
-
-
 class OneAfterTheOther(Advice):
-    code = "report.one-after-the-other"
     template = "train one after another under {profile}: {instances} at once have lower throughput"
 
     profile: str
@@ -103,14 +93,12 @@ class OneAfterTheOther(Advice):
 
 
 class KeepReference(Advice):
-    code = "report.keep-reference"
     template = "keep {reference}: it is faster here"
 
     reference: str
 
 
 class ChooseFreely(Advice):
-    code = "report.choose-freely"
     template = "keep {reference}: {arm} is neither faster nor slower here"
 
     reference: str
@@ -120,7 +108,6 @@ class ChooseFreely(Advice):
 class MeasureLonger(Advice):
     """To find a difference of so many ``percent`` with a chance of 80%."""
 
-    code = "report.measure-longer"
     template = (
         "[{arm}: ]to detect a {percent:g}% difference, repeat the command with {option} (about {minutes:count minute})"
     )
@@ -132,24 +119,18 @@ class MeasureLonger(Advice):
     arm: str | None = None
 
 
-class TryAdvise(Advice):
-    code = "report.try-advise"
-    template = "or try what fits your training: {command}"
-
-    command: str
-
-
 class FindOutWhy(Advice):
-    code = "report.find-out-why"
-    template = "find out why: {command}"
+    """``command`` shows why a profile is not in effect; or ``arm`` is left out."""
+
+    template = "[measure without {arm}, or ]find out why: {command}"
 
     command: str
+    arm: str | None = None
 
 
 class Preload(Advice):
     """``variables`` are read by ``library`` alone."""
 
-    code = "report.preload"
     template = "add 'preload: [[{library}]]' to the profile; envkit show {profile} has an example"
 
     library: str
@@ -160,12 +141,10 @@ class Preload(Advice):
 class KeepThreads(Advice):
     """A user's training changed the number of its threads, which the profile had set."""
 
-    code = "report.keep-threads"
     template = "remove torch.set_num_threads (or the like) from your training"
 
 
 class ExplainLosses(Advice):
-    code = "report.explain-losses"
     template = "do not use {arm} yet; find what changes its losses[: {command}]"
 
     arm: str
@@ -175,7 +154,6 @@ class ExplainLosses(Advice):
 class QuieterMachine(Advice):
     """So many blocks were disturbed, by ``programs`` where these are known."""
 
-    code = "report.quieter-machine"
     template = "measure again without this load[; stop {programs}]"
 
     blocks: int
@@ -184,21 +162,18 @@ class QuieterMachine(Advice):
 
 
 class CalibrateAgain(Advice):
-    code = "report.calibrate-again"
     template = "measure again: {rate:.0%} of runs find a difference by chance; if it stays, something favours a side"
 
     rate: float
 
 
 class TrainLonger(Advice):
-    code = "report.train-longer"
     template = "raise --epochs above {epochs}, or choose a nearer target with --until"
 
     epochs: int
 
 
 class WithoutSettings(Advice):
-    code = "report.without-settings"
     template = "measure a copy of {profile} without the settings that cost time: {settings}"
 
     profile: str
@@ -208,7 +183,6 @@ class WithoutSettings(Advice):
 class GoOn(Advice):
     """A run that has too few blocks for a verdict."""
 
-    code = "report.go-on"
     template = "about {seconds:duration} more: {command}"
 
     fewest: int
@@ -218,39 +192,23 @@ class GoOn(Advice):
 
 
 class Resume(Advice):
-    code = "report.resume"
     template = "{command}"
 
     command: str
 
 
-class ResumeWithout(Advice):
-    code = "report.resume-without"
-    template = "measure without {arm}, or fix the problem that its worker printed, then: {command}"
-
-    arm: str
-    command: str
-
-
-class MeasureWithout(Advice):
-    code = "report.measure-without"
-    template = "measure without {arm}, or find out why: {command}"
-
-    arm: str
-    command: str
-
-
 class MendWorker(Advice):
-    code = "report.mend-worker"
-    template = "fix the problem that the worker printed, then: {command}"
+    """A worker failed. ``arm`` is the arm to leave out, where others remain to be measured."""
+
+    template = "[measure without {arm}, or ]fix the problem that the worker printed, then: {command}"
 
     command: str
+    arm: str | None = None
 
 
 class FindMemory(Advice):
     """SIGKILL ended a worker, which most often means too little memory."""
 
-    code = "report.find-memory"
     template = "check whether memory ran out (dmesg), then: {command}"
 
     command: str
@@ -259,7 +217,6 @@ class FindMemory(Advice):
 class FreeMemory(Advice):
     """The kernel ended a worker because memory ran out. ``group`` reached its limit; ``retaining`` is the profile."""
 
-    code = "report.free-memory"
     template = (
         "use fewer loader workers or smaller batches[, or raise the limit of {group} (--memory, --mem, MemoryMax)]"
         "[; or measure without {retaining}, which keeps freed memory]; then: {command}"
@@ -271,14 +228,9 @@ class FreeMemory(Advice):
 
 
 class RaiseLimit(Advice):
-    code = "report.raise-limit"
-    template = "repeat the command with {option}"
+    """A longer run. ``gain`` is what it brings, where the report does not say so."""
+
+    template = "[for {gain} ]repeat the command with {option}"
 
     option: str
-
-
-class AddBlocks(Advice):
-    code = "report.add-blocks"
-    template = "for a confidence interval repeat the command with {option}"
-
-    option: str
+    gain: str | None = None

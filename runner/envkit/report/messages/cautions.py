@@ -2,85 +2,66 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Caution, Message, Severity
 
-WARNING, ERROR = Severity.WARNING, Severity.ERROR
+ERROR = Severity.ERROR
 
 
-class VendorCheckOverridden(Message):
-    code = "report.vendor-check-overridden"
-    severity = WARNING
+class VendorCheckOverridden(Caution):
     template = "overrides MKL's vendor check (not supported by Intel)"
 
 
-class MayChangeResults(Message):
-    code = "report.may-change-results"
-    severity = WARNING
+class MayChangeResults(Caution):
     template = "may change results"
 
 
 class LossesDiffer(Message):
     """``largest`` is None where a loss is no number."""
 
-    code = "report.losses-differ"
     severity = ERROR
     template = "changes results: losses differ[ by up to {largest:percent}]"
 
     largest: float | None
 
 
-class CostsMemory(Message):
-    code = "report.costs-memory"
-    severity = WARNING
+class CostsMemory(Caution):
     template = "needs {ratio:.1f}x the memory"
 
     ratio: float
 
 
-class NotSteady(Message):
-    code = "report.not-steady"
-    severity = WARNING
+class NotSteady(Caution):
     template = "{arm} was still warming up after half of each sample; raise {option}"
 
     arm: str
     option: str
 
 
-class SpeedupDrifted(Message):
-    code = "report.speedup-drifted"
-    severity = WARNING
+class SpeedupDrifted(Caution):
     template = "the speedup[ of {arm}] drifted to {ratio:ratio}x of its start during the run, and is an average"
 
     ratio: float
     arm: str | None = None
 
 
-class HeldBackByQuota(Message):
-    code = "report.held-back-by-quota"
-    severity = WARNING
+class HeldBackByQuota(Caution):
     template = "{arm} was held back by its CPU quota for {seconds:duration} of CPU time"
 
     arm: str
     seconds: float
 
 
-class SyntheticData(Message):
-    code = "report.synthetic-data"
-    severity = WARNING
+class SyntheticData(Caution):
     template = "SYNTHETIC DATA: losses and accuracy are meaningless"
 
 
-class UnverifiedPackage(Message):
-    code = "report.unverified-package"
-    severity = WARNING
+class UnverifiedPackage(Caution):
     template = "UNVERIFIED package: {what}"
 
     what: str
 
 
-class OtherBuilds(Message):
-    code = "report.other-builds"
-    severity = WARNING
+class OtherBuilds(Caution):
     template = "{subject} has PyTorch built {build}, and {reference} {other_build}; this alone can make a difference"
 
     subject: str
@@ -89,11 +70,9 @@ class OtherBuilds(Message):
     other_build: str
 
 
-class Finding(Message):
+class Finding(Caution):
     """A finding of ``envkit doctor``, by its code; with the ``fix`` where it costs more than any profile gains."""
 
-    code = "report.finding"
-    severity = WARNING
     template = "{seen}: {why}[; {fix}] ({finding})"
 
     finding: str
@@ -102,11 +81,9 @@ class Finding(Message):
     fix: Message | None = None
 
 
-class OfArm(Message):
+class OfArm(Caution):
     """A caution that concerns one of several arms."""
 
-    code = "report.of-arm"
-    severity = WARNING
     template = "{arm} {caution}"
 
     arm: str

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Caution, Message, Note
 
-NOTE, WARNING, ERROR = Severity.NOTE, Severity.WARNING, Severity.ERROR
+# Captions of sections.
+HOW_TO_READ_EVIDENCE = (
+    "expected: what the profile promises; seen: what the worker observed in its own process, in the sample with the "
+    "fewest settings in effect"
+)
+NOTHING_OBSERVED = "no sample was measured, so nothing was observed"
+TOO_FEW_FOR_STATISTICS = "too few blocks were measured for statistics"
+ONE_ENVIRONMENT = "there is only one environment, so nothing was compared"
+NO_FINDING = "no finding"
+
+SETS_NOTHING = "sets nothing"
+
+PRECISE_ENOUGH = "stopped early: precise enough"
+# How variables came to be, or not to be, in a training's environment.
+SET_BY_COMMAND = "set by the command itself"
+NOT_PASSED_ON = "not passed on from your environment"
+KEPT = "kept from your environment"
+# The processes in which settings were verified.
+EVERY, FIRST = "every process", "its first process"
 
 
-class Compared(Message):
+class Compared(Note):
     """The result of one comparison; ``verdict`` in capitals."""
 
-    code = "report.compared"
-    severity = NOTE
     template = "{ratio:ratio}x (95% CI {low:ratio} to {high:ratio}): {verdict}[, {load}]"
 
     ratio: float
@@ -21,17 +37,13 @@ class Compared(Message):
     load: Message | None = None
 
 
-class RatioAlone(Message):
-    code = "report.ratio-alone"
-    severity = NOTE
+class RatioAlone(Note):
     template = "{ratio:ratio}x from one run each, no confidence interval"
 
     ratio: float
 
 
-class NoSpeedup(Message):
-    code = "report.no-speedup"
-    severity = WARNING
+class NoSpeedup(Caution):
     template = "no speedup: {verdict}"
 
     verdict: str
@@ -40,37 +52,23 @@ class NoSpeedup(Message):
 # --- blocks, errors and noise ---
 
 
-class BlocksMeasured(Message):
-    code = "report.blocks-measured"
-    severity = NOTE
+class BlocksMeasured(Note):
     template = "{blocks} ({ended})"
 
     blocks: int
     ended: str
 
 
-class StoppedEarly(Message):
-    code = "report.stopped-early"
-    severity = NOTE
-    template = "{blocks} (stopped early: precise enough)"
-
-    blocks: int
-
-
-class ErrorRate(Message):
-    code = "report.error-rate"
-    severity = NOTE
+class ErrorRate(Note):
     template = "false-positive rate at most {rate:exact_percent}[, for all {comparisons} comparisons together]"
 
     rate: float
     comparisons: int | None = None  # if there are several
 
 
-class NoiseFloor(Message):
+class NoiseFloor(Note):
     """``calibrated`` is the date of the calibration."""
 
-    code = "report.noise-floor"
-    severity = NOTE
     template = (
         "baseline against itself stays within {low:ratio}x to {high:ratio}x in 95% of such runs"
         "[ (measured {calibrated})]"
@@ -84,24 +82,19 @@ class NoiseFloor(Message):
 class OwnNoiseFloor(NoiseFloor):
     """The noise floor that a calibration measures itself."""
 
-    code = "report.own-noise-floor"
     template = (
         "baseline against itself stays within {low:ratio}x to {high:ratio}x in 95% of such runs; "
         "later runs use it while this record stays in results/"
     )
 
 
-class NoNoiseFloor(Message):
-    code = "report.no-noise-floor"
-    severity = NOTE
+class NoNoiseFloor(Note):
     template = "unknown; measure it with: envkit plan"
 
 
-class KernelTimes(Message):
+class KernelTimes(Caution):
     """The fastest and the slowest run of the reference kernel, in milliseconds."""
 
-    code = "report.kernel-times"
-    severity = WARNING
     template = (
         "the reference kernel took {least_ms:.0f} to {most_ms:.0f} ms, cause unknown; "
         "neighbours on a shared host may use its cores, caches or memory"
@@ -111,35 +104,27 @@ class KernelTimes(Message):
     most_ms: float
 
 
-class ReferenceDrifted(Message):
-    code = "report.reference-drifted"
-    severity = NOTE
+class ReferenceDrifted(Note):
     template = "{reference} ended at {ratio:ratio}x its initial speed; pairing in blocks cancels this"
 
     reference: str
     ratio: float
 
 
-class OverBudget(Message):
-    code = "report.over-budget"
-    severity = NOTE
+class OverBudget(Note):
     template = "a verdict took {takes_s:duration}; the budget was {budget_s:duration}"
 
     takes_s: float
     budget_s: float
 
 
-class FirstRuns(Message):
-    code = "report.first-runs"
-    severity = NOTE
+class FirstRuns(Note):
     template = "{times:list}, in one process each: no comparison"
 
     times: tuple[Message, ...]
 
 
-class FirstTime(Message):
-    code = "report.first-time"
-    severity = NOTE
+class FirstTime(Note):
     template = "{arm} {ms:,.2f} ms per {step}"
 
     arm: str
@@ -147,55 +132,30 @@ class FirstTime(Message):
     step: str
 
 
-class SetByCommand(Message):
-    code = "report.set-by-command"
-    severity = NOTE
-    template = "set by the command itself: {variables:list}"
+class Variables(Note):
+    """Variables of a training that come from elsewhere than a profile. ``source`` is one of those above."""
 
-    variables: tuple[str, ...]
+    template = "{source}: {variables:list}"
 
-
-class NotPassedOn(Message):
-    code = "report.not-passed-on"
-    severity = NOTE
-    template = "not passed on from your environment: {variables:list}"
-
-    variables: tuple[str, ...]
-
-
-class KeptVariables(Message):
-    code = "report.kept-variables"
-    severity = NOTE
-    template = "kept from your environment: {variables:list}"
-
+    source: str
     variables: tuple[str, ...]
 
 
 # --- warm-up and design ---
 
 
-class SteadyAfter(Message):
-    code = "report.steady-after"
-    severity = NOTE
-    template = "steady after {steps:count step}; the first {left_out} of each sample are left out"
+class SteadyFrom(Note):
+    """The first timed step from which on no arm is warming up any more."""
 
-    steps: int
+    template = "steady from step {first} on; the first {left_out} of each sample are left out"
+
+    first: int
     left_out: int
 
 
-class SteadyAtOnce(Message):
-    code = "report.steady-at-once"
-    severity = NOTE
-    template = "steady from the first step on; the first {left_out} of each sample are left out"
-
-    left_out: int
-
-
-class StepsLeftOut(Message):
+class StepsLeftOut(Note):
     """Steps left out of each of several workloads, or their range."""
 
-    code = "report.steps-left-out"
-    severity = NOTE
     template = "steps left out at the start of each sample: [{each:list}][{least}][ to {most}]"
 
     each: tuple[Message, ...] = ()
@@ -203,20 +163,16 @@ class StepsLeftOut(Message):
     most: int | None = None
 
 
-class Numbered(Message):
+class Numbered(Note):
     """A name with its number."""
 
-    code = "report.numbered"
-    severity = NOTE
     template = "{name} {number}"
 
     name: str
     number: int
 
 
-class SampleTooShort(Message):
-    code = "report.sample-too-short"
-    severity = NOTE
+class SampleTooShort(Note):
     template = "not measured: a sample has fewer than 100 {unit}[; the first {left_out} are left out][; add {option}]"
 
     unit: str  # steps or readings
@@ -224,23 +180,17 @@ class SampleTooShort(Message):
     option: str | None = None
 
 
-class CommandIsOneStep(Message):
-    code = "report.command-is-one-step"
-    severity = NOTE
+class CommandIsOneStep(Note):
     template = "not measured: the whole command is one step; leave out --whole-command to time its optimizer's steps"
 
 
-class NoInterimAnalyses(Message):
-    code = "report.no-interim-analyses"
-    severity = NOTE
+class NoInterimAnalyses(Note):
     template = "no interim analyses"
 
 
-class InterimAnalyses(Message):
+class InterimAnalyses(Note):
     """``comparisons`` share the error rate, if there are several."""
 
-    code = "report.interim-analyses"
-    severity = NOTE
     template = (
         "{planned:count block} planned, analyses after {looks:list}: group-sequential at {rate:exact_percent} "
         "(O'Brien-Fleming spending)[, shared by {comparisons} comparisons]"
@@ -256,7 +206,6 @@ class InterimAnalyses(Message):
 
 
 class ArmNotInEffect(Message):
-    code = "report.arm-not-in-effect"
     template = "{arm} is NOT IN EFFECT[: {missed:lines}]"
 
     arm: str
@@ -266,106 +215,35 @@ class ArmNotInEffect(Message):
 class MissedUnseen(Message):
     """A setting that the worker could not observe."""
 
-    code = "report.missed-unseen"
     template = "{key}: expected {expected}, not seen"
 
     key: str
     expected: str
 
 
-class ArmVerified(Message):
-    code = "report.arm-verified"
-    severity = NOTE
-    template = "{arm}: {number} of {of} verified in every process"
+class ArmVerified(Note):
+    """How many settings of an arm were verified, and in which of its ``processes``: EVERY or FIRST."""
+
+    template = "{arm}: {number}[ of {of}] verified in {processes}"
 
     arm: str
     number: int
-    of: int
+    of: int | None
+    processes: str
 
 
-class ArmVerifiedFirst(Message):
-    code = "report.arm-verified-first"
-    severity = NOTE
-    template = "{arm}: {number} verified in its first process"
+class ExpectsNothing(Note):
+    """A profile expects nothing. ``also`` is SETS_NOTHING if it sets nothing either."""
 
-    arm: str
-    number: int
-
-
-class KeyNotVerified(Message):
-    code = "report.key-not-verified"
-    severity = WARNING
-    template = "{arm}: {key} not verified: {reason}"
+    template = "{arm}: [{also} and ]expects nothing"
 
     arm: str
-    key: str
-    reason: Message
-
-
-class SettingsOfArm(Message):
-    """Whether the settings of an arm are in effect, in a word."""
-
-    code = "report.settings-of-arm"
-    severity = NOTE
-    template = "{arm}: {state}"
-
-    arm: str
-    state: str
-
-
-class ExpectsNothing(Message):
-    code = "report.expects-nothing"
-    severity = NOTE
-    template = "{arm}: expects nothing"
-
-    arm: str
-
-
-class SetsNothing(Message):
-    code = "report.sets-nothing"
-    severity = NOTE
-    template = "{arm}: sets nothing and expects nothing"
-
-    arm: str
-
-
-class HowToReadEvidence(Message):
-    code = "report.how-to-read-evidence"
-    severity = NOTE
-    template = (
-        "expected: what the profile promises; seen: what the worker observed in its own process, "
-        "in the sample with the fewest settings in effect"
-    )
-
-
-class NothingObserved(Message):
-    code = "report.nothing-observed"
-    severity = NOTE
-    template = "no sample was measured, so nothing was observed"
-
-
-class TooFewForStatistics(Message):
-    code = "report.too-few-for-statistics"
-    severity = NOTE
-    template = "too few blocks were measured for statistics"
-
-
-class OneEnvironment(Message):
-    code = "report.one-environment"
-    severity = NOTE
-    template = "there is only one environment, so nothing was compared"
-
-
-class NoFinding(Message):
-    code = "report.no-finding"
-    severity = NOTE
-    template = "no finding"
+    also: str | None = None
 
 
 class WorkerFailure(Message):
     """``node`` is where, if there are several."""
 
-    code = "report.worker-failure"
     template = "[{node}: ]block {block}, {arm}: the worker {problem}"
 
     block: int

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Message, Note
 
-NOTE = Severity.NOTE
+NOT_YET_ENDED = "not yet, or killed: continue with --resume"
 
+COMMAND = "command"
 
 # --- what was compared ---
 
 
-class Title(Message):
+class Title(Note):
     """Names of what was compared, or how many ``things`` if these are many."""
 
-    code = "report.title"
-    severity = NOTE
     template = "[{names:list}][{many:count profile}][ on {workloads:count workload}][ against {reference}][, {scaling}]"
 
     names: tuple[str, ...]
@@ -24,45 +23,28 @@ class Title(Message):
     scaling: str | None = None
 
 
-class ProfileTitle(Message):
-    code = "report.profile-title"
-    severity = NOTE
-    template = "{profile}: {title}"
-
-    profile: str
-    title: str
-
-
-class TitleOfAblation(Message):
-    code = "report.title-of-ablation"
-    severity = NOTE
+class TitleOfAblation(Note):
     template = "{profile} ablated: {settings:count setting}"
 
     profile: str
     settings: int
 
 
-class LoaderSettings(Message):
-    code = "report.loader-settings"
-    severity = NOTE
+class LoaderSettings(Note):
     template = "{number:count loader setting}[ under {profile}]"
 
     number: int
     profile: str | None = None
 
 
-class InstancesOf(Message):
-    code = "report.instances-of"
-    severity = NOTE
+class InstancesOf(Note):
     template = "{number:count instance} of {profile}"
 
     number: int
     profile: str
 
 
-class BesideReference(Message):
-    code = "report.beside-reference"
-    severity = NOTE
+class BesideReference(Note):
     template = "{arm} beside {reference}"
 
     arm: str
@@ -72,48 +54,32 @@ class BesideReference(Message):
 # --- workload ---
 
 
-class Workload(Message):
-    code = "report.workload"
-    severity = NOTE
+class Workload(Note):
     template = "workload {training}"
 
     training: str
 
 
-class OwnCommand(Message):
-    """The user's own command; ``name`` if it has another one than its own beginning."""
+class OwnCommand(Note):
+    """A user's command, with its name if that is not its beginning. ``label`` is COMMAND in the middle of a line."""
 
-    code = "report.own-command"
-    severity = NOTE
-    template = "command [{name}: ]{argv:command}"
+    template = "[{label} ][{name}: ]{argv:command}[, in {folder}]"
 
     argv: tuple[str, ...]
     name: str | None = None
+    folder: str | None = None
+    label: str | None = None
 
 
-class CommandInFolder(Message):
-    code = "report.command-in-folder"
-    severity = NOTE
-    template = "[{name}: ]{argv:command}, in {folder}"
-
-    argv: tuple[str, ...]
-    name: str | None
-    folder: str
-
-
-class FreshProcesses(Message):
+class FreshProcesses(Note):
     """How the steps of a user's command are told apart."""
 
-    code = "report.fresh-processes"
-    severity = NOTE
     template = "{metric}; each sample a fresh process"
 
     metric: Message
 
 
-class OptimizerSteps(Message):
-    code = "report.optimizer-steps"
-    severity = NOTE
+class OptimizerSteps(Note):
     template = "{steps} steps of its optimizer, after {warmup}"
 
     steps: int
@@ -121,19 +87,14 @@ class OptimizerSteps(Message):
 
 
 class PacedSteps(OptimizerSteps):
-    code = "report.paced-steps"
     template = "{steps} steps of its optimizer, after {warmup}, by the machine's pace"
 
 
-class WholeCommand(Message):
-    code = "report.whole-command"
-    severity = NOTE
+class WholeCommand(Note):
     template = "none: the whole command is one step"
 
 
-class Readings(Message):
-    code = "report.readings"
-    severity = NOTE
+class Readings(Note):
     template = "{metric}[, {unit}][, without the first {left_out} readings]"
 
     metric: str
@@ -141,31 +102,23 @@ class Readings(Message):
     left_out: int | None = None
 
 
-class InPlace(Message):
-    code = "report.in-place"
-    severity = NOTE
+class InPlace(Note):
     template = "itself (--in-place): each start finds what earlier ones wrote"
 
 
-class FreshCopy(Message):
-    code = "report.fresh-copy"
-    severity = NOTE
+class FreshCopy(Note):
     template = "a fresh copy for each start[, {links:list} linked]"
 
     links: tuple[str, ...] = ()
 
 
-class TrackersOff(Message):
-    code = "report.trackers-off"
-    severity = NOTE
+class TrackersOff(Note):
     template = "turned off by {variables:list}; --keep-env NAME keeps yours"
 
     variables: tuple[str, ...]
 
 
-class TrainedSteps(Message):
-    code = "report.trained-steps"
-    severity = NOTE
+class TrainedSteps(Note):
     template = "{workload}, {steps} steps after {warmup} to warm up, each sample a fresh process"
 
     workload: str
@@ -173,9 +126,7 @@ class TrainedSteps(Message):
     warmup: int
 
 
-class TrainedEpochs(Message):
-    code = "report.trained-epochs"
-    severity = NOTE
+class TrainedEpochs(Note):
     template = "{workloads:list}, {epochs:count epoch}[ at most, until {until}], each sample a fresh process"
 
     workloads: tuple[str, ...]
@@ -183,18 +134,14 @@ class TrainedEpochs(Message):
     until: str | None = None
 
 
-class SharedBatches(Message):
-    code = "report.shared-batches"
-    severity = NOTE
+class SharedBatches(Note):
     template = "{ranks:list}; each on its share of the CPUs, splitting each batch[; {steps}]"
 
     ranks: tuple[Message, ...]
     steps: Message | None = None
 
 
-class AllBatches(Message):
-    code = "report.all-batches"
-    severity = NOTE
+class AllBatches(Note):
     template = "{arms:list}; each on its share of the CPUs, training on all batches"
 
     arms: tuple[str, ...]
@@ -203,11 +150,9 @@ class AllBatches(Message):
 # --- machine and engines ---
 
 
-class Machine(Message):
+class Machine(Note):
     """``kind``: bare metal, or the hypervisor."""
 
-    code = "report.machine"
-    severity = NOTE
     template = "{cpu}, {usable_cpus} usable CPUs on {cores:count core}[, quota {quota:g} CPUs][, {kind}]"
 
     cpu: str
@@ -217,9 +162,7 @@ class Machine(Message):
     kind: str | None = None
 
 
-class OperatingSystem(Message):
-    code = "report.operating-system"
-    severity = NOTE
+class OperatingSystem(Note):
     template = "{distribution}, Linux {kernel}, {libc}"
 
     distribution: str
@@ -227,18 +170,14 @@ class OperatingSystem(Message):
     libc: str
 
 
-class Memory(Message):
-    code = "report.memory"
-    severity = NOTE
+class Memory(Note):
     template = "{bytes:size}, transparent huge pages {huge_pages}"
 
     bytes: int
     huge_pages: str
 
 
-class Engine(Message):
-    code = "report.engine"
-    severity = NOTE
+class Engine(Note):
     template = "{name} {version}: {image}[ ({digest}…)], Python {python}, torch {torch}"
 
     name: str
@@ -252,34 +191,22 @@ class Engine(Message):
 # --- reproduction ---
 
 
-class NotYetEnded(Message):
-    code = "report.not-yet-ended"
-    severity = NOTE
-    template = "not yet, or killed: continue with --resume"
-
-
-class Seed(Message):
-    code = "report.seed"
-    severity = NOTE
+class Seed(Note):
     template = "{seed:d}: with --seed {seed:d} the blocks run in the same order"
 
     seed: int
 
 
-class KitVersion(Message):
-    code = "report.kit-version"
-    severity = NOTE
+class KitVersion(Note):
     template = "{version} (record schema {schema:d})"
 
     version: str
     schema: int
 
 
-class FileDigest(Message):
+class FileDigest(Note):
     """``file`` if the label does not name it."""
 
-    code = "report.file-digest"
-    severity = NOTE
     template = "[{file}, ]SHA-256 {digest}"
 
     digest: str

@@ -2,67 +2,45 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Caution, Message, Note
 
-NOTE, WARNING = Severity.NOTE, Severity.WARNING
+BETWEEN_RANKS, NETWORK = "between ranks", "network"
 
 
-class GpuState(Message):
-    code = "report.gpu-state"
-    severity = NOTE
+class GpuState(Note):
     template = "{arm}: {readings:list}"
 
     arm: str
     readings: tuple[Message, ...]
 
 
-class NoGpuReadings(Message):
-    code = "report.no-gpu-readings"
-    severity = NOTE
+class NoGpuReadings(Note):
     template = "NVML reports nothing about it"
 
 
-class Clock(Message):
-    """The lowest clock rate, and the highest unless it is the same."""
+class GpuReading(Note):
+    """The lowest and the highest reading of a GPU's clock or temperature."""
 
-    code = "report.clock"
-    severity = NOTE
-    template = "{low:d}[ to {high:d}] MHz"
+    template = "{low:d}[ to {high:d}] {unit}"
 
     low: int
     high: int | None
+    unit: str
 
 
-class Temperature(Message):
-    """The lowest temperature, and the highest unless it is the same."""
-
-    code = "report.temperature"
-    severity = NOTE
-    template = "{low:d}[ to {high:d}] °C"
-
-    low: int
-    high: int | None
-
-
-class Power(Message):
-    code = "report.power"
-    severity = NOTE
+class Power(Note):
     template = "{watts:.0f} W while steps were timed"
 
     watts: float
 
 
-class InTensors(Message):
-    code = "report.in-tensors"
-    severity = NOTE
+class InTensors(Note):
     template = "at most {bytes:size} in tensors"
 
     bytes: float
 
 
-class HeldBack(Message):
-    code = "report.held-back"
-    severity = WARNING
+class HeldBack(Caution):
     template = "its clocks were held back ({reason}) around {samples} of {of} samples"
 
     reason: str
@@ -70,73 +48,54 @@ class HeldBack(Message):
     of: int
 
 
-class IdleGpu(Message):
+class IdleGpu(Note):
     """By the profiler, under which steps take longer."""
 
-    code = "report.idle-gpu"
-    severity = NOTE
     template = "without work for {share:.1%} of a step[ between {kernels:,.0f} kernels and copies], under the profiler"
 
     share: float
     kernels: float | None
 
 
-class NcclState(Message):
-    code = "report.nccl-state"
-    severity = NOTE
+class NcclState(Note):
     template = "{arm}: {choices:lines}"
 
     arm: str
     choices: tuple[Message, ...]
 
 
-class NcclVersion(Message):
-    code = "report.nccl-version"
-    severity = NOTE
+class NcclVersion(Note):
     template = "NCCL[ {version}][, {ranks:count rank}]"
 
     version: str | None
     ranks: int | None
 
 
-class NcclTopology(Message):
+class NcclTopology(Note):
     """How many rings, trees and channels."""
 
-    code = "report.nccl-topology"
-    severity = NOTE
     template = "{numbers:list}"
 
     numbers: tuple[Message, ...]
 
 
-class Count(Message):
-    code = "report.count"
-    severity = NOTE
+class Count(Note):
     template = "{number} {things}"
 
     number: int
     things: str
 
 
-class NcclTransports(Message):
-    code = "report.nccl-transports"
-    severity = NOTE
-    template = "between ranks {transports}"
+class NcclChoice(Note):
+    """What NCCL chose: transports between ranks, or a network."""
 
-    transports: str
+    template = "{place} {choice}"
 
-
-class NcclNetwork(Message):
-    code = "report.nccl-network"
-    severity = NOTE
-    template = "network {network}"
-
-    network: str
+    place: str  # BETWEEN_RANKS or NETWORK
+    choice: str
 
 
-class NcclCollective(Message):
-    code = "report.nccl-collective"
-    severity = NOTE
+class NcclCollective(Note):
     template = "{collective} by {algorithm}, protocol {protocol}, {calls:count time}"
 
     collective: str
@@ -145,9 +104,7 @@ class NcclCollective(Message):
     calls: int
 
 
-class NcclWarning(Message):
-    code = "report.nccl-warning"
-    severity = WARNING
+class NcclWarning(Caution):
     template = "NCCL warns: {warning}"
 
     warning: str

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from envkit.messages import Message, Severity
+from envkit.messages import Message, Note
 
-NOTE = Severity.NOTE
 NOT_SEEN = "not seen"
 HIDDEN = "(set, not shown)"
 SMT = {True: "on", False: "off"}
 
 
-class Versions(Message):
-    code = "report.issue-versions"
-    severity = NOTE
+class Versions(Note):
     template = "{torch}, Python {python}, numpy {numpy}"
 
     torch: Any
@@ -22,9 +19,7 @@ class Versions(Message):
     numpy: Any
 
 
-class Processor(Message):
-    code = "report.issue-processor"
-    severity = NOTE
+class Processor(Note):
     template = "{model} ({numbers}), {isa:list}"
 
     model: Any
@@ -32,9 +27,7 @@ class Processor(Message):
     isa: tuple[str, ...]
 
 
-class Cpus(Message):
-    code = "report.issue-cpus"
-    severity = NOTE
+class Cpus(Note):
     template = "{usable} usable of {online} online, {quota}, {cores} cores, SMT {smt}, NUMA nodes {nodes}"
 
     usable: Any
@@ -45,23 +38,17 @@ class Cpus(Message):
     nodes: Any
 
 
-class NoQuota(Message):
-    code = "report.issue-no-quota"
-    severity = NOTE
+class NoQuota(Note):
     template = "no quota"
 
 
-class Quota(Message):
-    code = "report.issue-quota"
-    severity = NOTE
+class Quota(Note):
     template = "quota {cpus} CPUs"
 
     cpus: Any
 
 
-class Memory(Message):
-    code = "report.issue-memory"
-    severity = NOTE
+class MachineMemory(Note):
     template = "{gib:.1f} GiB[, limit {limit_gib:.1f} GiB], huge pages {huge_pages}, defrag {defrag}"
 
     gib: float
@@ -70,9 +57,7 @@ class Memory(Message):
     limit_gib: float | None = None
 
 
-class OperatingSystem(Message):
-    code = "report.issue-system"
-    severity = NOTE
+class MachineSystem(Note):
     template = "{distribution}, kernel {kernel}, {libc}, {architecture}"
 
     distribution: Any
@@ -81,18 +66,14 @@ class OperatingSystem(Message):
     architecture: Any
 
 
-class Frequency(Message):
-    code = "report.issue-frequency"
-    severity = NOTE
+class Frequency(Note):
     template = "governor {governor}, hypervisor {hypervisor}"
 
     governor: str
     hypervisor: str
 
 
-class Gpus(Message):
-    code = "report.issue-gpus"
-    severity = NOTE
+class Gpus(Note):
     template = "{names:list}; driver {driver}, CUDA {cuda}"
 
     names: tuple[str, ...]
@@ -100,9 +81,7 @@ class Gpus(Message):
     cuda: Any
 
 
-class Threads(Message):
-    code = "report.issue-threads"
-    severity = NOTE
+class Threads(Note):
     template = "torch {torch}, interop {interop}, all {all}"
 
     torch: Any
@@ -110,36 +89,28 @@ class Threads(Message):
     all: Any
 
 
-class Mask(Message):
-    code = "report.issue-mask"
-    severity = NOTE
+class Mask(Note):
     template = "{threads} on CPUs {cpus}"
 
     threads: Any
     cpus: str
 
 
-class Masks(Message):
-    code = "report.issue-masks"
-    severity = NOTE
+class Masks(Note):
     template = "[{masks:lines}; ]started on CPUs {started}"
 
     masks: tuple[Mask, ...]
     started: Any
 
 
-class Limits(Message):
-    code = "report.issue-limits"
-    severity = NOTE
+class Limits(Note):
     template = "throttled {throttled_s} s, seccomp {seccomp}"
 
     throttled_s: Any
     seccomp: Any
 
 
-class OpenMP(Message):
-    code = "report.issue-openmp"
-    severity = NOTE
+class Openmp(Note):
     template = (
         "{runtime} ({libraries}), {threads} threads, proc_bind {proc_bind}, places {places}, wait {wait_policy}"
     )  # fmt: skip
@@ -152,18 +123,14 @@ class OpenMP(Message):
     wait_policy: Any
 
 
-class Allocator(Message):
-    code = "report.issue-allocator"
-    severity = NOTE
+class Allocator(Note):
     template = "{allocator} ({library})"
 
     allocator: Any
     library: str
 
 
-class Mkl(Message):
-    code = "report.issue-mkl"
-    severity = NOTE
+class Mkl(Note):
     template = "{version}, {threads} threads, {isa}, dispatch {dispatch}"
 
     version: Any
@@ -172,9 +139,7 @@ class Mkl(Message):
     dispatch: Any
 
 
-class OneDnn(Message):
-    code = "report.issue-onednn"
-    severity = NOTE
+class Onednn(Note):
     template = "{isa}, fpmath {fpmath}"
 
     isa: Any

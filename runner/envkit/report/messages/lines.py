@@ -5,31 +5,31 @@ Speedups are ratios over the reference's speed: above 1 is faster. Shares are of
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Advice, Caution, Message, Note, Severity
 
-NOTE, WARNING, ADVICE, ERROR = Severity.NOTE, Severity.WARNING, Severity.ADVICE, Severity.ERROR
+# What lowers page faults.
+MEMORY_KEPT = "freed memory is kept, not returned"
+HUGE_PAGES = "memory comes in huge pages"
+# Why losses are not compared.
+NOT_READ = "add --loss-metric, or compare what your training prints"
+OTHER_WEIGHTS = "the images' PyTorch versions start from different weights"
+TOO_FEW_SAMPLES = "too few samples"
+
+ERROR = Severity.ERROR
 
 
 # --- settings ---
 
 
-class AllVerified(Message):
-    code = "report.all-verified"
-    severity = NOTE
-    template = "{number:all} verified in every process"
+class AllVerified(Note):
+    """Every process had all settings; ``number`` is None for one setting."""
 
-    number: int
+    template = "[{number:all} ]verified in every process"
 
-
-class OneVerified(Message):
-    code = "report.one-verified"
-    severity = NOTE
-    template = "verified in every process"
+    number: int | None = None
 
 
-class SomeVerified(Message):
-    code = "report.some-verified"
-    severity = WARNING
+class SomeVerified(Caution):
     template = "{number} of {of} verified in every process; not verified: {keys} ({reason})"
 
     number: int
@@ -38,18 +38,7 @@ class SomeVerified(Message):
     reason: Message
 
 
-class AllArmsVerified(Message):
-    code = "report.all-arms-verified"
-    severity = NOTE
-    template = "verified in every process of {number:all} {things}"
-
-    number: int
-    things: str
-
-
-class SomeArmsVerified(Message):
-    code = "report.some-arms-verified"
-    severity = WARNING
+class ArmsVerified(Caution):
     template = "verified in every process of {number} of {of} {things}[; not in effect: {wrong}][; in part: {partly}]"
 
     number: int
@@ -59,65 +48,51 @@ class SomeArmsVerified(Message):
     partly: tuple[str, ...] = ()
 
 
-class NothingToVerify(Message):
-    code = "report.nothing-to-verify"
-    severity = NOTE
+class NothingToVerify(Note):
     template = "nothing to verify: {arm} expects nothing"
 
     arm: str
 
 
-class SeenFromOutside(Message):
-    code = "report.seen-from-outside"
-    severity = NOTE
+class SeenFromOutside(Note):
     template = "{reason}"
 
     reason: Message
 
 
-class CheckedIn(Message):
+class CheckedIn(Note):
     """In how many processes of ``arm`` a setting was looked for that is not in effect."""
 
-    code = "report.checked-in"
-    severity = NOTE
     template = "checked in {processes:count process|processes} of {arm}"
 
     processes: int
     arm: str
 
 
-class NotVerifiedYet(Message):
-    code = "report.not-verified-yet"
-    severity = NOTE
+class NotVerifiedYet(Note):
     template = "not verified: no process ended"
 
 
 # --- losses ---
 
 
-class LossesIdentical(Message):
-    code = "report.losses-identical"
-    severity = NOTE
+class LossesIdentical(Note):
     template = "identical over {steps:count step}[ for {arms}]"
 
     steps: int
     arms: str | None = None
 
 
-class LossesPrintedAlike(Message):
+class LossesPrintedAlike(Note):
     """Those that a user's command prints, so many in each sample."""
 
-    code = "report.losses-printed-alike"
-    severity = NOTE
     template = "equal within the last printed digit ({losses} in each sample)[ for {arms}]"
 
     losses: int
     arms: str | None = None
 
 
-class LossesRounded(Message):
-    code = "report.losses-rounded"
-    severity = NOTE
+class LossesRounded(Note):
     template = "equal within rounding (at most {largest:.1e}) over {steps:count step}[ for {arms}]"
 
     largest: float
@@ -125,11 +100,9 @@ class LossesRounded(Message):
     arms: str | None = None
 
 
-class LossesNear(Message):
+class LossesNear(Note):
     """Means over samples of a user's command, whose own samples are ``own`` apart."""
 
-    code = "report.losses-near"
-    severity = NOTE
     template = "within {largest:percent} of {reference}'s; its own runs vary by {own:percent}[ ({arms})]"
 
     largest: float
@@ -141,7 +114,6 @@ class LossesNear(Message):
 class LossesFarther(Message):
     """Losses that differ more than rounding explains; ``largest`` is None where a loss is no number."""
 
-    code = "report.losses-farther"
     severity = ERROR
     template = "DIFFER[ by up to {largest:percent}][ for {arms}, not counted as faster]: results change"
 
@@ -149,9 +121,7 @@ class LossesFarther(Message):
     arms: str | None = None
 
 
-class LossesOfOtherTraining(Message):
-    code = "report.losses-of-other-training"
-    severity = NOTE
+class LossesOfOtherTraining(Note):
     template = "not compared for {arms}: other workloads ({workloads}); {quantity} are compared"
 
     arms: str
@@ -159,41 +129,27 @@ class LossesOfOtherTraining(Message):
     quantity: str
 
 
-class LossesNotRead(Message):
-    code = "report.losses-not-read"
-    severity = NOTE
-    template = "not compared: add --loss-metric, or compare what your training prints"
+class LossesNotCompared(Note):
+    """Why the losses of a run are not compared."""
 
+    template = "not compared: {reason}"
 
-class LossesOfOtherWeights(Message):
-    code = "report.losses-of-other-weights"
-    severity = NOTE
-    template = "not compared: the images' PyTorch versions start from different weights"
-
-
-class LossesUnknown(Message):
-    code = "report.losses-unknown"
-    severity = NOTE
-    template = "not compared: too few samples"
+    reason: str  # one of those above
 
 
 # --- noise ---
 
 
-class Undisturbed(Message):
-    code = "report.undisturbed"
-    severity = NOTE
+class Undisturbed(Note):
     template = "no interference detected in {blocks:count block}[ ({size})]"
 
     blocks: int
     size: str | None = None
 
 
-class WithoutDisturbed(Message):
+class WithoutDisturbed(Note):
     """The result of the other blocks alone."""
 
-    code = "report.without-disturbed"
-    severity = NOTE
     template = "[{arm} ]without them {ratio:ratio}x (95% CI {low:ratio} to {high:ratio})[: {verdict}]"
 
     ratio: float
@@ -203,40 +159,32 @@ class WithoutDisturbed(Message):
     arm: str | None = None  # if there are several
 
 
-class TooFewWithout(Message):
-    code = "report.too-few-without"
-    severity = WARNING
+class TooFewWithout(Caution):
     template = "too few undisturbed blocks are left[ for {arms}]"
 
     arms: tuple[str, ...] = ()
 
 
-class VerdictsWithout(Message):
-    code = "report.verdicts-without"
-    severity = NOTE
+class VerdictsWithout(Note):
     template = "without them {changed}"
 
     changed: tuple[Message, ...]
 
 
-class VerdictWithout(Message):
-    code = "report.verdict-without"
-    severity = NOTE
-    template = "{arm}: {verdict}"
+class OfSubject(Note):
+    """What is to be said of an arm or a profile."""
 
-    arm: str
-    verdict: str
+    template = "{subject}: {words}"
+
+    subject: str
+    words: str
 
 
-class SameWithout(Message):
-    code = "report.same-without"
-    severity = NOTE
+class SameWithout(Note):
     template = "without them all verdicts are the same"
 
 
-class Disturbed(Message):
-    code = "report.disturbed"
-    severity = WARNING
+class Disturbed(Caution):
     template = "{disturbed} of {blocks} blocks disturbed[ (e.g. {example})][; {rest}][; a block is {size}]"
 
     disturbed: int
@@ -246,11 +194,9 @@ class Disturbed(Message):
     size: str | None = None  # what a block is
 
 
-class PaceVaried(Message):
+class PaceVaried(Caution):
     """The reference kernel's longest time over its shortest, without any interference that was counted."""
 
-    code = "report.pace-varied"
-    severity = WARNING
     template = "the machine's own speed varied {ratio:.1f}x during the run, cause unknown"
 
     ratio: float
@@ -259,96 +205,45 @@ class PaceVaried(Message):
 # --- why ---
 
 
-class SystemTimeChanged(Message):
-    code = "report.system-time-changed"
-    severity = NOTE
+class SystemTimeChanged(Note):
     template = "system time {moved} from {before:percent} to {after:percent}[: {cause}][; {covered}]"
 
     moved: str
     before: float
     after: float
-    cause: Message | None = None
+    cause: str | None = None
     covered: Message | None = None
 
 
-class FaultsChanged(Message):
-    code = "report.faults-changed"
-    severity = NOTE
+class FaultsChanged(Note):
     template = "page faults {moved} from {before:,.0f} to {after:,.0f} per {unit}[: {cause}][; {covered}]"
 
     moved: str
     before: float
     after: float
     unit: str
-    cause: Message | None = None
+    cause: str | None = None
     covered: Message | None = None
 
 
-class Covered(Message):
+class Covered(Note):
     """How much of the CPU time that was saved, or added, is the kernel's."""
 
-    code = "report.covered"
-    severity = NOTE
     template = "{share:percent} of the CPU time {saved} is system time"
 
     share: float
     saved: str
 
 
-class FindTheRest(Message):
-    """The command that shows what a counter does not explain."""
-
-    code = "report.find-the-rest"
-    severity = ADVICE
-    template = "for the rest: {command}"
-
-    command: str
-
-
-class FindTheCause(FindTheRest):
-    """The command that shows where the time goes if no counter moved."""
-
-    code = "report.find-the-cause"
-    template = "find the cause: {command}"
-
-
-class MemoryKept(Message):
-    code = "report.memory-kept"
-    severity = NOTE
-    template = "freed memory is kept, not returned"
-
-
-class HugePages(Message):
-    code = "report.huge-pages"
-    severity = NOTE
-    template = "memory comes in huge pages"
-
-
-class FastestMkl(Message):
-    code = "report.fastest-mkl"
-    severity = NOTE
+class FastestMkl(Note):
     template = "MKL uses its fastest code for this CPU"
 
 
-class CauseUnknown(Message):
-    code = "report.cause-unknown"
-    severity = NOTE
+class CauseUnknown(Note):
     template = "cause unknown: system time and page faults are about the same"
 
 
-class SettingsThatMatter(Message):
-    """Clauses on the settings of an ablated profile."""
-
-    code = "report.settings-that-matter"
-    severity = NOTE
-    template = "{clauses:lines}"
-
-    clauses: tuple[Message, ...]
-
-
-class SettingsDo(Message):
-    code = "report.settings-do"
-    severity = NOTE
+class SettingsDo(Note):
     template = "{settings} {effect}"
 
     settings: tuple[str, ...]
@@ -358,9 +253,7 @@ class SettingsDo(Message):
 # --- the machine and the record ---
 
 
-class System(Message):
-    code = "report.system"
-    severity = NOTE
+class System(Note):
     template = "{cpu}, {cpus:count CPU}[, {gpu}], {engines}, {training}"
 
     cpu: str
@@ -370,28 +263,22 @@ class System(Message):
     training: Message
 
 
-class Torch(Message):
+class Torch(Note):
     """The version of an engine's torch; ``engine`` if it is not this machine's own Python."""
 
-    code = "report.torch"
-    severity = NOTE
     template = "[{engine} with ]torch {version}"
 
     version: str
     engine: str | None = None
 
 
-class DetailsCommand(Message):
-    code = "report.details"
-    severity = ADVICE
+class Details(Advice):
     template = "{command:command}"
 
     command: tuple[str, ...]
 
 
-class LeftOut(Message):
-    code = "report.left-out"
-    severity = NOTE
+class LeftOut(Note):
     template = "{number:count profile}: see --details"
 
     number: int

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Advice, Caution, Message, Note
 
-NOTE = Severity.NOTE
+NOTHING, UNKNOWN = "nothing", "unknown (no difference found)"
 
 
-class PerImages(Message):
-    code = "report.per-images"
-    severity = NOTE
+class PerImages(Note):
     template = "s per {images} images"
 
     images: int
 
 
-class LoaderSetting(Message):
+class LoaderSetting(Note):
     """``memory`` is ``pinned`` or None."""
 
-    code = "report.loader-setting"
-    severity = NOTE
     template = "{workers:count worker}, batches of {batch:d}[, prefetch_factor {prefetch:d}][, {memory} memory]"
 
     workers: int
@@ -28,39 +24,31 @@ class LoaderSetting(Message):
     memory: str | None
 
 
-class Prefetching(Message):
+class Prefetching(Note):
     """One table of settings: the batches that each worker makes ahead."""
 
-    code = "report.prefetching"
-    severity = NOTE
     template = "prefetch_factor {prefetch:d}[, {memory} memory]"
 
     prefetch: int
     memory: str | None
 
 
-class NoWorkers(Message):
-    code = "report.no-workers"
-    severity = NOTE
+class NoWorkers(Note):
     template = "no workers[, {memory} memory]"
 
     memory: str | None
 
 
-class TableOfLoaders(Message):
-    code = "report.table-of-loaders"
-    severity = NOTE
+class TableOfLoaders(Note):
     template = "{unit}, {settings}"
 
     unit: Message
     settings: Message
 
 
-class LoaderRange(Message):
+class LoaderRange(Note):
     """Times of the setting with the lowest median."""
 
-    code = "report.loader-range"
-    severity = NOTE
     template = "its {samples:count sample} took {least:.2f} to {most:.2f} s; no confidence interval"
 
     least: float
@@ -68,17 +56,13 @@ class LoaderRange(Message):
     samples: int
 
 
-class OtherBatchSize(Message):
-    code = "report.other-batch-size"
-    severity = Severity.WARNING
+class OtherBatchSize(Caution):
     template = "another batch size changes what your model learns: compare rows of one size"
 
 
-class TryLoader(Message):
+class TryLoader(Advice):
     """The fastest settings, as arguments of a DataLoader."""
 
-    code = "report.try-loader"
-    severity = Severity.ADVICE
     template = (
         "at batch size {batch:d} try DataLoader(num_workers={workers:d}[, prefetch_factor={prefetch:d}][, {pin}]), "
         "and time your training"
@@ -90,11 +74,9 @@ class TryLoader(Message):
     pin: str | None
 
 
-class EpochsOf(Message):
+class EpochsOf(Note):
     """A group of settings that differ in the start method of workers, and in whether these are persistent."""
 
-    code = "report.epochs-of"
-    severity = NOTE
     template = (
         "epochs of {steps:d} batches of {batch:d}, {workers:count worker}, prefetch_factor {prefetch:d}"
         "[, {memory} memory]"
@@ -107,45 +89,26 @@ class EpochsOf(Message):
     memory: str | None
 
 
-class StartMethod(Message):
+class StartMethod(Note):
     """``kind`` of workers: persistent or new."""
 
-    code = "report.start-method"
-    severity = NOTE
     template = "{start}, {kind} workers"
 
     start: str
     kind: str
 
 
-class PersistentSave(Message):
-    code = "report.persistent-save"
-    severity = NOTE
+class PersistentSave(Note):
     template = "persistent workers save at the end of each epoch: {savings:list}"
 
     savings: tuple[Message, ...]
 
 
-class Saves(Message):
-    code = "report.saves"
-    severity = NOTE
-    template = "{start} {seconds:.2f} s"
+class Saves(Note):
+    """How much persistent workers save at the end of an epoch, or NOTHING or UNKNOWN."""
+
+    template = "{start}[ {seconds:.2f} s][ {answer}]"
 
     start: str
-    seconds: float
-
-
-class SavesNothing(Message):
-    code = "report.saves-nothing"
-    severity = NOTE
-    template = "{start} nothing"
-
-    start: str
-
-
-class NoSavingFound(Message):
-    code = "report.no-saving-found"
-    severity = NOTE
-    template = "{start} unknown (no difference found)"
-
-    start: str
+    seconds: float | None = None
+    answer: str | None = None

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
-
-NOTE = Severity.NOTE
+from envkit.messages import Message, Note
 
 
-class LossesOfOtherBatch(Message):
-    code = "report.losses-of-other-batch"
-    severity = NOTE
+class LossesOfOtherBatch(Note):
     template = "not compared: {ranks} ranks train on {ranks} times the batch"
 
     ranks: int
 
 
-class TargetReached(Message):
+class TargetReached(Note):
     """Seconds of training and of testing; the speedup over the reference, if it is of another arm."""
 
-    code = "report.target-reached"
-    severity = NOTE
     template = "{arm}: {target} after {seconds:.1f} s and {epochs:count epoch}, plus {testing_s:.1f} s of tests"
 
     arm: str
@@ -29,46 +23,26 @@ class TargetReached(Message):
     testing_s: float
 
 
-class RanksSpeedup(Message):
-    code = "report.ranks-speedup"
-    severity = NOTE
+class RanksSpeedup(Note):
+    """How fast several ranks are, over one process; in weak scaling they have so many times the ``batch``."""
+
     template = (
-        "{arm} on {ranks} ranks: {ratio:ratio}x the speed of {reference} (95% CI {low:ratio} to {high:ratio})"
-        "[; efficiency {efficiency}]"
-    )
-
-    arm: str
-    ranks: int
-    reference: str
-    ratio: float
-    low: float
-    high: float
-    efficiency: Message | None = None
-
-
-class RanksRate(Message):
-    """Weak scaling: rates, as the batch grows with the ranks."""
-
-    code = "report.ranks-rate"
-    severity = NOTE
-    template = (
-        "{arm} on {ranks} ranks, {ranks} times the batch: {ratio:ratio}x the {unit}/s of {reference} "
+        "{arm} on {ranks} ranks[, {batch} times the batch]: {ratio:ratio}x the {quantity} of {reference} "
         "(95% CI {low:ratio} to {high:ratio})[; efficiency {efficiency}]"
     )
 
     arm: str
     ranks: int
-    unit: str
+    quantity: str
     reference: str
     ratio: float
     low: float
     high: float
     efficiency: Message | None = None
+    batch: int | None = None
 
 
-class Interval(Message):
-    code = "report.interval"
-    severity = NOTE
+class Interval(Note):
     template = "{ratio:ratio} ({low:ratio} to {high:ratio})"
 
     ratio: float
@@ -76,11 +50,9 @@ class Interval(Message):
     high: float
 
 
-class RanksWait(Message):
+class RanksWait(Note):
     """By the profiler, under which steps take longer. ``low`` and ``high`` are of the ranks."""
 
-    code = "report.ranks-wait"
-    severity = NOTE
     template = "{arm}'s ranks communicate or wait for {share:percent} of a step, by the profiler[ ({by_rank} by rank)]"
 
     arm: str
@@ -88,9 +60,7 @@ class RanksWait(Message):
     by_rank: str | None = None
 
 
-class AllReduce(Message):
-    code = "report.all-reduce"
-    severity = NOTE
+class AllReduce(Note):
     template = "bus bandwidth (size over time, times {factor:g} for {ranks} ranks): {sizes}"
 
     ranks: int
@@ -98,11 +68,9 @@ class AllReduce(Message):
     sizes: tuple[str, ...]
 
 
-class RanksLosses(Message):
+class RanksLosses(Note):
     """Beside those of one process."""
 
-    code = "report.ranks-losses"
-    severity = NOTE
     template = "of {arm}: within {largest:.1e} of 1 process's over {steps:count step} (tolerance {tolerance:g})"
 
     arm: str
@@ -112,7 +80,6 @@ class RanksLosses(Message):
 
 
 class RanksLossesDiffer(Message):
-    code = "report.ranks-losses-differ"
     template = "of {arm} DIFFER from 1 process's by {largest:.1e} over {steps:count step} (tolerance {tolerance:g})"
 
     arm: str
@@ -121,9 +88,7 @@ class RanksLossesDiffer(Message):
     tolerance: float
 
 
-class InstancesOverOwn(Message):
-    code = "report.instances-over-own"
-    severity = NOTE
+class InstancesOverOwn(Note):
     template = (
         "{instances} at once: {ratio:ratio}x the throughput of one {profile} process "
         "(95% CI {low:ratio} to {high:ratio})"
@@ -139,28 +104,22 @@ class InstancesOverOwn(Message):
 # --- what a step is ---
 
 
-class StepsAtOnce(Message):
-    code = "report.steps-at-once"
-    severity = NOTE
+class StepsAtOnce(Note):
     template = "several trainings at once: a step is one step of each, and speedups are per item"
 
 
-class StepsOfRanks(Message):
+class StepsOfRanks(Note):
     """Weak scaling; ``rate`` is the column to compare, if the table has one."""
 
-    code = "report.steps-of-ranks"
-    severity = NOTE
     template = "weak scaling: {ranks} ranks, {ranks} times the batch[ of 1 process; compare {rate}]"
 
     ranks: int
     rate: str | None = None
 
 
-class OneProcess(Message):
+class OneProcess(Note):
     """``parts`` is the number of ranks that share the CPUs, if the process has the CPUs of one."""
 
-    code = "report.one-process"
-    severity = NOTE
     template = "1 {profile} process[ on 1/{parts} of the CPUs]"
 
     profile: str
@@ -170,55 +129,36 @@ class OneProcess(Message):
 # --- full trainings, epoch by epoch ---
 
 
-class EpochByEpoch(Message):
-    code = "report.epoch-by-epoch"
-    severity = NOTE
+class EpochByEpoch(Note):
     template = "{arm}, epoch by epoch[, medians of {samples} trainings]"
 
     arm: str
     samples: int | None = None
 
 
-class SomeEpochs(Message):
-    code = "report.some-epochs"
-    severity = NOTE
+class SomeEpochs(Note):
     template = "every {every} epochs; --details has all"
 
     every: int
 
 
 class NeverReached(Message):
-    """``best`` is the nearest that the training came."""
+    """A training did not reach its target, or not each of several did."""
 
-    code = "report.never-reached"
-    template = "{arm} never reached {target} in {epochs:count epoch}[ (best: {best:.4g})]"
-
-    arm: str
-    target: str
-    epochs: int
-    best: float | None = None
-
-
-class NotAlwaysReached(Message):
-    """Several trainings of an arm, of which not each reached the target."""
-
-    code = "report.not-always-reached"
     template = (
-        "{arm} did not reach {target} in {epochs:count epoch} in each of {samples} trainings[ (best: {best:.4g})]"
+        "{arm} did not reach {target} in {epochs:count epoch}[ in each of {samples} trainings][ (best: {best:.4g})]"
     )
 
     arm: str
     target: str
     epochs: int
-    samples: int
+    samples: int | None = None
     best: float | None = None
 
 
-class Accuracy(Message):
+class Accuracy(Note):
     """The loss and the figures of the reference after a sample's steps."""
 
-    code = "report.accuracy"
-    severity = NOTE
     template = "{arm} after {steps:count step}: loss {loss:.3f}, {figures}"
 
     arm: str

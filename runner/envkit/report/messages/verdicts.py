@@ -5,21 +5,20 @@ Speedups are ratios over the reference's speed: above 1 is faster. Shares are of
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
+from envkit.messages import Caution, Message, Note, Severity
 
-NOTE, WARNING, ERROR = Severity.NOTE, Severity.WARNING, Severity.ERROR
+WARNING = Severity.WARNING
 CI = "(95% CI {low:ratio} to {high:ratio})"
+BEST_OF_MANY = "{number} of {of} {things}, best[ {among}] {best}: {ratio:ratio}x {reference} speed " + CI + "[, {load}]"
 SPEEDUP = "{ratio:ratio}x {reference} {quantity}[ to {target}] " + CI + "[, {load}]"
 
 
 # --- verdicts of one comparison ---
 
 
-class Found(Message):
+class Found(Note):
     """A comparison that has an interval. ``load`` is what it was measured beside, where that matters."""
 
-    code = "report.found"
-    severity = NOTE
     template = "{subject}: " + SPEEDUP
 
     subject: str
@@ -33,30 +32,25 @@ class Found(Message):
 
 
 class Faster(Found):
-    code = "report.faster"
     template = "FASTER  {subject}: " + SPEEDUP
 
 
 class FasterUnderLoad(Found):
-    code = "report.faster-under-load"
     severity = WARNING
     template = "FASTER UNDER LOAD  {subject}: " + SPEEDUP
 
 
-class FasterOtherLosses(Found):
-    code = "report.faster-losses-differ"
+class FasterLossesDiffer(Found):
     severity = WARNING
     template = "FASTER, BUT LOSSES DIFFER  {subject}: " + SPEEDUP
 
 
 class Slower(Found):
-    code = "report.slower"
     severity = WARNING
     template = "SLOWER  {subject}: " + SPEEDUP
 
 
 class SlowerUnderLoad(Found):
-    code = "report.slower-under-load"
     severity = WARNING
     template = "SLOWER UNDER LOAD  {subject}: " + SPEEDUP
 
@@ -64,19 +58,16 @@ class SlowerUnderLoad(Found):
 class Equivalent(Found):
     """``margin`` is the smallest relevant difference, as a share."""
 
-    code = "report.equivalent"
     template = "SAME SPEED WITHIN {margin:exact_percent}  {subject}: " + SPEEDUP
 
     margin: float = 0.0
 
 
 class NoDifferenceFound(Found):
-    code = "report.no-difference-found"
     template = "NO DIFFERENCE FOUND  {subject}: " + SPEEDUP
 
 
 class NoDifferenceUnderLoad(Found):
-    code = "report.no-difference-under-load"
     severity = WARNING
     template = "NO DIFFERENCE FOUND UNDER LOAD  {subject}: " + SPEEDUP
 
@@ -84,44 +75,44 @@ class NoDifferenceUnderLoad(Found):
 class Efficiency(Found):
     """Weak scaling: the speed of a rank over that of ``reference``."""
 
-    code = "report.efficiency"
     template = "EFFICIENCY  {subject}: {ratio:ratio}x {reference} {quantity} " + CI + "[, {load}]"
 
 
-class OneRunEach(Message):
-    code = "report.one-run-each"
-    severity = NOTE
-    template = "ONE RUN EACH  {subject}: {ratio:ratio}x {reference} speed[ to {target}], no confidence interval"
+class OneRunEach(Note):
+    """A ratio of one training each; ``of`` counts ``things`` of which the subject is the best."""
+
+    template = (
+        "ONE RUN EACH  [best of {of} {things}, ]{subject}: {ratio:ratio}x {reference} speed[ to {target}], "
+        "no confidence interval"
+    )
 
     subject: str
     reference: str
     ratio: float
     target: str | None = None
+    of: int | None = None
+    things: str | None = None
 
 
 # --- why there is no speedup ---
 
 
 class NotInEffect(Message):
-    code = "report.not-in-effect"
     template = "NOT IN EFFECT  {arm}: no speedup is reported"
 
     arm: str
 
 
 class WorkerFailed(Message):
-    code = "report.worker-failed"
     template = "FAILED  {arm}: no speedup is reported"
 
     arm: str
     problem: Message
 
 
-class Unfinished(Message):
+class Unfinished(Caution):
     """A run that was cut short, or still goes on."""
 
-    code = "report.unfinished"
-    severity = WARNING
     template = (
         "UNFINISHED  {subject}: {blocks:count complete block} (one sample of each)[, and a verdict needs {fewest}]"
     )
@@ -131,9 +122,7 @@ class Unfinished(Message):
     fewest: int | None = None
 
 
-class TooFewBlocks(Message):
-    code = "report.too-few-blocks"
-    severity = WARNING
+class TooFewBlocks(Caution):
     template = "NO VERDICT  {subject}: {blocks:count complete block} (one sample of each), and a verdict needs {fewest}"
 
     subject: str
@@ -144,7 +133,6 @@ class TooFewBlocks(Message):
 class TargetNotReached(Message):
     """``best`` is the nearest that it came."""
 
-    code = "report.target-not-reached"
     template = "TARGET NOT REACHED  {arm}: not {target} in {epochs:count epoch}[ (best: {best:.4g})]"
 
     arm: str
@@ -153,44 +141,34 @@ class TargetNotReached(Message):
     best: float | None = None
 
 
-class NothingCompared(Message):
-    code = "report.nothing-compared"
-    severity = NOTE
+class NothingCompared(Note):
     template = "ONE PROFILE  {subject}: nothing was compared with it[; {load}]"
 
     subject: str
     load: Message | None = None
 
 
-class NothingMeasured(Message):
-    code = "report.nothing-measured"
-    severity = WARNING
+class NothingMeasured(Caution):
     template = "NO RESULT  no sample was measured"
 
 
 # --- verdicts of many comparisons, and of loaders ---
 
 
-class Counted(Message):
+class Counted(Note):
     """How many comparisons came to the same; ``kind`` is their verdict."""
 
-    code = "report.counted"
-    severity = NOTE
     template = "{number} {kind}"
 
     number: int
     kind: str
 
 
-class SomeFaster(Message):
-    """The best to use of those that are faster with the same losses.
+class OfMany(Note, abstract=True):
+    """The best to use of those that are faster.
 
-    ``losses_differ`` counts the others that are faster, and ``among`` says why it is not the fastest.
+    ``losses_differ`` counts others whose losses differ. ``among`` says why the best is not the fastest.
     """
-
-    code = "report.some-faster"
-    severity = NOTE
-    template = "FASTER  {number} of {of} {things}, best[ {among}] {best}: {ratio:ratio}x {reference} speed " + CI
 
     number: int
     of: int
@@ -202,55 +180,29 @@ class SomeFaster(Message):
     high: float
     counts: tuple[Counted, ...] = ()
     losses_differ: int | None = None  # of them the table tells
+    load: Message | None = None
     among: str | None = None
 
 
-class SomeFasterUnderLoad(Message):
-    code = "report.some-faster-under-load"
+class SomeFaster(OfMany):
+    """Their losses are the same."""
+
+    template = "FASTER  " + BEST_OF_MANY
+
+
+class SomeFasterUnderLoad(OfMany):
     severity = WARNING
-    template = (
-        "FASTER UNDER LOAD  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI
-        + ", {load}"
-    )  # fmt: skip
-
-    number: int
-    of: int
-    things: str
-    best: str
-    reference: str
-    ratio: float
-    low: float
-    high: float
-    load: Message
-    counts: tuple[Counted, ...] = ()
-    losses_differ: int | None = None  # of them the table tells
+    template = "FASTER UNDER LOAD  " + BEST_OF_MANY
 
 
-class SomeFasterOtherLosses(Message):
-    """The best of those that are faster, if the losses of all of them differ."""
+class SomeFasterLossesDiffer(OfMany):
+    """The losses of all of them differ."""
 
-    code = "report.some-faster-losses-differ"
     severity = WARNING
-    template = (
-        "FASTER, BUT LOSSES DIFFER  {number} of {of} {things}, best {best}: {ratio:ratio}x {reference} speed " + CI
-        + "[, {load}]"
-    )  # fmt: skip
-
-    number: int
-    of: int
-    things: str
-    best: str
-    reference: str
-    ratio: float
-    low: float
-    high: float
-    load: Message | None = None
-    counts: tuple[Counted, ...] = ()
+    template = "FASTER, BUT LOSSES DIFFER  " + BEST_OF_MANY
 
 
-class NoneFaster(Message):
-    code = "report.none-faster"
-    severity = NOTE
+class NoneFaster(Note):
     template = "NONE FASTER  {of} {things} against {reference}: {counts}[, {load}]"
 
     of: int
@@ -260,9 +212,7 @@ class NoneFaster(Message):
     load: Message | None = None
 
 
-class NoResults(Message):
-    code = "report.no-results"
-    severity = WARNING
+class NoResults(Caution):
     template = "NO RESULT  for any of {of} {things}: {counts}"
 
     of: int
@@ -270,23 +220,9 @@ class NoResults(Message):
     counts: tuple[Counted, ...]
 
 
-class BestOfOneRunEach(Message):
-    code = "report.best-of-one-run-each"
-    severity = NOTE
-    template = "ONE RUN EACH  best of {of} {things}, {best}: {ratio:ratio}x {reference} speed, no confidence interval"
-
-    of: int
-    things: str
-    best: str
-    reference: str
-    ratio: float
-
-
-class FastestLoader(Message):
+class FastestLoader(Note):
     """``seconds`` and ``slowest`` are those of so many images."""
 
-    code = "report.fastest-loader"
-    severity = NOTE
     template = (
         "FASTEST  {setting}: {seconds:.2f} s per {images} images (slowest of {of} settings: {slowest:.2f} s)[, {load}]"
     )
@@ -299,11 +235,9 @@ class FastestLoader(Message):
     load: Message | None = None
 
 
-class NoFastestLoader(Message):
+class NoFastestLoader(Note):
     """So many ``ties``, the best among them, have samples that overlap with the best's."""
 
-    code = "report.no-fastest-loader"
-    severity = NOTE
     template = (
         "NO CLEAR WINNER  {ties} of {of} settings may be the fastest; lowest median: {setting}: "
         "{seconds:.2f} s per {images} images[, {load}]"
@@ -317,11 +251,9 @@ class NoFastestLoader(Message):
     load: Message | None = None
 
 
-class FastestEpochs(Message):
+class FastestEpochs(Note):
     """Seconds for an epoch, and of these the seconds until its first step is done."""
 
-    code = "report.fastest-epochs"
-    severity = NOTE
     template = (
         "FASTEST  {setting}: {epoch_s:.2f} s per epoch, {begin_s:.2f} s of it to begin "
         "(slowest of {of} settings, {slowest}: {slowest_epoch_s:.2f} s, {slowest_begin_s:.2f} s to begin)[, {load}]"

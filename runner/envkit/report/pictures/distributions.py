@@ -20,7 +20,7 @@ POINTS, QUANTILES = 160, 600
 
 
 def missing(summary: Summary) -> Message | None:
-    return None if any(sample.step_s for sample in summary.samples) else messages.NoSample()
+    return None if any(sample.step_s for sample in summary.samples) else messages.NoPicture(messages.NO_SAMPLE)
 
 
 def height(summary: Summary, narrow: bool) -> float:

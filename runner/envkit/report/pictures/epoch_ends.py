@@ -18,8 +18,8 @@ ROW, FRAME = 0.3, 1.0  # inches
 
 def missing(summary: Summary) -> Message | None:
     if not grid.is_grid(summary.plan):
-        return messages.NoLoaderSettings()
-    return None if epoch_ends.cells(summary) else messages.NoEpochEnded()
+        return messages.NoPicture(messages.NO_LOADER_SETTINGS)
+    return None if epoch_ends.cells(summary) else messages.NoPicture(messages.NO_EPOCH_ENDED)
 
 
 def height(summary: Summary, narrow: bool) -> float:

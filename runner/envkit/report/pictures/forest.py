@@ -20,11 +20,11 @@ from envkit.stats.interval import ERROR_RATE, Speedup
 
 def missing(summary: Summary) -> Message | None:
     if not summary.comparisons:
-        return messages.NoComparison()
+        return messages.NoPicture(messages.NO_COMPARISON)
     if summary.plan.one_run_each:
-        return messages.NoIntervalOfOneRun()
+        return messages.NoPicture(messages.ONE_RUN_EACH)
     if not any(one.speedup for one in summary.comparisons):
-        return messages.NoInterval()
+        return messages.NoPicture(messages.NO_INTERVAL)
     return None
 
 

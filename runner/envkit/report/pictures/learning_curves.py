@@ -22,7 +22,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 def missing(summary: Summary) -> Message | None:
-    return None if summary.learning else messages.NoTests()
+    return None if summary.learning else messages.NoPicture(messages.NO_TESTS)
 
 
 def height(summary: Summary, narrow: bool) -> float:

@@ -21,8 +21,8 @@ COLUMNS = 2
 
 def missing(summary: Summary) -> Message | None:
     if not grid.is_grid(summary.plan):
-        return messages.NoLoaderSettings()
-    return None if grid.cells(summary) else messages.NoSample()
+        return messages.NoPicture(messages.NO_LOADER_SETTINGS)
+    return None if grid.cells(summary) else messages.NoPicture(messages.NO_SAMPLE)
 
 
 def height(summary: Summary, narrow: bool) -> float:

@@ -22,9 +22,9 @@ LEAST_SPAN = math.log(1.02)
 
 def missing(summary: Summary) -> Message | None:
     if not summary.samples:
-        return messages.NoSample()
+        return messages.NoPicture(messages.NO_SAMPLE)
     if max(sum(sample.arm == arm.name for sample in summary.samples) for arm in summary.plan.arms) < 2:
-        return messages.NoCourse()
+        return messages.NoPicture(messages.NO_COURSE)
     return None
 
 

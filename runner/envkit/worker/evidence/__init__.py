@@ -27,6 +27,7 @@ PROBES: dict[str, Callable[[], dict[str, Any]]] = {
     "threads": threads.probe,
     "cpu_use": cpu_use.probe,
     "limits": limits.probe,
+    "blas": math_libraries.blas,
     "onednn": math_libraries.onednn,
     "mkl": math_libraries.mkl,
     "torch": torch_build.probe,

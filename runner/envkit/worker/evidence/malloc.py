@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from envkit.worker.evidence.capture import NOTHING, run_child
+from envkit.worker.evidence.running import running, settings, shown
 from envkit.worker.evidence.symbols import function, mapped_files, origin
 from envkit.worker.initial_environment import own
 
-GLIBC, UNKNOWN = "glibc", "unknown"
-ALLOCATOR_FILES = {"libjemalloc": "jemalloc", "libtcmalloc": "tcmalloc", "libmimalloc": "mimalloc", "libc": GLIBC}
 TUNABLE = re.compile(r"^(glibc\.\S+): (\S+) \(min:")
 # jemalloc(3): options whose value is a string; all others are numbers or booleans.
 JEMALLOC_STRINGS = {
@@ -37,19 +35,13 @@ TCMALLOC_RELEASE_RATE = "_ZN22TCMallocImplementation20GetMemoryReleaseRateEv"
 MIMALLOC_OPTION = re.compile(r"^(?:mimalloc: )?option '(\w+)': (-?\d+)", re.MULTILINE)
 
 
-def allocator_of(path: str) -> str:
-    """The allocator's name by its library's file name (``libtcmalloc_minimal.so.4`` is tcmalloc)."""
-    stem = re.split(r"[-._]", Path(path).name)[0]
-    return ALLOCATOR_FILES.get(stem, UNKNOWN)
-
-
 def probe() -> dict[str, Any]:
     library = origin("malloc")
-    allocator = allocator_of(library) if library else UNKNOWN
-    return {"allocator": allocator, "library": library, "settings": SETTINGS.get(allocator, dict)()}
+    name = running(library, "allocator")
+    return {"allocator": shown(name), "library": library, "settings": settings(name)}
 
 
-def _jemalloc_settings() -> dict[str, Any]:
+def jemalloc() -> dict[str, Any]:
     """The value that jemalloc has for each key of MALLOC_CONF; a key it does not know is None."""
     pairs = own().get("MALLOC_CONF", "").split(",")
     keys = [pair.partition(":")[0].strip() for pair in pairs if pair.strip()]
@@ -67,7 +59,7 @@ def _mallctl(name: str, is_string: bool) -> Any:
     return None
 
 
-def _tcmalloc_settings() -> dict[str, int | float | bool]:
+def tcmalloc() -> dict[str, int | float | bool]:
     """By the name of the variable that sets it, each setting that this version tells."""
     settings: dict[str, int | float | bool] = {}
     ask = function("MallocExtension_GetNumericProperty")
@@ -83,7 +75,7 @@ def _tcmalloc_settings() -> dict[str, int | float | bool]:
     return settings
 
 
-def _mimalloc_options() -> dict[str, int]:
+def mimalloc() -> dict[str, int]:
     """Return what mimalloc has for each of its options, in a child that is started as this process was.
 
     It reads all of them when it is loaded (``_mi_options_init`` in its src/options.c).
@@ -96,7 +88,7 @@ def parse_mimalloc(listing: str) -> dict[str, int]:
     return {f"MIMALLOC_{name.upper()}": int(value) for name, value in MIMALLOC_OPTION.findall(listing)}
 
 
-def _glibc_tunables() -> dict[str, int | str]:
+def glibc() -> dict[str, int | str]:
     """Each tunable that the loader lists, with its value in force for a program that is started as this one was."""
     loader = next((path for path in mapped_files() if Path(path).name.startswith("ld-linux")), None)
     if loader is None:
@@ -117,12 +109,3 @@ def parse_tunables(listing: str) -> dict[str, int | str]:
             except ValueError:
                 settings[name] = value
     return settings
-
-
-# What asks each allocator for its settings.
-SETTINGS: dict[str, Callable[[], dict[str, Any]]] = {
-    "jemalloc": _jemalloc_settings,
-    "glibc": _glibc_tunables,
-    "tcmalloc": _tcmalloc_settings,
-    "mimalloc": _mimalloc_options,
-}

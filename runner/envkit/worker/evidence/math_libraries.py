@@ -1,4 +1,4 @@
-"""oneDNN and MKL as PyTorch has them: the instruction set in use, threads, and the floating-point mode.
+"""The BLAS that PyTorch calls, and oneDNN and MKL as it has them: instruction set, threads and floating-point mode.
 
 oneDNN's own functions are hidden inside PyTorch's library, so it is made to describe one small convolution (oneDNN
 developer guide, "Verbose Mode").
@@ -14,9 +14,11 @@ from typing import Any
 
 from envkit.worker.evidence import symbols
 from envkit.worker.evidence.capture import printed
+from envkit.worker.evidence.running import running, settings, shown
 from envkit.worker.messages.evidence import MklSilent
 from envkit.worker.readings import Unread, read
 
+PRODUCT = "sgemm_"  # of the Fortran interface, which PyTorch uses (aten/src/ATen/native/CPUBlas.cpp)
 ISA = re.compile(r"info,cpu,isa:(.*)")
 EXECUTED = re.compile(r"primitive,exec,cpu,convolution,([^,]*)")
 FPMATH = re.compile(r"primitive,exec,cpu,convolution,.*attr-fpmath:(\w+)")
@@ -40,6 +42,13 @@ class _MklVersion(ctypes.Structure):
         ("processor", ctypes.c_char_p),
         ("platform", ctypes.c_char_p),
     ]
+
+
+def blas() -> dict[str, Any]:
+    """``implementation`` is the library whose matrix product PyTorch calls: a preloaded one, or its own."""
+    path = next((found for library in _torch() if (found := symbols.origin_for(library, PRODUCT))), None)
+    name = running(path, "blas")
+    return {"implementation": shown(name) if path else "none", "library": path, "settings": settings(name)}
 
 
 def onednn() -> dict[str, Any]:
@@ -90,10 +99,15 @@ def _made_for() -> str:
     MKL's verbose mode prints the same words, and first takes most of a second to measure the frequency that stands
     beside them.
     """
-    libraries = [ctypes.CDLL(path) for path in symbols.libraries() if Path(path).name == "libtorch_cpu.so"]
+    libraries = [ctypes.CDLL(path) for path in _torch()]
     tell = next((getattr(one, name) for one in libraries for name in TELLS_VERSION if hasattr(one, name)), None)
     if tell is None:
         raise Unread(MklSilent())
     version = _MklVersion()
     tell(ctypes.byref(version))
     return str(version.processor.decode())
+
+
+def _torch() -> list[str]:
+    """Return PyTorch's own library, which has its code for the CPU, if it is loaded."""
+    return [path for path in symbols.libraries() if Path(path).name == "libtorch_cpu.so"]

@@ -7,23 +7,21 @@ have the ``kmp_*`` functions, and Intel's has its vendor's name in its version t
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from envkit.worker import initial_environment
 from envkit.worker.evidence.capture import printed, run_child
+from envkit.worker.evidence.running import exporting, shown
 from envkit.worker.evidence.symbols import function, mapped_files, origin
+from envkit.worker.libraries import named_as, preloadable
 from envkit.worker.messages.evidence import VariablesChanged
 from envkit.worker.performance_variables import PRELOAD, preloaded
 from envkit.worker.readings import NOT_VERIFIED, Unread
 
-RUNTIME_FILES = ("libgomp", "libiomp5", "libomp")
-INTEL = b"Intel(R) OMP"
 # omp_proc_bind_t of the OpenMP specification; 5 is Intel's own value while KMP_AFFINITY decides.
 PROC_BIND = {0: "false", 1: "true", 2: "primary", 3: "close", 4: "spread", 5: "intel"}
 # The CPUs that the process might run on before a runtime was loaded, which may bind the first thread.
@@ -46,30 +44,17 @@ READ_HERE = ("OMP_", "KMP_", "GOMP_")
 SETTING = re.compile(r"^\s*(?:\[\w+\]\s*)?(\w+)\s*=\s*'?(.*?)'?\s*$")
 
 
-def named_like_runtime(path: str) -> bool:
-    """Whether it is called like an OpenMP runtime; wheels append a hash to the stem (``libgomp-a34b3233.so.1``)."""
-    return re.split(r"[-.]", Path(path).name)[0] in RUNTIME_FILES
-
-
 def replaces_others(path: str) -> bool:
     """Whether it has GNU's functions besides its own: preloaded, it is the only one that runs."""
-    return named_like_runtime(path) and not Path(path).name.startswith("libgomp")
-
-
-def runtime_of(path: str) -> str:
-    """``gnu``, ``intel``, ``llvm`` or ``unknown``, for a library that is loaded."""
-    library = ctypes.CDLL(path)
-    if hasattr(library, "kmp_get_blocktime"):
-        return "intel" if INTEL in Path(path).read_bytes() else "llvm"
-    return "gnu" if hasattr(library, "GOMP_parallel") else "unknown"
+    return named_as(path, "openmp") in preloadable("openmp")
 
 
 def probe() -> dict[str, Any]:
     active = origin("omp_get_max_threads")
     result: dict[str, Any] = {
-        "mapped": [path for path in mapped_files() if named_like_runtime(path)],
+        "mapped": [path for path in mapped_files() if named_as(path, "openmp")],
         "library": active,
-        "runtime": runtime_of(active) if active else "none",
+        "runtime": shown(exporting(active, "openmp")) if active else "none",
         **dict.fromkeys(("max_threads", "proc_bind", "places", "blocktime_ms", "wait_policy")),
         "settings": {},
     }

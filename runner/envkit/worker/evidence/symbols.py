@@ -45,6 +45,11 @@ def origin(name: str) -> str | None:
     return path
 
 
+def origin_for(library: str, name: str) -> str | None:
+    """The file in which ``library`` finds a function: in the global scope first, then in itself and what it needs."""
+    return origin(name) or _file_of(getattr(ctypes.CDLL(library), name, None))
+
+
 def _is_program(path: str) -> bool:
     """Whether it is the executable: the loader calls that by what stands first on its command line (``python``)."""
     first = Path("/proc/self/cmdline").read_bytes().partition(b"\0")[0].decode(errors="surrogateescape")

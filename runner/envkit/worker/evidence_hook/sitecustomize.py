@@ -6,7 +6,8 @@ one has a single CPU by the thread that forked it. One that has imported torch l
 ``os._exit`` in its main thread: its command line, its evidence, and how many seconds all of this took. One that is
 killed leaves no more than the first, nor does a DataLoader's worker, which has
 one thread by design. With ENVKIT_STEPS set one leaves the times of its optimizer's steps besides
-(``optimizer_steps``), and its evidence may come before its end. Nothing but the standard library's cheapest modules is
+(``optimizer_steps``), and its evidence may come before its end. With ENVKIT_LIBRARIES set one notes which libraries it
+loads. Nothing but the standard library's cheapest modules is
 imported before that, and the program's own ``sitecustomize`` still runs. It must harm no Python 3.
 """
 
@@ -47,7 +48,7 @@ def _watch(folder: str) -> None:
     except OSError:
         block = None
 
-    if "libomp" in os.environ.get("LD_PRELOAD", "") or "libiomp" in os.environ.get("LD_PRELOAD", ""):
+    if os.environ.get("ENVKIT_LIBRARIES"):
         _note_libraries(folder)
     at_torch = _AtTorch()
     sys.meta_path.insert(0, at_torch)

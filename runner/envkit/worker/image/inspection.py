@@ -16,11 +16,11 @@ from envkit.worker import gpus
 from envkit.worker.cgroup import is_seen, memory_limit
 from envkit.worker.host import cpu_facts, fingerprint
 from envkit.worker.image.contents import contents
-from envkit.worker.image.libraries import locate, search_folders
+from envkit.worker.libraries import locate, packages, search_folders
 from envkit.worker.readings import text_of
 
 # Packages whose version can change a timing.
-PACKAGES = ("torch", "numpy", "intel-openmp", "mkl")
+PACKAGES = tuple(dict.fromkeys(["torch", "numpy", *packages("pypi")]))
 
 
 def _version(package: str) -> str | None:

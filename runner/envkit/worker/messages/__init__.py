@@ -14,7 +14,6 @@ __all__ = ["captions", "evidence", "gpus", "hook", "metrics", "readings", "user_
 class ProcessKilled(Message):
     """A signal ended one of the worker's processes."""
 
-    code = "worker.process-killed"
     template = "lost {process}, which was killed by signal {signal}"
 
     process: str  # as "rank 1 on node2"
@@ -24,7 +23,6 @@ class ProcessKilled(Message):
 class ProcessEnded(Message):
     """One of the worker's processes ended with a status other than 0."""
 
-    code = "worker.process-ended"
     template = "lost {process}, which ended with exit status {status}"
 
     process: str
@@ -38,7 +36,6 @@ class MemoryRanOut(Message):
     variable that has the allocator keep freed memory.
     """
 
-    code = "worker.memory-ran-out"
     template = (
         "the kernel killed [{children:count child process|child processes} of ]{program} because memory ran out"
         "[; control group {group} reached its limit of {limit:size}][ (peak {peak:size}, with page cache and children)]"
@@ -54,17 +51,28 @@ class MemoryRanOut(Message):
     retaining: str | None = None
 
 
+class InvalidRequest(Message):
+    """The document that says what the worker is to do is invalid, or can't be read."""
+
+    template = "can't read its request in {file}[: {reason}][: {key}: expected {wanted:or}]"
+
+    file: str  # or - for standard input
+    key: str | None = None
+    wanted: tuple[str, ...] = ()  # JSON's names of types, or the values that there are
+    reason: str | None = None
+
+
 class NoRendezvous(Message):
     """A worker on several nodes was started without the address of their meeting."""
 
-    code = "worker.no-rendezvous"
-    template = "was not told where nodes meet (--rendezvous HOST:PORT)"
+    template = "was not told where nodes meet: its environment lacks {variable}"
+
+    variable: str
 
 
 class TorchrunFailed(Message):
     """torchrun itself failed, for example because nodes did not meet."""
 
-    code = "worker.torchrun-failed"
     template = "could not be run by torchrun ({error}[: {reason}])"
 
     error: str  # the class of an exception
@@ -74,7 +82,6 @@ class TorchrunFailed(Message):
 class UnlikeRank(Message):
     """A rank had other code, data or weights than rank 0."""
 
-    code = "worker.unlike-rank"
     template = "had other {what} in {rank} than in rank 0 (by their digests)"
 
     what: str
@@ -84,7 +91,6 @@ class UnlikeRank(Message):
 class OtherModes(Message):
     """A rank trained in other modes, or by another backend, than rank 0."""
 
-    code = "worker.other-modes"
     template = "trained in other modes in {rank} than in rank 0"
 
     rank: str
@@ -93,7 +99,6 @@ class OtherModes(Message):
 class FewMeasured(Message):
     """Some of several processes measured nothing."""
 
-    code = "worker.few-measured"
     template = "had {found} of {wanted} processes measure something (exit status {status})"
 
     found: int
@@ -104,7 +109,6 @@ class FewMeasured(Message):
 class OthersMissing(Message):
     """Instances that train at the same time did not all come."""
 
-    code = "worker.others-missing"
     template = "waited {seconds:duration} for others that train at the same time; see their logs"
 
     seconds: float
@@ -113,14 +117,12 @@ class OthersMissing(Message):
 class LostTester(Message):
     """The process that tests between epochs has ended, most likely for want of memory."""
 
-    code = "worker.lost-tester"
     template = "lost the process that tests between epochs; it takes as much memory as the training"
 
 
 class ForeignCompilerCache(Message):
     """Another user could put code into the folder from which torch.compile executes what it has made."""
 
-    code = "worker.foreign-compiler-cache"
     template = (
         "can't use torch.compile: another user can put code into {folder}; "
         "set TORCHINDUCTOR_CACHE_DIR to a folder of your own"
@@ -132,7 +134,6 @@ class ForeignCompilerCache(Message):
 class KernelTooLarge(Message):
     """The reference kernel could be killed for the memory that it takes."""
 
-    code = "worker.kernel-too-large"
     template = (
         "can't time the reference kernel: it takes {needed:size}, more than half of the memory limit of {limit:size}"
     )
@@ -144,7 +145,6 @@ class KernelTooLarge(Message):
 class NotPublished(Message):
     """A file of Fashion-MNIST has other content than was published. Digests are shortened."""
 
-    code = "worker.not-published"
     template = "not the published file: SHA-256 of the content is {found}…, expected {expected}…"
 
     found: str
@@ -154,7 +154,6 @@ class NotPublished(Message):
 class UnusableFile(Message):
     """A file of a data set can't be trained on."""
 
-    code = "worker.unusable-file"
     template = "can't train on {file}: {problem}"
 
     file: str
@@ -164,14 +163,12 @@ class UnusableFile(Message):
 class NotAPng(Message):
     """A picture has another format."""
 
-    code = "worker.not-a-png"
     template = "read an image that is not a PNG"
 
 
 class OtherPng(Message):
     """A PNG is of a kind that the worker does not decode. ``filter`` is that of a line, if this is the reason."""
 
-    code = "worker.other-png"
     template = "read a PNG that is not 8-bit RGB without interlace, with the filters 0 to 2[; it has filter {filter}]"
 
     filter: int | None = None
@@ -180,7 +177,6 @@ class OtherPng(Message):
 class DamagedPng(Message):
     """A PNG is damaged. ``position`` is where a chunk with another checksum begins, ``reason`` is zlib's."""
 
-    code = "worker.damaged-png"
     template = "read a damaged PNG[: the checksum of its chunk at byte {position:d} differs][: {reason}]"
 
     position: int | None = None
@@ -190,21 +186,18 @@ class DamagedPng(Message):
 class NotATarget(Message):
     """A quality target is not of the form METRIC=NUMBER."""
 
-    code = "worker.not-a-target"
     template = "is not METRIC=NUMBER; write for example accuracy=0.85 or loss=0.4"
 
 
 class NoTargetNumber(Message):
     """A quality target has no number."""
 
-    code = "worker.no-target-number"
     template = "has no number behind the '='; write for example accuracy=0.85 or loss=0.4"
 
 
 class TargetOutOfRange(Message):
     """A quality target's number is not above 0, or not finite."""
 
-    code = "worker.target-out-of-range"
     template = "is out of range: {metric} must be a number above 0; write for example accuracy=0.85 or loss=0.4"
 
     metric: str

@@ -2,57 +2,45 @@
 
 from __future__ import annotations
 
-from envkit.messages import Message, Severity
-
-NOTE = Severity.NOTE
+from envkit.messages import Message, Note
 
 
-class SetByProgram(Message):
+class SetByProgram(Note):
     """The program set the variable (NAME=VALUE) after its start. ``libraries`` are loaded and may have done it."""
 
-    code = "worker.set-by-program"
-    severity = NOTE
     template = "the program itself[ or {libraries:or}, which it imports,] set {variable} after its start"
 
     variable: str
     libraries: tuple[str, ...] = ()
 
 
-class SetByCall(Message):
+class SetByCall(Note):
     """No variable has that number, so a function was called. ``libraries`` are loaded and may have done it."""
 
-    code = "worker.set-by-call"
-    severity = NOTE
     template = "the program itself[ or {libraries:or}, which it imports,] called torch.set_num_threads"
 
     libraries: tuple[str, ...] = ()
 
 
-class SharedByMkl(Message):
+class SharedByMkl(Note):
     """MKL takes the process for one of several ranks of MPI, by a variable (NAME=VALUE) of the launcher."""
 
-    code = "worker.shared-by-mkl"
-    severity = NOTE
     template = "MKL divides the cores among MPI's ranks ({variable}), and PyTorch takes its number of threads from MKL"
 
     variable: str
 
 
-class SetOnLine(Message):
+class SetOnLine(Note):
     """A command line has the variable (NAME=VALUE), before a program or behind ``env``."""
 
-    code = "worker.set-on-line"
-    severity = NOTE
     template = "the command line has {variable}"
 
     variable: str
 
 
-class SetByParent(Message):
+class SetByParent(Note):
     """A process above set the variable (NAME=VALUE). ``starter`` is its program without arguments."""
 
-    code = "worker.set-by-parent"
-    severity = NOTE
     template = "{starter} (process {pid:d}) started it with {variable}"
 
     variable: str
@@ -63,66 +51,52 @@ class SetByParent(Message):
 class SetAbove(SetByParent):
     """The variables of a process above can't be read: it or one above it set the variable."""
 
-    code = "worker.set-above"
     template = "{starter} (process {pid:d}, whose variables can't be read) or one above it started it with {variable}"
 
 
 class SetAtFirst(SetByParent):
     """The topmost process had the variable from its start: an image, a pod or a service has it."""
 
-    code = "worker.set-at-first"
     template = "{variable} comes from the image, pod or service: {starter} (process {pid:d}) was started with it"
 
 
-class BoundByProgram(Message):
-    code = "worker.bound-by-program"
-    severity = NOTE
+class BoundByProgram(Note):
     template = "the program itself, or a library that it imports, bound it after its start (sched_setaffinity)"
 
 
-class BoundByTool(Message):
+class BoundByTool(Note):
     """A command binds what it starts, and is then replaced by that."""
 
-    code = "worker.bound-by-tool"
-    severity = NOTE
     template = "{tool} binds it"
 
     tool: str
 
 
-class BoundBySlurm(Message):
+class BoundBySlurm(Note):
     """Slurm binds a task. ``cpus_per_task`` is what the job asked for, if it asked."""
 
-    code = "worker.bound-by-slurm"
-    severity = NOTE
     template = "Slurm binds its task[, for which --cpus-per-task={cpus_per_task} was given]"
 
     cpus_per_task: str | None = None
 
 
-class BoundByMpi(Message):
-    code = "worker.bound-by-mpi"
-    severity = NOTE
+class BoundByMpi(Note):
     template = "{starter} binds each rank"
 
     starter: str
 
 
-class BoundByGroup(Message):
+class BoundByGroup(Note):
     """``control_group`` is the path of a control group."""
 
-    code = "worker.bound-by-group"
-    severity = NOTE
     template = "the cpuset of its control group[ {control_group}] has no more"
 
     control_group: str | None = None
 
 
-class BoundByRuntime(Message):
+class BoundByRuntime(Note):
     """The OpenMP runtime of a process above bound the thread that started this one."""
 
-    code = "worker.bound-by-runtime"
-    severity = NOTE
     template = "{variable} binds the thread of {starter} (process {pid:d}) that started it"
 
     variable: str
@@ -130,9 +104,7 @@ class BoundByRuntime(Message):
     pid: int
 
 
-class BoundByParent(Message):
-    code = "worker.bound-by-parent"
-    severity = NOTE
+class BoundByParent(Note):
     template = "{starter} (process {pid:d}) started it so"
 
     starter: str

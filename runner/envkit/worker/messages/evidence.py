@@ -8,7 +8,6 @@ from envkit.messages import Message
 class ReadingFailed(Message):
     """A library, a driver or the system raised an exception."""
 
-    code = "worker.reading-failed"
     template = "{error}[: {reason}]"
 
     error: str  # the class of an exception
@@ -18,7 +17,6 @@ class ReadingFailed(Message):
 class VariablesChanged(Message):
     """The program changed variables that the OpenMP runtime reads, before or after it read them."""
 
-    code = "worker.variables-changed"
     template = "the program changed {names:list}, and the OpenMP runtime does not tell which value it read"
 
     names: tuple[str, ...]
@@ -27,14 +25,12 @@ class VariablesChanged(Message):
 class MklSilent(Message):
     """No function of MKL tells which code it takes."""
 
-    code = "worker.mkl-silent"
     template = "this PyTorch has no way to ask MKL which code it uses"
 
 
 class AllocatorSilent(Message):
     """Torch has another allocator than its own for GPUs."""
 
-    code = "worker.allocator-silent"
     template = "torch's allocator is {allocator}, which does not report requests"
 
     allocator: str
@@ -43,21 +39,18 @@ class AllocatorSilent(Message):
 class NoWorkspaceRequest(Message):
     """No workspace was requested for cuBLAS."""
 
-    code = "worker.no-workspace-request"
     template = "torch's allocator was asked for nothing when cuBLAS was to get a workspace"
 
 
 class NoDriverVersion(Message):
     """The driver does not tell its version."""
 
-    code = "worker.no-driver-version"
     template = "the driver does not report its version"
 
 
 class DriverHidesQueues(Message):
     """The driver is too old to tell the number of its queues."""
 
-    code = "worker.driver-hides-queues"
     template = "the driver is for CUDA {cuda}, and reports its queues since {since}"
 
     cuda: str
@@ -67,14 +60,12 @@ class DriverHidesQueues(Message):
 class NoContext(Message):
     """The thread has no context on the GPU."""
 
-    code = "worker.no-context"
     template = "this thread has no context on the GPU"
 
 
 class QueuesNotTold(Message):
     """The driver refused to tell the number of its queues. ``status`` is CUresult."""
 
-    code = "worker.queues-not-told"
     template = "the driver does not report its queues (cuCtxGetDevResource gave {status:d})"
 
     status: int
@@ -83,7 +74,6 @@ class QueuesNotTold(Message):
 class StreamsKeptApart(Message):
     """Kernels did not overlap even where no queue keeps them apart."""
 
-    code = "worker.streams-kept-apart"
     template = (
         "two kernels in each of {streams} streams took the time of {kernels:g} kernels, not of 2: "
         "more than queues keeps streams apart"
@@ -96,7 +86,6 @@ class StreamsKeptApart(Message):
 class QueuesUnclear(Message):
     """Kernels took neither the time of one queue nor that of several."""
 
-    code = "worker.queues-unclear"
     template = (
         "two kernels in each of {streams} streams took the time of {kernels:g} kernels: "
         "one queue takes {one}, others {several} at most"
@@ -111,7 +100,6 @@ class QueuesUnclear(Message):
 class UserLimit(Message):
     """The limit of a user's processes is the nearest one."""
 
-    code = "worker.user-limit"
     template = "ulimit -u is {limit:d}, and this user has {used:d}"
 
     limit: int
@@ -121,7 +109,6 @@ class UserLimit(Message):
 class GroupLimit(Message):
     """The limit of a control group's processes is the nearest one."""
 
-    code = "worker.group-limit"
     template = "pids.max of its cgroup is {limit:d}, and {used:d} are there"
 
     limit: int
@@ -131,7 +118,6 @@ class GroupLimit(Message):
 class SeenFromOutside(Message):
     """A user's command left no evidence."""
 
-    code = "worker.seen-from-outside"
     template = (
         "the command left no evidence of its own, so only preloads and variables were seen, from outside: {reason}"
     )
@@ -142,7 +128,6 @@ class SeenFromOutside(Message):
 class SomeUnobserved(Message):
     """A process of a user's command left no evidence."""
 
-    code = "worker.some-unobserved"
     template = "a process of the command left no evidence: {reason}"
 
     reason: Message
@@ -151,5 +136,4 @@ class SomeUnobserved(Message):
 class LeavesNoEvidence(Message):
     """Advice for a command that left no evidence, though each of its processes had the hook."""
 
-    code = "worker.leaves-no-evidence"
     template = "let it end by itself, in a Python that has imported torch and whose PYTHONPATH the command only adds to"

@@ -8,7 +8,6 @@ from envkit.messages import Message
 class NoDriverSeen(Message):
     """The driver's library for management can't be loaded."""
 
-    code = "worker.no-driver-seen"
     template = "no NVIDIA driver is seen ({library} can't be loaded)"
 
     library: str
@@ -17,21 +16,18 @@ class NoDriverSeen(Message):
 class DriverNotPermitted(Message):
     """The driver's library may not ask the kernel module."""
 
-    code = "worker.driver-not-permitted"
     template = "NVIDIA's driver does not answer: its library may not ask the driver (NVML_ERROR_NO_PERMISSION)"
 
 
 class DriverNotLoaded(Message):
     """The driver's kernel module is not loaded."""
 
-    code = "worker.driver-not-loaded"
     template = "NVIDIA's driver does not answer: its kernel module is not loaded (NVML_ERROR_DRIVER_NOT_LOADED)"
 
 
 class DriverVersionsDiffer(Message):
     """The driver's library and kernel module have different versions."""
 
-    code = "worker.driver-versions-differ"
     template = (
         "NVIDIA's driver does not answer: its library and its kernel module have different versions "
         "(NVML_ERROR_LIB_RM_VERSION_MISMATCH)"
@@ -41,7 +37,6 @@ class DriverVersionsDiffer(Message):
 class DriverSilent(Message):
     """The driver can't be initialized, for another reason. ``status`` is nvmlReturn_t."""
 
-    code = "worker.driver-silent"
     template = "NVIDIA's driver does not answer: nvmlInit_v2 gave {status:d}"
 
     status: int
@@ -50,7 +45,6 @@ class DriverSilent(Message):
 class DriverUnusable(Message):
     """Torch can use no GPU, because the driver does not answer."""
 
-    code = "worker.driver-unusable"
     template = "{problem}; install or fix the driver, or leave --device cuda out"
 
     problem: Message
@@ -59,14 +53,12 @@ class DriverUnusable(Message):
 class BuiltWithoutCuda(Message):
     """Torch is a build for CPUs."""
 
-    code = "worker.built-without-cuda"
     template = "its torch is a build without CUDA; name a Python with another (--python), or an image of one"
 
 
 class DriverTooOld(Message):
     """The driver is for an older major version of CUDA than torch was built for."""
 
-    code = "worker.driver-too-old"
     template = (
         "NVIDIA's driver {driver} is for CUDA {cuda}, and its torch was built for {built_for}; "
         "install a newer driver, or a torch that is built for CUDA {cuda}"
@@ -80,7 +72,6 @@ class DriverTooOld(Message):
 class NoGpu(Message):
     """The driver shows no GPU."""
 
-    code = "worker.no-gpu"
     template = "NVIDIA's driver {driver} has no GPU to show; see nvidia-smi: a batch job may have been given none"
 
     driver: str | None
@@ -89,7 +80,6 @@ class NoGpu(Message):
 class HiddenBySetting(Message):
     """Torch can use no GPU, because of a variable."""
 
-    code = "worker.hidden-by-setting"
     template = "{problem}; correct {variable}, or unset it"
 
     problem: Message
@@ -99,7 +89,6 @@ class HiddenBySetting(Message):
 class AllHidden(Message):
     """A variable hides all GPUs."""
 
-    code = "worker.all-hidden"
     template = "{variable}='{value}' hides all GPUs"
 
     variable: str
@@ -109,7 +98,6 @@ class AllHidden(Message):
 class NoneLeft(Message):
     """A variable leaves no GPU. A record has this for the messages that quote the caller's value."""
 
-    code = "worker.none-left"
     template = "{variable} leaves no GPU that is there; correct {variable}, or unset it"
 
     variable: str
@@ -118,7 +106,6 @@ class NoneLeft(Message):
 class NamesMissingGpu(Message):
     """A variable names a GPU that the machine does not have."""
 
-    code = "worker.names-missing-gpu"
     template = "{variable}='{value}' names GPU {gpu}, and the machine has {count:count GPU}, numbered from 0"
 
     variable: str
@@ -130,7 +117,6 @@ class NamesMissingGpu(Message):
 class NamesGpuTwice(Message):
     """A variable names a GPU twice."""
 
-    code = "worker.names-gpu-twice"
     template = "{variable}='{value}' names GPU {gpu} twice, which hides all"
 
     variable: str

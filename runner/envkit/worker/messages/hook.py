@@ -8,7 +8,6 @@ from envkit.messages import Message
 class WithoutHook(Message):
     """A process uses torch and has no hook."""
 
-    code = "worker.without-hook"
     template = "process {pid:d} ('{command}') runs without envkit's hook: {reason}"
 
     pid: int
@@ -19,7 +18,6 @@ class WithoutHook(Message):
 class BundledPython(Message):
     """The program is no interpreter, and brings one."""
 
-    code = "worker.bundled-python"
     template = "'{program}' brings a Python of its own, as PyInstaller makes it; run the script with python itself"
 
     program: str
@@ -28,14 +26,12 @@ class BundledPython(Message):
 class PythonTwo(Message):
     """The interpreter is Python 2."""
 
-    code = "worker.python-two"
     template = "it is Python 2; run it with Python 3"
 
 
 class PythonOption(Message):
     """An option of the interpreter keeps the hook out."""
 
-    code = "worker.python-option"
     template = "with -{letter} Python does not load the hook; start it without -{letter}"
 
     letter: str
@@ -44,7 +40,6 @@ class PythonOption(Message):
 class VariableRemoved(Message):
     """One of the hook's variables was removed."""
 
-    code = "worker.variable-removed"
     template = "{variable} was removed from its environment; let '{starter}' pass on PYTHONPATH and ENVKIT_*"
 
     variable: str
@@ -54,7 +49,6 @@ class VariableRemoved(Message):
 class EnvironmentEmptied(Message):
     """All of the hook's variables were removed."""
 
-    code = "worker.environment-emptied"
     template = (
         "its environment was emptied (env -i, sudo or a container of its own); "
         "let '{starter}' pass on PYTHONPATH and ENVKIT_*"
@@ -66,7 +60,6 @@ class EnvironmentEmptied(Message):
 class PathReplaced(Message):
     """PYTHONPATH was replaced."""
 
-    code = "worker.path-replaced"
     template = (
         "PYTHONPATH={path} replaces the hook's folder; write PYTHONPATH={path}:$PYTHONPATH where '{starter}' sets it"
     )
@@ -78,7 +71,6 @@ class PathReplaced(Message):
 class HookNotMounted(Message):
     """The process can't see the hook's folder."""
 
-    code = "worker.hook-not-mounted"
     template = "it can't see {folder}, as in a container of its own; let '{starter}' mount that folder"
 
     folder: str
@@ -88,7 +80,6 @@ class HookNotMounted(Message):
 class OtherSitecustomize(Message):
     """Another ``sitecustomize`` comes before the hook."""
 
-    code = "worker.other-sitecustomize"
     template = (
         "{file} comes before the hook; write PYTHONPATH=$PYTHONPATH:{folder} where '{starter}' sets it; "
         "the hook then runs that file"
@@ -102,7 +93,6 @@ class OtherSitecustomize(Message):
 class CauseUnknown(Message):
     """Nothing shows why the hook is missing."""
 
-    code = "worker.cause-unknown"
     template = "cause unknown; see whether '{starter}' starts it with another sitecustomize"
 
     starter: str

@@ -72,7 +72,6 @@ class OtherForm(Message):
 class SomeUnread(Message):
     """Evidence that processes left can't be used. ``name`` is the first file, and ``reason`` a clause about it."""
 
-    code = "worker.some-unread"
     template = "evidence of {count:count process|processes} can't be used: {name} {reason}"
 
     count: int

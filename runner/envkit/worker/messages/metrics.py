@@ -11,7 +11,6 @@ from envkit.messages import Message
 class NotARegex(Message):
     """Python refused a regular expression, with ``reason``. ``position`` counts from 1."""
 
-    code = "worker.not-a-regex"
     template = "is not a regular expression: {reason}[ at position {position:d}]"
 
     reason: str
@@ -21,7 +20,6 @@ class NotARegex(Message):
 class ManyGroups(Message):
     """A regular expression has several groups."""
 
-    code = "worker.many-groups"
     template = "has {groups} groups, and one can be {what}; write the others (?:…)"
 
     groups: int
@@ -31,14 +29,12 @@ class ManyGroups(Message):
 class MatchesEverything(Message):
     """A regular expression matches an empty line."""
 
-    code = "worker.matches-everything"
     template = "matches an empty line, and so every line; match more of the lines that it is for"
 
 
 class NotAPath(Message):
     """A path has an error at a position, which counts from 1."""
 
-    code = "worker.not-a-path"
     template = (
         "is not a path at position {position:d} ('{rest}'); write it like $.train.step_time, $.times[[0]] or $[['a/b']]"
     )
@@ -50,28 +46,24 @@ class NotAPath(Message):
 class PathWithoutKey(Message):
     """A path names no key."""
 
-    code = "worker.path-without-key"
     template = "names no key; write it like $.train.step_time"
 
 
 class EmptyLossMetric(Message):
     """A metric of losses is empty."""
 
-    code = "worker.empty-loss-metric"
     template = "is empty; give a regular expression with a group around the loss, or a path such as $.loss"
 
 
 class NoLossGroup(Message):
     """A metric of losses has no group."""
 
-    code = "worker.no-loss-group"
     template = r"has no group that could be a loss; put one around it, as in loss (\S+)"
 
 
 class NumberCut(Message):
     """The metric's group has a part of a number."""
 
-    code = "worker.number-cut"
     template = (
         "can't read {what}: '{metric}' cuts the number in '{line}' at '{part}'; "
         r"let it match all of that, as (\S+) does, or the sign beside the number too, as (\d+), does"
@@ -86,7 +78,6 @@ class NumberCut(Message):
 class DecimalComma(Message):
     """A number has a decimal comma. ``column`` is the pattern that found a part of it, which may end a column."""
 
-    code = "worker.decimal-comma"
     template = (
         "can't read {what}: '{number}' in '{line}' has a decimal comma; let the command print a decimal point, "
         "as with LC_ALL=C[; or, where it ends a column of a table, let the {column} match the comma beside the number "
@@ -102,7 +93,6 @@ class DecimalComma(Message):
 class NumberWithUnit(Message):
     """The metric's group has the unit too."""
 
-    code = "worker.number-with-unit"
     template = "can't read {what}: '{number}' in '{line}' has a unit; leave it out of the group, or give --unit auto"
 
     what: str
@@ -113,7 +103,6 @@ class NumberWithUnit(Message):
 class NotANumber(Message):
     """A metric found something else than a number, or one that is not above ``limit``."""
 
-    code = "worker.not-a-number"
     template = (
         "can't read {what}: {value} in '{line}' is not a number[ above {limit:g}]; let the {pattern} match nothing else"
     )
@@ -128,7 +117,6 @@ class NotANumber(Message):
 class NoUnit(Message):
     """A number has no unit, and each is to be read in its own."""
 
-    code = "worker.no-unit"
     template = (
         "found no unit behind '{number}' in '{line}'; with --unit auto each number needs one, as in 8.3 ms or "
         "12.5 it/s; name the unit with --unit"
@@ -141,7 +129,6 @@ class NoUnit(Message):
 class UnmatchedLines(Message):
     """Lines that the metric does not match, though they are like others; ``line`` is the first."""
 
-    code = "worker.unmatched-lines"
     template = "{lines:count line} like '{line}' that it does not match"
 
     lines: int
@@ -151,7 +138,6 @@ class UnmatchedLines(Message):
 class NothingPrinted(Message):
     """The command printed nothing. ``kind`` is "step" or "loss"."""
 
-    code = "worker.nothing-printed"
     template = (
         "found no {kind}: the command printed nothing for the {pattern} '{metric}' to match; let it print each {kind}"
     )
@@ -164,7 +150,6 @@ class NothingPrinted(Message):
 class NoMatch(Message):
     """A metric matches no line. ``kind`` is "step" or "loss"."""
 
-    code = "worker.no-match"
     template = (
         "found no {kind}: the {pattern} '{metric}' matches none of the {lines} lines that the command printed, "
         "the last being '{last}'[, and there are {alike}]; try it on a line like that"
@@ -181,7 +166,6 @@ class NoMatch(Message):
 class LossesUnlikeSteps(Message):
     """There are more losses than steps, or fewer. ``for_nan`` is what would match a loss of nan too."""
 
-    code = "worker.losses-unlike-steps"
     template = (
         "saw {losses:count loss|losses} and {steps:count step}: both patterns must match the same steps"
         "[; a loss of nan is matched by {for_nan}, and not by ([[0-9.]]+)]"

@@ -8,7 +8,6 @@ from envkit.messages import Message
 class OneMatch(Message):
     """A metric without a number matches one line, and the time between lines is meant."""
 
-    code = "worker.one-match"
     template = (
         "found no step: the metric '{metric}' matches only one of the {lines} lines that the command printed, "
         "the last being '{last}'; match the line that comes with each step"
@@ -22,7 +21,6 @@ class OneMatch(Message):
 class FewReadings(Message):
     """There are fewer readings than are needed, which includes those that are ``left_out``."""
 
-    code = "worker.few-readings"
     template = (
         "found {found:count reading} of the metric '{metric}'[, besides {alike}], and it takes {needed}"
         "[: {left_out} to leave out, and {counted} to count]; train for longer"
@@ -40,7 +38,6 @@ class FewReadings(Message):
 class StepsUnmatched(Message):
     """Too many lines are like those that the metric matches."""
 
-    code = "worker.steps-unmatched"
     template = (
         "read only a part of the steps: the metric '{metric}' has {found} readings, and there are {alike}; "
         "if these are steps, let the command print their times; if not, match more of the others"
@@ -54,7 +51,6 @@ class StepsUnmatched(Message):
 class OutputHeldBack(Message):
     """Most lines came at one moment, so the time between them tells nothing."""
 
-    code = "worker.output-held-back"
     template = (
         "can't time the steps: most lines that the metric '{metric}' matches arrived at one moment, because the "
         "command holds its output back; let it flush each line (stdbuf -oL), or print a time and match that"
@@ -66,7 +62,6 @@ class OutputHeldBack(Message):
 class TeeHoldsBack(Message):
     """torchrun passes lines on a few times a second, with ``mark`` before each."""
 
-    code = "worker.tee-holds-back"
     template = (
         "can't time the steps: most lines that the metric '{metric}' matches arrived at one moment; torchrun --tee, "
         "which writes '{mark}', passes lines on ten times a second; leave --tee out, or print a time and match that"
@@ -79,7 +74,6 @@ class TeeHoldsBack(Message):
 class OtherLengths(Message):
     """Too many lines have another unit and quite another time: they are about something else than one step."""
 
-    code = "worker.other-lengths"
     template = (
         "can't time the steps: {lines} of {of} lines have another unit ({units:and}) than the metric '{metric}', and "
         "quite another length; match more of the line that is meant, or let it print a time for each step and match "
@@ -95,7 +89,6 @@ class OtherLengths(Message):
 class OtherUnits(Message):
     """Too many lines have a step's words and a unit that the metric does not read."""
 
-    code = "worker.other-units"
     template = (
         "read only a part of the steps: {lines} of {of} lines have {units:and} where the metric '{metric}' reads "
         "another unit, the first being '{line}'; which lines these are depends on their speed; match both units and "
@@ -113,7 +106,6 @@ class OtherUnits(Message):
 class WrongUnit(Message):
     """All numbers have another unit behind them than they are to be read in."""
 
-    code = "worker.wrong-unit"
     template = (
         "found {units:and} behind the numbers of the metric '{metric}', which were to be read as {unit}; "
         "give --unit {fix}"
@@ -128,7 +120,6 @@ class WrongUnit(Message):
 class SeveralItems(Message):
     """Rates count different items."""
 
-    code = "worker.several-items"
     template = "found numbers per {items:and} with the metric '{metric}'; match one of them"
 
     items: tuple[str, ...]
@@ -138,7 +129,6 @@ class SeveralItems(Message):
 class ElapsedTime(Message):
     """The numbers are the time since the start."""
 
-    code = "worker.elapsed-time"
     template = (
         "read the time since the start as a step's time: the {readings} readings of the metric "
         "'{metric}' change as the clock does; match the time of a single step"
@@ -151,7 +141,6 @@ class ElapsedTime(Message):
 class RemainingTime(Message):
     """The numbers are the time that is left."""
 
-    code = "worker.remaining-time"
     template = (
         "read the time that is left as a step's time: the {readings} readings of the metric "
         "'{metric}' change as the clock does; match the time of a single step"
@@ -164,7 +153,6 @@ class RemainingTime(Message):
 class ImpossibleTimes(Message):
     """Readings sum to more than the time in which they came. Times are rounded to three digits."""
 
-    code = "worker.impossible-times"
     template = (
         "read impossible step times: {readings:count reading} of the metric '{metric}' would take {total_s:,g} s "
         "(unit {unit}), but the command printed them within {elapsed_s:,g} s; {fix}"
@@ -181,7 +169,6 @@ class ImpossibleTimes(Message):
 class RatesReadAsTimes(Message):
     """Numbers fall where the time between their lines grows, so they are rates."""
 
-    code = "worker.rates-read-as-times"
     template = (
         "read rates as step times: the {readings} readings of the metric '{metric}' fall where the time between the "
         "lines grows; give --unit per-second"
@@ -194,7 +181,6 @@ class RatesReadAsTimes(Message):
 class TimesReadAsRates(Message):
     """Numbers grow with the time between their lines, so they are times."""
 
-    code = "worker.times-read-as-rates"
     template = (
         "read step times as rates: the {readings} readings of the metric '{metric}' grow with the time between the "
         "lines; give --unit {unit}"
@@ -208,21 +194,18 @@ class TimesReadAsRates(Message):
 class NamesARate(Message):
     """The metric itself has the words of a rate."""
 
-    code = "worker.names-a-rate"
     template = "the metric names a rate: give --unit per-second"
 
 
 class FallsAsRates(Message):
     """Numbers behave as rates do."""
 
-    code = "worker.falls-as-rates"
     template = "they fall where the time between the lines grows, as rates do: give --unit per-second"
 
 
 class FitsUnits(Message):
     """Other units explain the time between the lines. ``unit`` is the first of them."""
 
-    code = "worker.fits-units"
     template = "read as {units:or} they fit the time between the lines: give --unit {unit}"
 
     units: tuple[str, ...]
@@ -232,7 +215,6 @@ class FitsUnits(Message):
 class PerhapsRates(Message):
     """Numbers that were read as times may be rates, or times in smaller units."""
 
-    code = "worker.perhaps-rates"
     template = (
         "give --unit per-second if they are rates, --unit ms or us if they are in these, or match the time of a "
         "single step"
@@ -242,14 +224,12 @@ class PerhapsRates(Message):
 class PerhapsTimes(Message):
     """Numbers that were read as rates may be times."""
 
-    code = "worker.perhaps-times"
     template = "give --unit s, ms or us if they are times, or match the time of a single step"
 
 
 class PerhapsSeveralRanks(Message):
     """Several ranks may print each step, or the numbers may be averages."""
 
-    code = "worker.perhaps-several-ranks"
     template = "{fix}; of several ranks match one's lines; raise --warmup-lines for averages with a slow start in them"
 
     fix: Message

@@ -8,7 +8,6 @@ from envkit.messages import Message
 class NoFolder(Message):
     """The folder to start the command in is not there."""
 
-    code = "worker.no-folder"
     template = "found no folder {folder} to start the command in"
 
     folder: str
@@ -17,7 +16,6 @@ class NoFolder(Message):
 class NoInterpreter(Message):
     """The first line of a script names a program that is not there."""
 
-    code = "worker.no-interpreter"
     template = "could not start '{program}': its first line names an interpreter that is not there"
 
     program: str
@@ -26,7 +24,6 @@ class NoInterpreter(Message):
 class NoProgram(Message):
     """A command with a slash in its name is not there."""
 
-    code = "worker.no-program"
     template = "found no command '{program}' from {folder}"
 
     program: str
@@ -36,7 +33,6 @@ class NoProgram(Message):
 class NotInPath(Message):
     """No folder of PATH has the command."""
 
-    code = "worker.not-in-path"
     template = "found no command '{program}' in PATH; is it ./{program}, or not installed"
 
     program: str
@@ -45,7 +41,6 @@ class NotInPath(Message):
 class NotExecutable(Message):
     """The command's file may not be executed."""
 
-    code = "worker.not-executable"
     template = "could not start the command '{program}': {reason}; chmod +x {program}"
 
     program: str
@@ -55,7 +50,6 @@ class NotExecutable(Message):
 class NoExecFormat(Message):
     """The command's file is neither a program nor a script that names its interpreter."""
 
-    code = "worker.no-exec-format"
     template = "could not start the command '{program}': {reason}; its first line must be one like #!/bin/sh"
 
     program: str
@@ -65,7 +59,6 @@ class NoExecFormat(Message):
 class NotStarted(Message):
     """The system could not start the command, for another reason."""
 
-    code = "worker.not-started"
     template = "could not start the command '{program}'[: {reason}]"
 
     program: str
@@ -75,14 +68,12 @@ class NotStarted(Message):
 class NoOutput(Message):
     """The command printed nothing."""
 
-    code = "worker.no-output"
     template = "it printed nothing"
 
 
 class LastLine(Message):
     """The last line that the command printed."""
 
-    code = "worker.last-line"
     template = "its last line of output is '{line}'"
 
     line: str
@@ -91,7 +82,6 @@ class LastLine(Message):
 class CommandKilled(Message):
     """A signal ended the command."""
 
-    code = "worker.command-killed"
     template = "saw the command killed by signal {signal}; {output}[; {memory}]"
 
     signal: str
@@ -102,7 +92,6 @@ class CommandKilled(Message):
 class CommandEnded(Message):
     """The command ended with a status other than 0."""
 
-    code = "worker.command-ended"
     template = "saw the command end with exit status {status:d}; {output}[; {memory}]"
 
     status: int
@@ -129,7 +118,6 @@ class SecondOpenMP(Message):
 class CopyTooLarge(Message):
     """The command's folder has more than can be copied for each start. ``names`` are the largest in it."""
 
-    code = "worker.copy-too-large"
     template = "can't copy the folder: it is too large ({names:list}); give --link, or --in-place"
 
     names: tuple[str, ...]
@@ -138,7 +126,6 @@ class CopyTooLarge(Message):
 class CopyFailed(Message):
     """The system does not let the folder be copied."""
 
-    code = "worker.copy-failed"
     template = "can't copy the folder: {reason}; give --link PATH, or --in-place"
 
     reason: Message
@@ -147,7 +134,6 @@ class CopyFailed(Message):
 class NoRoom(Message):
     """Neither the folder nor the temporary one has room for a copy."""
 
-    code = "worker.no-room"
     template = "no room for a copy of {folder} there or in {temporary}; set TMPDIR to a larger folder"
 
     folder: str
@@ -157,7 +143,6 @@ class NoRoom(Message):
 class StepsHidden(Message):
     """A process that trains has no hook."""
 
-    code = "worker.steps-hidden"
     template = "can't see the optimizer's steps: {reason}"
 
     reason: Message
@@ -166,7 +151,6 @@ class StepsHidden(Message):
 class NoSteps(Message):
     """The command took no step of a torch optimizer."""
 
-    code = "worker.no-steps"
     template = "took no step of a torch optimizer[ within {seconds:.0f} s]"
 
     seconds: float | None = None
@@ -175,35 +159,30 @@ class NoSteps(Message):
 class NoStepsBeforeEnd(Message):
     """The command ended without a step of a torch optimizer."""
 
-    code = "worker.no-steps-before-end"
     template = "took no step of a torch optimizer before it ended"
 
 
 class NoTorch(Message):
     """No process of the command imports torch."""
 
-    code = "worker.no-torch"
     template = "found no process of the command that imports torch"
 
 
 class NoTorchYet(Message):
     """No process of the command had imported torch when it was stopped."""
 
-    code = "worker.no-torch-yet"
     template = "imported no torch"
 
 
 class TorchTooOld(Message):
     """The command's torch does not tell of steps."""
 
-    code = "worker.torch-too-old"
     template = "has a torch that can't report optimizer steps; 2.1 or later can"
 
 
 class OtherMeans(Message):
     """An optimizer's steps can't be timed; a metric, or the whole command, still can."""
 
-    code = "worker.other-means"
     template = "{problem}; give --metric REGEX to read step times from its output, or --whole-command to time all of it"
 
     problem: Message
@@ -212,7 +191,6 @@ class OtherMeans(Message):
 class SlowStart(Message):
     """The command took no step within the time that it was given for the first one."""
 
-    code = "worker.slow-start"
     template = (
         "{problem} within {seconds:g} s; give --optimizer-steps N if its start takes longer, "
         "--metric REGEX to read step times from its output, or --whole-command to time all of it"
@@ -225,7 +203,6 @@ class SlowStart(Message):
 class FewStepsBeforeEnd(Message):
     """The command ended by itself after fewer steps than it takes. Both numbers have those to warm up."""
 
-    code = "worker.few-steps-before-end"
     template = (
         "saw the command end after {found:count step} of its optimizer, and it takes {needed:d}; "
         "let it train for longer, or give --whole-command to time all of it"
@@ -238,7 +215,6 @@ class FewStepsBeforeEnd(Message):
 class FewerStepsThanAsked(Message):
     """The command ended by itself after fewer steps than the user asked for."""
 
-    code = "worker.fewer-steps-than-asked"
     template = (
         "saw the command end before its optimizer took {needed:count step} ({warmup:d} to warm up); "
         "let it train for longer, or ask for fewer"
@@ -251,7 +227,6 @@ class FewerStepsThanAsked(Message):
 class TooShort(Message):
     """A command that was watched ended after too few steps."""
 
-    code = "worker.too-short"
     template = "ended after {seconds:.1f} s with {steps:count step}: too short to be watched; let it train for longer"
 
     seconds: float
@@ -261,7 +236,6 @@ class TooShort(Message):
 class FewStepsWatched(Message):
     """A command took too few steps while it was watched."""
 
-    code = "worker.few-steps-watched"
     template = "took too few steps within {seconds:.0f} s: {needed:d} must count, after those to warm up"
 
     seconds: float

@@ -8,7 +8,6 @@ the rest the end. All of it would be work for the runner, and room in its memory
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import errno
 import fcntl
@@ -49,7 +48,8 @@ from envkit.worker.messages.user_command import (
     NotInPath,
     NotStarted,
 )
-from envkit.worker.performance_variables import PRELOAD
+from envkit.worker.performance_variables import PRELOAD, noted
+from envkit.worker.request import RunCommand, UserCommand
 from envkit.worker.user_command import by_rank, files, other_process, second_openmp, working_copy
 from envkit.worker.user_command.by_rank import Source, Sources
 from envkit.worker.user_command.lookout import Lookout
@@ -117,13 +117,13 @@ class _Watched:
         self.sources.take(line, at_s)
 
 
-def attempt(arguments: argparse.Namespace) -> dict[str, Any]:
+def attempt(work: RunCommand) -> dict[str, Any]:
     """The sample, or what the ``problem`` was. Ends the process where it is told to stop."""
-    how = (arguments.metric, arguments.unit, arguments.warmup_lines, arguments.loss_metric)
-    asked = Asked.given(arguments)
+    own = work.command
+    asked = Asked.of(work)
     try:
-        with _place(arguments) as place:
-            sample = command(arguments.argv, str(place.path), *how, asked)
+        with _place(own) as place:
+            sample = command(own.argv, str(place.path), own.metric, own.unit, work.warmup, own.loss_metric, asked)
             return {**sample, **({"writes": writes} if (writes := place.writes()) else {})}
     except (Failed, NotMeasured) as problem:
         return {"problem": problem.message.to_json()}
@@ -132,16 +132,16 @@ def attempt(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _place(arguments: argparse.Namespace) -> Iterator[working_copy.Place]:
+def _place(own: UserCommand) -> Iterator[working_copy.Place]:
     """Where to start the command. Raises Failed if its folder can't be copied."""
-    folder = Path(arguments.folder)
-    if arguments.in_place or not folder.is_dir():  # which starting it tells
+    folder = Path(own.folder)
+    if own.in_place or not folder.is_dir():  # which starting it tells
         with working_copy.in_place(folder) as place:
             yield place
         return
     with contextlib.ExitStack() as held:
         try:
-            place = held.enter_context(working_copy.fresh(folder, arguments.link))
+            place = held.enter_context(working_copy.fresh(folder, own.links))
         except working_copy.TooLarge as error:
             raise Failed(CopyTooLarge(tuple(error.names))) from None
         except WorkerError as error:
@@ -253,6 +253,7 @@ def _run(
         "ENVKIT_WHOLE_LINES": "1",
         "PYTHONPATH": f"{HOOK}:{earlier}" if earlier else str(HOOK),
         "ENVKIT_EVIDENCE": evidence_folder,
+        **noted(os.environ),
         **({"ENVKIT_STEPS": asked.variable} if asked is not None else {}),
     }
     watched = _Watched(sources, time.perf_counter())

@@ -5,7 +5,6 @@ Either the program ends itself after so many steps, or it is watched for some se
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from collections.abc import Mapping
@@ -28,6 +27,7 @@ from envkit.worker.messages.user_command import (
     StepsHidden,
     TooShort,
 )
+from envkit.worker.request import RunCommand
 from envkit.worker.user_command import process_tree
 from envkit.worker.user_command.metric import NotMeasured
 
@@ -56,13 +56,12 @@ class Asked:
     first_s: float = 0.0
 
     @staticmethod
-    def given(arguments: argparse.Namespace) -> Asked | None:
-        """Return what the worker was told; None where it is not to look at an optimizer."""
-        if arguments.optimizer_steps:
-            limits = {"least_s": arguments.least_seconds, "first_s": arguments.first_step_within}
-            return Asked(arguments.warmup_lines, steps=arguments.optimizer_steps, **limits)
-        if arguments.watch:
-            return Asked(arguments.warmup_lines, seconds=arguments.watch, limit_s=arguments.watch_limit)
+    def of(work: RunCommand) -> Asked | None:
+        """Return what a request asks for; None where it is not to look at an optimizer."""
+        if work.steps:
+            return Asked(work.warmup, steps=work.steps, least_s=work.least_s, first_s=work.first_step_s)
+        if work.watch_s:
+            return Asked(work.warmup, seconds=work.watch_s, limit_s=work.watch_limit_s)
         return None
 
     @property

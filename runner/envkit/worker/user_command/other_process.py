@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from envkit.worker.evidence.malloc import GLIBC, UNKNOWN, allocator_of
 from envkit.worker.initial_environment import Block, block_of
+from envkit.worker.libraries import LIBRARIES, named_as
 from envkit.worker.performance_variables import is_performance_variable, preloaded
 
 NOT_MAPPED = "not mapped"
@@ -49,8 +49,9 @@ def allocator(given: Mapping[str, str], files: Collection[str]) -> str | None:
     None for a program that has no C library mapped, as one that is linked statically.
     """
     first = [real for entry in preloaded(given.get("LD_PRELOAD", "")) if (real := os.path.realpath(entry)) in files]
-    known = [found for file in [*first, *sorted(files)] if (found := allocator_of(file)) != UNKNOWN]
-    return next((one for one in known if one != GLIBC), GLIBC if GLIBC in known else None)
+    known = [found for file in [*first, *sorted(files)] if (found := named_as(file, "allocator"))]
+    name = next((one for one in known if LIBRARIES[one].files), known[0] if known else None)  # else glibc's
+    return LIBRARIES[name].shows[1] if name else None
 
 
 def seen(given: Mapping[str, str], mapped: Iterable[str], otherwise: str = NOT_MAPPED) -> dict[str, Any]:

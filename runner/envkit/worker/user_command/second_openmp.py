@@ -6,7 +6,6 @@ has no map of its files, so the evidence hook notes which libraries a program lo
 
 from __future__ import annotations
 
-import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,20 +13,14 @@ from typing import Any
 
 from envkit.messages import Message
 from envkit.worker import left
+from envkit.worker.libraries import is_alone
 from envkit.worker.messages.user_command import SecondOpenMP
 from envkit.worker.performance_variables import preloaded
 
-# How profiles call them.
-PRELOADED = {"intel-openmp", "llvm-openmp"}
 # What an aborted command ends with: its own signal, or a shell's status for that.
 ABORTED = (-signal.SIGABRT, 128 + signal.SIGABRT)
 # Where a package keeps libraries that its modules load, from the module's folder: auditwheel's folder among them.
 BESIDE = ("", "lib", ".libs", "../*.libs", "../../*.libs", "../lib")
-
-
-def is_kmp(path: str) -> bool:
-    """Return whether a library is called like Intel's or LLVM's runtime."""
-    return re.split(r"[-.]", Path(path).name)[0] in ("libiomp5", "libomp")  # and not libomptarget
 
 
 def found(folder: Path, preload: str, ended: Message | None = None) -> SecondOpenMP | None:
@@ -36,7 +29,7 @@ def found(folder: Path, preload: str, ended: Message | None = None) -> SecondOpe
     ``folder`` has what the evidence hook left, ``preload`` is the value of LD_PRELOAD, and ``ended`` says how the
     command ended.
     """
-    first = next((path for path in preloaded(preload) if is_kmp(path)), None)
+    first = next((path for path in preloaded(preload) if is_alone(path)), None)
     if first is None:
         return None
     for document in left.read(folder, "libraries.*", _holds).documents:
@@ -56,13 +49,13 @@ def _holds(document: Any) -> bool:
 
 def _runtimes(path: str) -> Iterator[str]:
     """Yield the runtime that a library is, or those that lie where its package keeps its libraries."""
-    if is_kmp(path):
+    if is_alone(path):
         yield path
         return
     if "/" in path:
         for place in BESIDE:
-            for name in ("libomp*.so*", "libiomp5*.so*"):
-                yield from map(str, sorted(Path(path).parent.glob(f"{place}/{name}" if place else name)))
+            beside = Path(path).parent.glob(f"{place}/*.so*" if place else "*.so*")
+            yield from filter(is_alone, map(str, sorted(beside)))
 
 
 def is_same(one: str, other: str) -> bool:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from envkit.worker.image.libraries import locate, search_folders
+from envkit.worker.libraries import locate, search_folders
 
 from tests.cli.commands.exec.conftest import PYTHON_PATH, in_a_terminal, read_until
 from tests.conftest import PROJECT, command_line

@@ -20,8 +20,7 @@ def test_all_trials_have_the_settings_of_the_name(tuned, local, simulation, tmp_
     result = tuned()
     assert result.returncode == 0, result
     assert events(tmp_path)[0]["plan"]["workload"] == WORKLOAD
-    trained = [start["arguments"] for start in simulation.starts()]
-    assert {arguments[arguments.index("--workload") + 1] for arguments in trained} == {WORKLOAD}
+    assert {start["training"]["workload"] for start in simulation.starts()} == {WORKLOAD}
     assert f"workload {WORKLOAD}" in written(local).reason
 
 

@@ -7,8 +7,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from envkit.bench.plan import Arm
-from envkit.bench.user_command import UserCommand
+from envkit.bench.arms import Arm
 from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.common.messages import Unwritable
@@ -16,11 +15,13 @@ from envkit.profiles import profile
 from envkit.rendering import text
 from envkit.tuning import conclusion
 from envkit.worker.modes import Options
+from envkit.worker.request import Train, UserCommand
 
 from tests.cli.commands.conftest import words
 from tests.cli.commands.tune.conftest import written
 from tests.plans import plan_of
 from tests.simulated_worker import answer
+from tests.worker_runs import document_of
 
 
 def test_its_evidence_lies_beside_it(tuned, local, tmp_path):
@@ -62,7 +63,7 @@ def test_where_nothing_betters_the_baseline_the_profile_sets_nothing(tuned, engi
 
 def beside_a_load(variables):
     """What a sample says beside other programs that used 1.5 of 2 CPUs."""
-    usage = answer("baseline", ["train", "--steps", "3"], {"workers": {}}, 0, {})["usage"]
+    usage = answer("baseline", document_of(Train("cnn", "synthetic", steps=3)), {"workers": {}}, 0, {})["usage"]
     return {"usage": {**usage, "worker_cpus": 2, "worker_cpus_busy_s": 100.0}}
 
 

@@ -75,8 +75,8 @@ def test_a_profile_that_says_how_many_ranks_is_left_out(cli, arguments, shipped,
 def test_every_candidate_can_have_as_many_ranks(tuned, simulation, tmp_path):
     result = tuned("--nproc", 2)
     assert result.returncode == 0, result
-    trained = [one["arguments"] for one in simulation.starts(all=True) if "train" in one["arguments"]]
-    assert {tuple(arguments[:3]) for arguments in trained} == {("ranks", "--nproc", "2")}
+    trained = [one["work"] for one in simulation.starts(all=True) if "training" in one]
+    assert {(work["kind"], work["number"]) for work in trained} == {("ranks", 2)}
     assert Plan.from_json(events(tmp_path)[0]["plan"]).ranks == 2
 
 
@@ -92,8 +92,8 @@ def test_ranks_that_can_not_train_it_are_left_out(cli, simulation, together, arg
     result = cli("tune", *together, *options, "--output", tmp_path / "tuning")
     assert result.returncode == 0, result
     assert reason in words(result.stdout)
-    launched = [one["arguments"][2] for one in simulation.starts(all=True) if one["arguments"][0] == "ranks"]
-    assert set(launched) == ({"2"} if numerics == "any" else set())
+    launched = [one["work"]["number"] for one in simulation.starts(all=True) if one["work"]["kind"] == "ranks"]
+    assert set(launched) == ({2} if numerics == "any" else set())
 
 
 OWN = ("--", "python", "train.py")

@@ -13,11 +13,13 @@ from envkit.engines.base import Outcome
 from envkit.engines.messages import TimedOut
 from envkit.profiles import profile
 from envkit.tuning.messages import NotInEffect
+from envkit.worker.request import Train
 from envkit.worker.workloads import get
 
 from tests.cli.commands.conftest import words
 from tests.cli.commands.tune.conftest import events, written
 from tests.simulated_worker import sample
+from tests.worker_runs import document_of
 
 
 def test_it_finds_confirms_and_writes_the_best(tuned, local, tmp_path):
@@ -387,7 +389,7 @@ def test_a_budget_too_small_for_a_single_candidate_is_said_so(tuned, local, tmp_
 
 
 def test_where_a_budget_is_too_small_on_a_busy_machine_that_is_said_too(tuned, engine):
-    usage = sample(["train", "--steps", "3"], {"seconds": [1.0]}, 0, {})["usage"]
+    usage = sample(document_of(Train("cnn", "synthetic", steps=3)), {"seconds": [1.0]}, 0, {})["usage"]
     engine.other = lambda variables: {"usage": {**usage, "worker_cpus_busy_s": 3.0}}
     result = tuned(budget="4s")
     said = r" or more; the machine is busy \(others used 1\.\d\d CPUs\), and an idle one needs less; no profile was "

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from envkit.worker.image.libraries import locate, search_folders
+from envkit.worker.libraries import locate, search_folders
 
 
 @pytest.fixture

@@ -1,0 +1,349 @@
+"""The worker's request: one JSON document that says what to do, the same under every engine.
+
+The worker is started as ``python -m envkit.worker FILE``, or with ``-`` for standard input, where the document is one
+line. It must be read in Python 3.8, by the standard library alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from envkit.worker.distributed import BACKENDS
+from envkit.worker.errors import WorkerError
+from envkit.worker.messages import InvalidRequest
+from envkit.worker.modes import DEVICES, PRECISIONS, USUAL, Options
+
+STDIN = "-"
+# What a message calls all of it.
+DOCUMENT = "document"
+# A request is no larger: the arguments of a user's command, which the kernel limits to 2 MiB, are the most of it.
+MOST_BYTES = 2**23
+READ_BYTES = 2**16
+
+
+@dataclass(frozen=True)
+class HostFolder:
+    """A folder of the host that the worker reads. An engine that mounts it gives the request the path inside."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Inspect:
+    """Describe the machine, the packages and the libraries, and where these ``commands`` are."""
+
+    kind: ClassVar[str] = "inspect"
+    commands: tuple[str, ...] = ()
+    contents: bool = False  # name all packages, of all kinds
+    gpus: bool = False  # look for GPUs too
+
+
+@dataclass(frozen=True)
+class ReferenceKernel:
+    """Time a fixed piece of work that no profile touches."""
+
+    kind: ClassVar[str] = "reference-kernel"
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train a workload, and report what was measured and observed."""
+
+    kind: ClassVar[str] = "train"
+    workload: str
+    data: HostFolder | str  # or the name of data that the worker makes
+    warmup_steps: int = 0  # untimed steps before the timed ones
+    steps: int = 0  # timed steps
+    options: Options = USUAL
+    epochs: int = 0  # train so many epochs instead, and test after each
+    until: str | None = None  # with epochs: end after the first that reached this METRIC=NUMBER
+    tests: bool = False  # test at the end what was learnt, after steps too
+    least_s: float = 0.0  # take more steps until so many seconds have passed
+    profiles_ranks: bool = True  # profile what several ranks say to each other
+
+
+@dataclass(frozen=True)
+class Operators:
+    """Train under PyTorch's profiler; with ``forward`` profile the forward pass alone."""
+
+    kind: ClassVar[str] = "operators"
+    training: Train
+    forward: bool = False
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Train, and time the phases of steps."""
+
+    kind: ClassVar[str] = "phases"
+    training: Train
+
+
+@dataclass(frozen=True)
+class UserCommand:
+    """A user's training command, which is measured instead of a workload.
+
+    ``metric`` says which lines of its output end a step, or hold a step's time or rate in ``unit`` (see
+    ``envkit.worker.user_command.metric``). Without one the steps of its optimizer are timed: ``optimizer_steps`` of
+    them, or for 0 as many as the machine's pace allows. With neither the whole command is one step. ``loss_metric``
+    says which lines hold a loss; without one losses are not compared.
+    """
+
+    argv: tuple[str, ...]
+    folder: str  # where it runs
+    metric: str | None = None
+    unit: str = "s"
+    warmup_lines: int = 0  # the first readings or steps, which don't count; by pace 0 is found out
+    loss_metric: str | None = None
+    optimizer_steps: int | None = None
+    in_place: bool = False  # start it in its folder; otherwise each start gets a fresh copy of the folder
+    links: tuple[str, ...] = ()  # what copies of the folder link to: the command only reads it
+
+    @property
+    def is_one_step(self) -> bool:
+        """Whether the whole command is one."""
+        return self.metric is None and self.optimizer_steps is None
+
+    @property
+    def is_paced(self) -> bool:
+        """Tell whether steps of its optimizer are timed, as many as the machine's pace allows."""
+        return self.optimizer_steps == 0
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any] | None) -> UserCommand | None:
+        """None for none."""
+        if not document:
+            return None
+        lists = {name: tuple(document.get(name, ())) for name in ("argv", "links")}
+        return UserCommand(**{**document, **lists})
+
+
+@dataclass(frozen=True)
+class RunCommand:
+    """Run a user's command once, and report what was measured and observed. Times are in seconds.
+
+    The first ``warmup`` steps are not among those that count. ``steps`` of its optimizer are timed, and more until
+    ``least_s`` have passed; 0 of them times what the command's metric says. If no step ends within ``first_step_s``,
+    the command is ended. With ``watch_s`` its optimizer is watched for so long, for ``watch_limit_s`` at most.
+    """
+
+    kind: ClassVar[str] = "command"
+    command: UserCommand
+    warmup: int = 0
+    steps: int = 0
+    least_s: float = 0.0
+    first_step_s: float = 0.0
+    watch_s: float = 0.0
+    watch_limit_s: float = 45.0
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Train on ``number`` ranks of each of ``nodes``, each on CPUs of its own. One is on the first of ``cpu_shares``.
+
+    The launcher's environment says where several nodes meet, and which of them this is.
+    """
+
+    kind: ClassVar[str] = "ranks"
+    number: int
+    training: Train
+    cpu_shares: int = 1
+    nodes: int = 1
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Be one of several ranks, as the variables of torchrun say."""
+
+    kind: ClassVar[str] = "rank"
+    training: Train
+
+
+@dataclass(frozen=True)
+class Instances:
+    """Train ``number`` times at once, in processes that know nothing of each other, each on CPUs of its own."""
+
+    kind: ClassVar[str] = "instances"
+    number: int
+    training: Train
+
+
+@dataclass(frozen=True)
+class Instance:
+    """Be one of ``number`` that meet in ``folder``, and leave the sample there."""
+
+    kind: ClassVar[str] = "instance"
+    number: int
+    training: Train
+    folder: str
+
+
+if TYPE_CHECKING:
+    Work = Inspect | ReferenceKernel | Train | Operators | Phases | RunCommand | Ranks | Rank | Instances | Instance
+KINDS: dict[str, type[Any]] = {
+    one.kind: one
+    for one in (Inspect, ReferenceKernel, Train, Operators, Phases, RunCommand, Ranks, Rank, Instances, Instance)
+}
+
+
+@dataclass(frozen=True)
+class WorkerRequest:
+    """What to do, and how to start with it."""
+
+    work: Work
+    waits: bool = False  # import everything, then wait at standard input for a turn to train
+    parent: int | None = None  # be killed when this process, which is the parent, ends
+
+    def to_json(self) -> dict[str, Any]:
+        return {"work": _plain(self.work), "waits": self.waits, "parent": self.parent}
+
+    def line(self) -> str:
+        """Return the document as the worker reads it."""
+        return json.dumps(self.to_json()) + "\n"
+
+    @staticmethod
+    def from_json(document: Any) -> WorkerRequest:
+        """Parse a document. Raise Invalid if it is not valid."""
+        request: WorkerRequest = _made(WorkerRequest, document, "")
+        return request
+
+
+class Invalid(ValueError):
+    """Raised for a document that is no request: ``key`` is none of ``wanted``, JSON's names of types or values."""
+
+    def __init__(self, key: str, *wanted: str) -> None:
+        super().__init__(key, wanted)
+        self.key, self.wanted = key, wanted
+
+
+def location(data: HostFolder | str) -> str:
+    """Return where data are, or the name of what the worker makes."""
+    return data.path if isinstance(data, HostFolder) else data
+
+
+def host_folder(work: Work | None) -> str | None:
+    """Return the folder of the host that the worker reads; None if there is none."""
+    training = getattr(work, "training", work)
+    data = training.data if isinstance(training, Train) else None
+    return data.path if isinstance(data, HostFolder) else None
+
+
+def relocated(work: Work, folder: str) -> Work:
+    """Return the work with ``folder`` in the place of the folder of the host that the worker reads."""
+    if host_folder(work) is None or isinstance(work, (Inspect, ReferenceKernel, RunCommand)):
+        return work
+    if isinstance(work, Train):
+        return replace(work, data=HostFolder(folder))
+    return replace(work, training=replace(work.training, data=HostFolder(folder)))
+
+
+def read(source: str) -> WorkerRequest:
+    """Return the request in a file; STDIN stands for the next line of standard input. Raise WorkerError."""
+    try:
+        text = _next_line() if source == STDIN else Path(source).read_bytes()
+        return WorkerRequest.from_json(json.loads(text))
+    except OSError as error:
+        raise WorkerError(InvalidRequest(source, reason=str(error.strerror))) from None
+    except Invalid as error:
+        raise WorkerError(InvalidRequest(source, error.key, error.wanted)) from None
+    except (ValueError, RecursionError):
+        raise WorkerError(InvalidRequest(source, DOCUMENT, ("JSON",))) from None
+
+
+def _next_line() -> bytes:
+    """Read up to the end of a line, and nothing of what comes later: a byte that gives the worker its turn."""
+    text = b""
+    while not text.endswith(b"\n") and len(text) < MOST_BYTES and (part := os.read(0, READ_BYTES)):
+        text += part
+    return text
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, HostFolder):
+        return asdict(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        kind = {"kind": value.kind} if hasattr(value, "kind") else {}
+        return {**kind, **{one.name: _plain(getattr(value, one.name)) for one in fields(value)}}
+    return [*value] if isinstance(value, tuple) else value
+
+
+def _made(kind: type[Any], document: Any, where: str) -> Any:
+    """Return an instance of a dataclass of this module, each of whose fields has the type of its annotation."""
+    if not isinstance(document, dict):
+        raise Invalid(where or DOCUMENT, "object")
+    prefix = f"{where}." if where else ""
+    known = {one.name: one for one in fields(kind)}
+    unknown = next((name for name in document if name not in known), None)
+    if unknown is not None:
+        raise Invalid(f"{prefix}{unknown}", "absent")
+    values = {}
+    for name, one in known.items():
+        if name in document or (one.default is MISSING and one.default_factory is MISSING):
+            values[name] = READERS[str(one.type)](document.get(name), f"{prefix}{name}")
+    return kind(**values)
+
+
+def _of(**kinds: type) -> Callable[[Any, str], Any]:
+    """Return what reads a value of exactly one of these types, by JSON's names: true is no number."""
+
+    def reads(value: Any, where: str) -> Any:
+        if type(value) not in kinds.values():
+            raise Invalid(where, *kinds)
+        return value
+
+    return reads
+
+
+def _texts(value: Any, where: str) -> tuple[str, ...]:
+    if type(value) is not list or any(type(one) is not str for one in value):
+        raise Invalid(where, "strings")
+    return tuple(value)
+
+
+def _data(value: Any, where: str) -> HostFolder | str:
+    return value if isinstance(value, str) else _made(HostFolder, value, where)
+
+
+def _options(value: Any, where: str) -> Options:
+    options: Options = _made(Options, value, where)
+    for name, choices in (("precision", PRECISIONS), ("device", DEVICES), ("backend", ("", *BACKENDS))):
+        if getattr(options, name) not in choices:
+            raise Invalid(f"{where}.{name}", *filter(None, choices))
+    return options
+
+
+def _work(value: Any, where: str) -> Work:
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise Invalid(f"{where}.kind", *KINDS)
+    work: Work = _made(KINDS[kind], {name: one for name, one in value.items() if name != "kind"}, where)
+    return work
+
+
+def _training(value: Any, where: str) -> Train:
+    work = _work(value, where)
+    if not isinstance(work, Train):
+        raise Invalid(f"{where}.kind", Train.kind)
+    return work
+
+
+# What reads a value, by the annotation of its field.
+READERS: dict[str, Callable[[Any, str], Any]] = {
+    "str": _of(string=str),
+    "str | None": _of(string=str, null=type(None)),
+    "int": _of(integer=int),
+    "int | None": _of(integer=int, null=type(None)),
+    "float": _of(number=float, integer=int),
+    "bool": _of(boolean=bool),
+    "tuple[str, ...]": _texts,
+    "HostFolder | str": _data,
+    "Options": _options,
+    "Train": _training,
+    "UserCommand": lambda value, where: _made(UserCommand, value, where),
+    "Work": _work,
+}
