@@ -78,12 +78,12 @@ def requires(real_engines: None) -> Callable[[str], None]:
 
 
 def run(
-    *command: object, check: bool = True, cwd: Path = PROJECT, **variables: str
+    *command: object, check: bool = True, cwd: Path = PROJECT, stdin: str = "", **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in the project's folder; its output if it fails and must not."""
     result = subprocess.run(
         [*map(str, command)], cwd=cwd, env={**os.environ, **variables}, capture_output=True, text=True, timeout=900,
-        stdin=subprocess.DEVNULL, check=False,
+        input=stdin, check=False,
     )  # fmt: skip
     assert not check or result.returncode == 0, result.stdout + result.stderr
     return result

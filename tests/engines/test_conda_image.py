@@ -19,6 +19,7 @@ import pytest
 from envkit.analysis.image_differences import of_run
 from envkit.bench.arms import Arm
 from envkit.engines.base import PROJECT
+from envkit.worker.request import Inspect, WorkerRequest
 
 from tests.engines.conftest import BuiltImage, Requires, missing, run
 from tests.images.conda_channel import make_channel, served
@@ -104,8 +105,9 @@ def locked(tree: Path) -> list[str]:
 def inspected(builder: str, image: str) -> dict[str, Any]:
     """What a record has of an image."""
     bind = f"{PROJECT}/runner/envkit:/kit/envkit:ro"
-    worker = ("python", "/kit/envkit/worker/__main__.py", "inspect", "--contents")
-    shown = run(builder, "run", "--rm", "--network", "none", "--user", "0", "--volume", bind, image, *worker)
+    options = ("--rm", "--interactive", "--network", "none", "--user", "0", "--volume", bind)
+    worker = ("python", "/kit/envkit/worker/__main__.py", "-")
+    shown = run(builder, "run", *options, image, *worker, stdin=WorkerRequest(Inspect(contents=True)).line())
     return {"engine": {"name": builder, "version": "1", "image": image}, "inspection": json.loads(shown.stdout)}
 
 

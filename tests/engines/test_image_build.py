@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from envkit.engines.base import PROJECT
+from envkit.worker.request import Inspect, WorkerRequest
 
 from tests.engines.conftest import QUICK, BuiltImage, run
 
@@ -166,7 +167,8 @@ def test_every_library_loads_in_the_sif(sif: Path) -> None:
 
 def test_running_the_sif_starts_the_worker(sif: Path) -> None:
     bind = f"{PROJECT}/runner/envkit:/kit/envkit:ro"
-    result = run("apptainer", "--silent", "run", "--cleanenv", "--bind", bind, sif, "inspect")
+    command = ("apptainer", "--silent", "run", "--cleanenv", "--bind", bind, sif, "-")
+    result = run(*command, stdin=WorkerRequest(Inspect()).line())
     assert json.loads(result.stdout)["python"]["prefix"] == "/opt/kit"
 
 

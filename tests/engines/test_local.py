@@ -21,12 +21,12 @@ from envkit.profiles.environment import clean
 from envkit.profiles.resolve import resolve
 from envkit.worker.image.inspection import inspect
 from envkit.worker.libraries import locate, search_folders
+from envkit.worker.request import HostFolder, Train, WorkerRequest
 
 from tests.conftest import CODE_PATH, command_line
 from tests.processes import gone, until
 
 INSPECTION = inspect(())
-SHORT = ("--steps", "3", "--warmup-steps", "1")
 # So few steps that what was learnt is not tested: it takes as long as they do, and nothing here looks at it.
 ONE_BLOCK = ("--steps", "2", "--warmup-steps", "1", "--blocks", "1")
 
@@ -35,9 +35,10 @@ def start_worker(data, variables=None, before=""):
     """Run one worker to its end, after the Python statements ``before``."""
     code = f"{before}\nimport runpy; runpy.run_module('envkit.worker', run_name='__main__', alter_sys=True)"
     inherited, _ = clean(os.environ, ())
+    training = Train("cnn", HostFolder(data) if "/" in data else data, warmup_steps=1, steps=3)
     return subprocess.run(
-        [sys.executable, "-c", code, "train", "--workload", "cnn", "--data", data, *SHORT],
-        env={**inherited, **(variables or {})}, cwd=PROJECT, capture_output=True, text=True, check=False,
+        [sys.executable, "-c", code, "-"], env={**inherited, **(variables or {})}, cwd=PROJECT,
+        input=WorkerRequest(training).line(), capture_output=True, text=True, check=False,
     )  # fmt: skip
 
 

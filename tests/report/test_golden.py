@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ MOST_LINES, WIDTH = 22, 80
 PASTED = re.compile(r"envkit ")
 
 
+@cache
 def shown(kind: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in printed(KINDS[kind]()).splitlines())
 
@@ -39,14 +41,12 @@ def test_each_file_is_of_a_kind():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_fits_a_screen(kind):
+def test_it_fits_a_screen_and_says_what_a_block_is(kind):
     lines = shown(kind).splitlines()
     assert len(lines) <= MOST_LINES
     assert [line for line in lines if len(line) > WIDTH and not PASTED.search(line)] == []
 
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_it_says_what_a_block_is_where_the_word_first_occurs(kind):
+    # what a block is, where the word first occurs
     lines = [line.replace("--blocks", "") for line in shown(kind).splitlines()]
     lines = [line for line in lines if re.search(r"\bblocks?\b(?! \d)", line)]  # and not "block 7"
     assert not lines or re.search("one sample (of )?each", lines[0])
@@ -61,13 +61,9 @@ def test_a_run_that_failed_shows_nothing_to_make_a_speedup_of(events):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_speed_is_a_percentage(kind):
-    words = " ".join(printed(KINDS[kind](), full=True).split())
+def test_it_fits_a_terminal_of_40_columns_and_no_speed_is_a_percentage(kind):
+    events = KINDS[kind]()
+    lines = printed(events, width=40).splitlines()
+    assert [line for line in lines if len(line.rstrip()) > 40 and not PASTED.search(line)] == []
+    words = " ".join(printed(events, full=True).split())
     assert not re.search(r"% (faster|slower|(more|less) (time|speed))", words)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_it_fits_a_terminal_of_40_columns(kind):
-    lines = printed(KINDS[kind](), width=40).splitlines()
-    wide = [line for line in lines if len(line.rstrip()) > 40 and not PASTED.search(line)]
-    assert wide == []
