@@ -59,7 +59,7 @@ SETTINGS = (
     ),
     Fault(
         "affinity-grammar", "KMP_AFFINITY=granularity=fine,compackt,1,0",
-        ("KMP_AFFINITY: 'granularity=fine,compackt,1,0' has 'compackt', which is neither a type nor a modifier",
+        ("KMP_AFFINITY: 'granularity=fine,compackt,1,0' has 'compackt', which is not a type or a modifier",
          "(did you mean 'compact'?)"), 2,
         "preload: [intel-openmp]\nenv:\n  KMP_AFFINITY: granularity=fine,compackt,1,0\n",
         plant=planting.needs("intel-openmp"),

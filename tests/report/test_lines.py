@@ -261,7 +261,7 @@ def test_an_arm_that_never_becomes_steady():
         warm_up={"baseline": 2}, unsteady=["baseline"]
     )
     assert warnings(events) == [warned.NotSteady("baseline", "--warmup-steps")]
-    assert "steady after" not in details(events)
+    assert "steady from step 3" not in details(events)
     summary = summarise(events)
     own = UserCommand(("python", "train.py"), "/a", None, "s", 0)
     (row,) = cautions.rows(replace(summary, plan=replace(summary.plan, user_command=own)))

@@ -72,7 +72,7 @@ def test_json_has_the_verdict_and_each_line_as_a_code_with_its_fields():
     assert headline == {**document["verdicts"]["mine"], "text": text(verdict.headline(summarise(events_of())).text)}
     assert {one["label"]: one["code"] for one in document["messages"]} == {
         "Settings": "report.all-verified", "Losses": "report.losses-identical", "Noise": "report.undisturbed",
-        "Why": "report.cause-unknown", "": "report.find-the-cause",
+        "Why": "report.cause-unknown", "": "report.run-for",
         "Use": "report.use", "System": "report.system", "Details": "report.details",
     }  # fmt: skip
 

@@ -9,7 +9,6 @@ import pytest
 from envkit.analysis.summary import summarise
 from envkit.report import pictures
 from envkit.report.messages import pictures as messages
-from envkit.report.messages.pictures import NoPicture
 from envkit.report.pictures import DISTRIBUTIONS, FOREST, TIME_COURSE, style
 
 from tests.report.planted import NOT_IN_EFFECT, disturbed, failed
@@ -165,11 +164,11 @@ def test_a_long_pause_or_a_clock_set_back_takes_no_room_from_the_course(seconds)
 @pytest.mark.parametrize(
     ("events", "reasons"),
     [
-        (events_of(blocks=0), [NoPicture(messages.NO_INTERVAL), *[NoPicture(messages.NO_SAMPLE)] * 2]),
-        (events_of(blocks=3), [NoPicture(messages.NO_INTERVAL), None, None]),
-        (failed(events_of()), [NoPicture(messages.NO_INTERVAL), None, None]),
+        (events_of(blocks=0), [messages.NO_INTERVAL, *[messages.NO_SAMPLE] * 2]),
+        (events_of(blocks=3), [messages.NO_INTERVAL, None, None]),
+        (failed(events_of()), [messages.NO_INTERVAL, None, None]),
         (events_of(blocks=1, plan={"epochs": 1}),
-         [NoPicture(messages.ONE_RUN_EACH), None, NoPicture(messages.NO_COURSE)]),
+         [messages.ONE_RUN_EACH, None, messages.NO_COURSE]),
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_not_drawn_and_why(events, reasons):
@@ -324,4 +323,4 @@ def test_learning_curves_are_drawn_where_there_are_some(monkeypatch):
     pictures.png(summarise(trained()))
     pictures.png(summarise(events_of()))
     assert ["Learning curves" in words(figure) for figure in figures] == [True, False]
-    assert pictures.LEARNING_CURVES.missing(summarise(events_of())) == NoPicture(messages.NO_TESTS)
+    assert pictures.LEARNING_CURVES.missing(summarise(events_of())) == messages.NO_TESTS

@@ -85,7 +85,7 @@ def test_the_tuned_profile_wins_only_by_an_interval_and_never_something_worse(tm
     kinds = {TUNED: told.FoundBySearch, SHIPPED: told.ShippedIsBest, BASELINE: told.NothingFound}
     assert type(said) is kinds[best]
     unseen = text(conclusion.reason(found, records.BEGUN, "a machine", "jemalloc", ["tcmalloc"]))
-    assert (text(told.BestShippedTried()) in unseen) == (best == SHIPPED or (found.versus is not None
+    assert (told.BEST_TRIED in unseen) == (best == SHIPPED or (found.versus is not None
                                                                 and best == TUNED))  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def test_that_something_faster_was_refused_for_its_losses_is_said(tmp_path):
     why = conclusion.reason(found, 0.0, "a machine", "jemalloc")
     assert (type(why), why.shipped, why.refused) == (told.ShippedIsBest, "jemalloc", refused)
     said = conclusion.advice(found, "jemalloc", file, Written())
-    assert said.what == told.CopyOfShipped("jemalloc", told.NothingBetter(refused))
+    assert said.what == told.CopyOfShipped("jemalloc", told.UNBEATEN, refused)
     found = decided(tmp_path, shipped=1.0, losses=OTHER_LOSSES)
     none_faster = told.NoneFaster(refused)
     assert text(none_faster).endswith("the baseline with the same losses (tuned faster, but losses differ)")
@@ -129,7 +129,7 @@ def test_what_was_refused_for_its_losses_need_not_better_what_won(tmp_path):
     assert (found.best, found.refused) == (SHIPPED, (TUNED,))
     assert conclusion.reason(found, 0.0, "a machine", "jemalloc").refused == ()
     said = conclusion.advice(found, "jemalloc", tmp_path / "x.yaml", Written())
-    assert said.what == told.CopyOfShipped("jemalloc", told.NothingBetter())
+    assert said.what == told.CopyOfShipped("jemalloc", told.UNBEATEN)
 
 
 EXEC = "envkit exec tuned.yaml -- python train.py"

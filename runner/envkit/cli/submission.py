@@ -29,6 +29,8 @@ from envkit.cli.measuring_messages import NoRoom, NoRoomToStart
 from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import Parser
 from envkit.cli.submission_messages import (
+    IS_SAFE,
+    NOTHING_SUBMITTED,
     Cancelling,
     JobNotStarted,
     JobRefused,
@@ -165,7 +167,7 @@ def _start(arguments: argparse.Namespace, show: Show, make: Callable[[argparse.N
             job = _submit(settings, opened, events, settings.nodes, wanted, (), out)
         except Refused as error:
             _discard(folder)
-            raise InputError(JobRefused(error.said)) from None
+            raise InputError(JobRefused(error.said, NOTHING_SUBMITTED)) from None
         except NoAnswer as error:
             raise InputError(PerhapsSubmitted(error.message, _go_on(arguments, folder))) from None
         if not arguments.json:
@@ -235,7 +237,7 @@ def _resume(
         try:
             job = _submit(settings, opened, events, nodes, wanted, unwanted, out)
         except Refused as error:
-            raise InputError(JobRefused(error.said, str(folder))) from None
+            raise InputError(JobRefused(error.said, IS_SAFE, str(folder))) from None
         return _follow(settings, opened, job, arguments, show)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from envkit.messages import Caution, Message, Note
 
+NOTHING_SUBMITTED, IS_SAFE = "nothing was submitted", "what was measured is safe in"
+
 
 class UnfitFolderName(Message):
     """sbatch can't take the name of the submission's folder."""
@@ -16,9 +18,10 @@ class UnfitFolderName(Message):
 class JobRefused(Message):
     """Slurm refuses a job. ``folder`` has what earlier ones measured."""
 
-    template = "sbatch refuses the job: {reason}[; what was measured is safe in {folder}]"
+    template = "sbatch refuses the job: {reason}; {outcome}[ {folder}]"
 
     reason: str
+    outcome: str  # NOTHING_SUBMITTED, or IS_SAFE before a folder
     folder: str | None = None
 
 

@@ -220,15 +220,16 @@ def test_bad_options_name_the_option(cli, option, value):
     ("option", "value", "said"),
     [
         ("--precision", "1%",
-         "is not a number format; choose one of: fp32, bf16-autocast (the width of the interval is --half-width)"),
-        ("--device", "gpu", "is not a device; give cpu or cuda; CUDA_VISIBLE_DEVICES says which GPU is the first"),
-        ("--backend", "mpi", "is not a backend; give gloo or nccl"),
+         "'1%' is not a number format; choose one of: fp32, bf16-autocast (the width of the interval is --half-width)"),
+        ("--device", "gpu",
+         "'gpu' is not a device; give cpu or cuda; CUDA_VISIBLE_DEVICES says which GPU is the first"),
+        ("--backend", "mpi", "no backend 'mpi'; choose one of: gloo, nccl"),
     ],
 )  # fmt: skip
 def test_words_that_there_are_not(cli, option, value, said):
     result = cli("bench", "baseline", option, value)
     assert result.returncode == 2
-    assert result.stderr.splitlines()[-1].endswith(f"'{value}' {said}")
+    assert result.stderr.splitlines()[-1].endswith(said)
 
 
 def test_an_interpreter_without_torch(refused, bench_arguments, simulation, run_folder):

@@ -291,7 +291,10 @@ def test_what_the_worker_could_not_tell_is_not_verified(cli, simulation, instant
             "env: {CUDA_VISIBLE_DEVICES: '3'}\n",
             "CUDA_VISIBLE_DEVICES='3' names GPU 3, and the machine has 1 GPU, numbered from 0",
         ),
-        ("env: {NCCL_SOCKET_IFNAME: ib0}\n", "NCCL_SOCKET_IFNAME=ib0: the machine has only eth0, lo"),
+        (
+            "env: {NCCL_SOCKET_IFNAME: ib0}\n",
+            "NCCL_SOCKET_IFNAME=ib0: no network interface of the machine fits; it has eth0, lo",
+        ),
         ("env: {NCCL_ALGO: Rings}\n", "sets NCCL_ALGO: 'Rings' is not of the form it must have"),
         ("env: {NCCL_P2P_LEVEL: nvl}\n", "sets NCCL_P2P_LEVEL: 'nvl' is not one of its words; write one of LOC, NVL"),
     ],

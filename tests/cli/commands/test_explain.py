@@ -27,7 +27,7 @@ def test_all_there_is_to_say(run, simulation):
     assert rows["read by"] == "gnu-openmp, intel-openmp, llvm-openmp, mkl (in this image: gnu-openmp, mkl)"
     assert rows["values"].startswith("a whole number from 1 to 2147483647")
     assert rows["default"] == "one thread per CPU that the process may use"
-    assert rows["here"] == "4 (a worker's own answer, with nothing set)"
+    assert rows["here"] == "4 (a worker's own answer)"
     assert rows["shell"] == "not set in your shell"
     assert rows["verified"] == "openmp.max_threads"
     assert "gnu-omp (${physical_cores})" in rows["set by"]

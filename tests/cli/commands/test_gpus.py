@@ -67,7 +67,7 @@ def test_what_is_the_usual_backend_is_not_said_again(bench, simulation, instant,
 def test_ranks_that_exchanged_by_another_backend_are_a_failure(on_ranks):
     result = on_ranks(backend="gloo")
     assert result.returncode == 1
-    assert "the worker should have exchanged gradients by nccl, but used gloo" in words(result.stdout)
+    assert "the worker should have used nccl to exchange gradients, but used gloo" in words(result.stdout)
 
 
 def test_ranks_on_one_gpu_are_not_in_effect(on_ranks, cli, run_folder):

@@ -142,7 +142,7 @@ def test_a_sample_of_one_is_a_failure(bench, simulation, workers):
     simulation.worker("mine x 2", does="print", text=json.dumps(SAMPLE_OF_ONE))
     result = bench("mine", "--instances", 2)
     assert result.returncode == 1
-    assert "the worker should have trained 2 at once, but has evidence of 1" in words(result.stdout)
+    assert "the worker should have used 2 instances, but used 1" in words(result.stdout)
 
 
 SAMPLE_OF_ONE = {

@@ -170,7 +170,7 @@ def test_a_sample_of_other_ranks_is_a_failure(bench, simulation, workers):
     simulation.worker("mine on 2 ranks", does="print", text=json.dumps(SAMPLE_OF_ONE))
     result = bench("mine", "--nproc", 2)
     assert result.returncode == 1
-    assert "the worker should have trained on 2 ranks, but has evidence of 1" in words(result.stdout)
+    assert "the worker should have used 2 ranks, but used 1" in words(result.stdout)
 
 
 SAMPLE_OF_ONE = {

@@ -110,7 +110,7 @@ def test_what_was_measured_before_an_interrupt_is_not_measured_again(until, simu
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--until", "accuracy=0.85"], "--until accuracy=0.85 has no effect without --full, which trains whole epochs"),
+        (["--until", "accuracy=0.85"], "--until accuracy=0.85 has no effect without --full; add it, or leave this out"),
         (["--full", "--until", "acuracy=0.85"],
          "--until acuracy=0.85: cnn has no 'acuracy' after an epoch (did you mean 'accuracy'?); choose one of: "
          "loss, acc"),

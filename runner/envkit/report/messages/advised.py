@@ -75,7 +75,7 @@ class LessThanExpected(Proved):
 
 
 class Watched(Note):
-    """What was observed of a training. ``place`` is FROM_OUTSIDE where its steps are unknown."""
+    """A training was observed. ``place`` is FROM_OUTSIDE where its steps are unknown."""
 
     template = "[{steps} steps of {step_ms:,.1f} ms in ]{seconds:duration}[ {place}]; {busy:.1f} of {cpus} CPUs busy"
 

@@ -87,7 +87,7 @@ class Count(Note):
 
 
 class NcclChoice(Note):
-    """What NCCL chose: transports between ranks, or a network."""
+    """NCCL chose transports between ranks, or a network."""
 
     template = "{place} {choice}"
 

@@ -172,7 +172,7 @@ class VerdictsWithout(Note):
 
 
 class OfSubject(Note):
-    """What is to be said of an arm or a profile."""
+    """A state of an arm, or the title of a profile."""
 
     template = "{subject}: {words}"
 

@@ -6,6 +6,7 @@ from envkit.messages import Note
 
 FIGURES_IN_TABLES = "the figures are in the tables"
 
+# Why a picture is not drawn.
 NO_COMPARISON = "nothing was compared"
 ONE_RUN_EACH = "one run each gives a ratio, but no confidence interval"
 NO_INTERVAL = "no profile has a confidence interval"
@@ -16,14 +17,6 @@ NO_LOADER_SETTINGS = "the run measured no settings of the DataLoader"
 NO_TESTS = "no training was tested after its epochs"
 
 # --- reasons for a missing picture ---
-
-
-class NoPicture(Note):
-    """Why a picture is not drawn: one of those above."""
-
-    template = "no picture: {reason}"
-
-    reason: str
 
 
 # --- axes ---

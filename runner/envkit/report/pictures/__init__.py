@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from envkit.analysis.summary import Summary
-from envkit.messages import Message
 from envkit.rendering import text
 from envkit.report.messages import headings
 from envkit.report.pictures import (
@@ -35,7 +34,7 @@ class Picture:
     """``height`` and ``draw`` are told whether the picture is to be narrow."""
 
     name: str
-    missing: Callable[[Summary], Message | None]  # why a summary has no such picture, or None
+    missing: Callable[[Summary], str | None]  # why a summary has no such picture, or None
     height: Callable[[Summary, bool], float]  # in inches
     draw: Callable[[Any, Summary, bool], None]
 

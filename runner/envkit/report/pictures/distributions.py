@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from envkit.analysis.summary import Summary
-from envkit.messages import Message
 from envkit.report import scaling
 from envkit.report.messages import headings
 from envkit.report.messages import pictures as messages
@@ -19,8 +18,8 @@ LONG_TAIL = 3.0
 POINTS, QUANTILES = 160, 600
 
 
-def missing(summary: Summary) -> Message | None:
-    return None if any(sample.step_s for sample in summary.samples) else messages.NoPicture(messages.NO_SAMPLE)
+def missing(summary: Summary) -> str | None:
+    return None if any(sample.step_s for sample in summary.samples) else messages.NO_SAMPLE
 
 
 def height(summary: Summary, narrow: bool) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from envkit.analysis.summary import Summary
-from envkit.messages import Message
 from envkit.rendering import text
 from envkit.report import epoch_ends, grid
 from envkit.report.messages import headings
@@ -16,10 +15,10 @@ COLOURS = {False: style.WORSE, True: style.BETTER}
 ROW, FRAME = 0.3, 1.0  # inches
 
 
-def missing(summary: Summary) -> Message | None:
+def missing(summary: Summary) -> str | None:
     if not grid.is_grid(summary.plan):
-        return messages.NoPicture(messages.NO_LOADER_SETTINGS)
-    return None if epoch_ends.cells(summary) else messages.NoPicture(messages.NO_EPOCH_ENDED)
+        return messages.NO_LOADER_SETTINGS
+    return None if epoch_ends.cells(summary) else messages.NO_EPOCH_ENDED
 
 
 def height(summary: Summary, narrow: bool) -> float:

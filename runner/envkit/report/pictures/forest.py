@@ -18,13 +18,13 @@ from envkit.report.pictures import style
 from envkit.stats.interval import ERROR_RATE, Speedup
 
 
-def missing(summary: Summary) -> Message | None:
+def missing(summary: Summary) -> str | None:
     if not summary.comparisons:
-        return messages.NoPicture(messages.NO_COMPARISON)
+        return messages.NO_COMPARISON
     if summary.plan.one_run_each:
-        return messages.NoPicture(messages.ONE_RUN_EACH)
+        return messages.ONE_RUN_EACH
     if not any(one.speedup for one in summary.comparisons):
-        return messages.NoPicture(messages.NO_INTERVAL)
+        return messages.NO_INTERVAL
     return None
 
 

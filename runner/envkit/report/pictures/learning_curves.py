@@ -8,7 +8,6 @@ from typing import Any
 from envkit.analysis.learning_curves import LearningCurve, target_of
 from envkit.analysis.summary import Summary
 from envkit.bench import quality
-from envkit.messages import Message
 from envkit.rendering import text
 from envkit.report.messages import headings
 from envkit.report.messages import pictures as messages
@@ -21,8 +20,8 @@ LONG_S = 300.0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
-def missing(summary: Summary) -> Message | None:
-    return None if summary.learning else messages.NoPicture(messages.NO_TESTS)
+def missing(summary: Summary) -> str | None:
+    return None if summary.learning else messages.NO_TESTS
 
 
 def height(summary: Summary, narrow: bool) -> float:

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from envkit.analysis.summary import Summary
-from envkit.messages import Message
 from envkit.rendering import text
 from envkit.report import grid
 from envkit.report.messages import pictures as messages
@@ -19,10 +18,10 @@ MARKERS = ("o", "s", "^", "D")
 COLUMNS = 2
 
 
-def missing(summary: Summary) -> Message | None:
+def missing(summary: Summary) -> str | None:
     if not grid.is_grid(summary.plan):
-        return messages.NoPicture(messages.NO_LOADER_SETTINGS)
-    return None if grid.cells(summary) else messages.NoPicture(messages.NO_SAMPLE)
+        return messages.NO_LOADER_SETTINGS
+    return None if grid.cells(summary) else messages.NO_SAMPLE
 
 
 def height(summary: Summary, narrow: bool) -> float:

@@ -8,7 +8,6 @@ from typing import Any
 
 from envkit.analysis.sample_times import Sample
 from envkit.analysis.summary import Summary
-from envkit.messages import Message
 from envkit.rendering import text
 from envkit.report import scaling
 from envkit.report.messages import headings
@@ -20,11 +19,11 @@ ONE_COLUMN = 6
 LEAST_SPAN = math.log(1.02)
 
 
-def missing(summary: Summary) -> Message | None:
+def missing(summary: Summary) -> str | None:
     if not summary.samples:
-        return messages.NoPicture(messages.NO_SAMPLE)
+        return messages.NO_SAMPLE
     if max(sum(sample.arm == arm.name for sample in summary.samples) for arm in summary.plan.arms) < 2:
-        return messages.NoPicture(messages.NO_COURSE)
+        return messages.NO_COURSE
     return None
 
 

@@ -28,5 +28,5 @@ def test_workers_that_were_started_otherwise_end_it(tuned, engine, local):
     engine.other = lambda variables: {"loader": {"start": "fork", "persistent": False, "steps_per_epoch": 5}}
     result = tuned()
     assert (result.returncode, result.stdout, local.exists()) == (1, "", False)
-    said = "the baseline's worker should have started DataLoader workers by spawn, but used fork"
+    said = "the baseline's worker should have used spawn to start DataLoader workers, but used fork"
     assert said in result.stderr.splitlines()[-1]

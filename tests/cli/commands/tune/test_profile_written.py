@@ -237,7 +237,7 @@ def test_what_can_not_be_kept_of_the_search_is_told_with_the_way_on(tuned, tmp_p
     monkeypatch.setattr(atomic, "write", full)
     result = tuned()
     assert result.returncode == 2
-    said = f"No space left on device; then continue with: envkit tune --resume {tmp_path / 'tuning'}"
+    said = f"No space left on device; continue with: envkit tune --resume {tmp_path / 'tuning'}"
     assert result.stderr.splitlines()[-1].endswith(said)
 
 
