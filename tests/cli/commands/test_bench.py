@@ -77,6 +77,8 @@ def test_a_disk_that_fills_up(bench, simulation, instant, run_folder, monkeypatc
     user_key.find_or_make()
 
     def flush(descriptor):
+        if "/requests" in str(Path(f"/proc/self/fd/{descriptor}").readlink()):  # what the record names, before it does
+            return
         if next(flushed, None) is None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
