@@ -21,7 +21,7 @@ NO_FOLDER = (SYNTHETIC, GENERATED)
 def of_sample(plan: Plan, arm: Arm, block: int | None = None) -> Work:
     """Return the request for a sample of ``arm``.
 
-    In one block, workers of the references also test what they learnt. They learn the same in all blocks if losses match.
+    In one block, workers of the references also test their model. One test is enough, as losses match in all blocks.
     """
     spec = plan.workload_spec(arm)
     if plan.user_command is not None:
