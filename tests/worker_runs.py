@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -33,6 +34,15 @@ def command(folder: object, argv: Sequence[object], **how: Any) -> RunCommand:
 def document_of(work: Any) -> Any:
     """The part of a request that says what to do, as simulated workers note it."""
     return WorkerRequest(work).to_json()["work"]
+
+
+def trains(process: Path, kind: str, steps: object) -> bool:
+    """Whether a process of /proc is a worker of this kind whose launcher wrote a request for so many steps."""
+    request = Path(os.fsdecode(process.joinpath("cmdline").read_bytes()).rstrip("\0").rpartition("\0")[2])
+    if request.name != "request.json" or not request.is_file():
+        return False
+    work = json.loads(request.read_text())["work"]
+    return bool(work["kind"] == kind and work["training"]["steps"] == int(str(steps)))
 
 
 def of(

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from envkit.bench import record
 from envkit.engines.base import PROJECT
+from envkit.worker.request import Instances
 
+from tests import worker_runs
 from tests.engines.test_ranks import DEATH_S, started_by, told, two_cpus, worker
 from tests.processes import gone, until
 
@@ -19,9 +21,8 @@ ENDLESS = "3000000"  # other tests look for their own endless workers by another
 
 
 def several(steps, data="synthetic"):
-    """The command line of a worker that has two trainings at once."""
-    one = worker("cnn", 1, steps, data)
-    return [*one[:2], "instances", "--number", "2", "--", *one[2:]]
+    """What a worker is to do that has two trainings at once."""
+    return Instances(2, worker("cnn", 1, steps, data))
 
 
 @two_cpus
@@ -61,8 +62,7 @@ def trainings():
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            argv = (entry / "cmdline").read_text().split("\0")
-            if "--meet" in argv and ENDLESS in argv and "libtorch" in (entry / "maps").read_text():
+            if worker_runs.trains(entry, "instance", ENDLESS) and "libtorch" in (entry / "maps").read_text():
                 found.append(int(entry.name))
         except OSError:  # it has just ended
             continue

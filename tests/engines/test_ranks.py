@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from envkit.bench import record
-from envkit.engines.base import PROJECT
+from envkit.engines.base import PROJECT, WORKER
 from envkit.worker.messages import ProcessKilled
 from envkit.worker.modes import Options
 from envkit.worker.request import Ranks, Train, WorkerRequest
@@ -36,7 +36,7 @@ import os, sys
 def fail(event, arguments):
     if event == "open" and str(arguments[0]) == "/proc/stat":
         raise RuntimeError("planted trouble")
-if os.environ.get("RANK") == "1" and "--ranked" in sys.orig_argv:
+if os.environ.get("RANK") == "1" and "ENVKIT_RANK" not in os.environ:
     sys.addaudithook(fail)
 """
 
@@ -273,8 +273,7 @@ def ranks():
     found = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            argv = (entry / "cmdline").read_text().split("\0")
-            if "--ranked" not in argv or ENDLESS not in argv or "libtorch" not in (entry / "maps").read_text():
+            if not worker_runs.trains(entry, "rank", ENDLESS) or "libtorch" not in (entry / "maps").read_text():
                 continue
             variables = dict(line.split("=", 1) for line in (entry / "environ").read_text().split("\0") if "=" in line)
         except OSError:  # it has just ended
@@ -288,9 +287,12 @@ def both():
     return found if len(found) == 2 else None
 
 
-def test_when_a_rank_is_killed_the_others_end():
+def test_when_a_rank_is_killed_the_others_end(tmp_path):
+    request = tmp_path / "request.json"
+    request.write_text(WorkerRequest(worker("cnn", 2, ENDLESS, "synthetic")).line())
     launcher = subprocess.Popen(
-        worker("cnn", 2, ENDLESS, "synthetic"), cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [sys.executable, str(WORKER), str(request)], cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
     )  # fmt: skip
     try:
         found = until(both)

@@ -180,6 +180,7 @@ import os, sys, time
 from envkit.engines import base, turns
 from envkit.engines.base import EngineOptions, Task
 from envkit.engines.local import LocalEngine
+from envkit.worker.request import Train
 task = Task(Train("cnn", "synthetic", steps=1), inherited=dict(os.environ))
 with turns.together([(LocalEngine(EngineOptions()), task)] * 2) as waiting:
     print(*(one.worker.process._process.pid for one in waiting), flush=True)

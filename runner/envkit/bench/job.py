@@ -124,7 +124,8 @@ def _written(content: bytes, folder: Path) -> Path:
     file = folder.resolve() / REQUESTS / f"{hashlib.sha256(content).hexdigest()[:16]}.json"
     try:
         atomic.make_private(file.parent)
-        atomic.put(file, content, atomic.PRIVATE)
+        if not file.exists():
+            atomic.put(file, content, atomic.PRIVATE)
     except OSError as error:
         raise RecordFull(folder, error.strerror) from None
     return file

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -37,7 +35,7 @@ from envkit.bench.problem_messages import (
 )
 from envkit.bench.problems import restored
 from envkit.checks import process_limit
-from envkit.common import documents
+from envkit.engines import reply
 from envkit.engines.base import Outcome
 from envkit.engines.messages import ExitStatus, Killed
 from envkit.messages import Message
@@ -80,10 +78,9 @@ def worker_problem(outcome: Outcome) -> Message | None:
     failure = outcome.failure
     if failure is None:
         return None
-    for line in outcome.stdout.splitlines():  # of several nodes each may have one
-        with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
-            told = json.loads(line)["problem"]
-            problem = restored(told)
+    for line, told in reply.of_lines(outcome.stdout):
+        if "problem" in told.document:
+            problem = restored(told.problem)
             news = failure if _is_news(failure, problem) else None
             return WorkerReported(problem, news, process_limit.cause_of(line))
     return WorkerEnded(failure, process_limit.cause_of(outcome.stderr_tail))
@@ -102,13 +99,10 @@ def parse_document(outcome: Outcome, keys: set[str]) -> tuple[dict[str, Any] | N
     """Return the document that a worker printed, which must have ``keys``, or what is wrong with it."""
     if (failed := worker_problem(outcome)) is not None:
         return None, failed
-    try:
-        document: dict[str, Any] = documents.parse(outcome.stdout.encode())
-    except ValueError:
+    said = reply.parse(outcome.stdout)
+    if said is None:
         return None, NoDocument()
-    if not isinstance(document, dict) or not document.keys() >= keys:
-        return None, OtherDocument()
-    return document, None
+    return (said.document, None) if said.document.keys() >= keys else (None, OtherDocument())
 
 
 def _other_modes(document: Mapping[str, Any], options: Options) -> Message | None:

@@ -20,10 +20,9 @@ NO_FOLDER = (SYNTHETIC, GENERATED)
 
 
 def of_sample(plan: Plan, arm: Arm, block: int | None = None) -> Work:
-    """Return what a worker does in a sample of ``arm``.
+    """Return the request for a sample of ``arm``.
 
-    In one block of the references what was learnt is tested too, if it is something: it is the same in all others,
-    where losses are.
+    In one block, workers of the references also test their model. One test is enough, as losses match in all blocks.
     """
     spec = plan.workload_spec(arm)
     if plan.user_command is not None:
@@ -39,10 +38,10 @@ def of_sample(plan: Plan, arm: Arm, block: int | None = None) -> Work:
 
 
 def of_first(plan: Plan, arm: Arm, steps: int = 1, seconds: float = 0.0) -> Work:
-    """Return the same training, to see its pace: ``steps`` steps and more until ``seconds`` have passed, without a look
-    at what ranks say to each other; all of it for a command of the user's.
+    """Return the request for the first start of ``arm``, which shows its pace. A user's command runs to its end.
 
-    Several ranks take just so many steps: by clocks of their own they could take different numbers.
+    The worker takes ``steps`` steps, and more until ``seconds`` have passed. It does not profile communication.
+    Ranks ignore ``seconds``: their clocks differ, so they could take different numbers of steps.
     """
     if plan.user_command is not None:
         return of_command(plan.user_command, max(1, plan.user_command.warmup_lines), steps, seconds)
@@ -62,7 +61,7 @@ def of_command(command: UserCommand, warmup: int, steps: int, least_s: float = 0
 
 
 def data(location: str) -> HostFolder | str:
-    """Return what a worker is told of its data: a folder, or the name of what it makes itself."""
+    """Return a worker's data: a folder of the host, or the name of data that the worker makes."""
     return location if location in NO_FOLDER else HostFolder(location)
 
 
@@ -71,7 +70,7 @@ def _training(plan: Plan, arm: Arm) -> Train:
 
 
 def _launched(plan: Plan, arm: Arm, training: Train) -> Work:
-    """Return the same on the ranks, or the part of the CPUs, that ``arm`` has; or several times at once."""
+    """Return the training on the ranks or the share of CPUs of ``arm``, or in several instances."""
     if arm.instances:
         return Instances(arm.instances, training)
     shares = arm.cpu_shares or 1

@@ -1,4 +1,4 @@
-"""What is fixed for the trainings of users: how their pace is found, and which of their words are the kit's."""
+"""Set what is the same for all trainings of users, and find a user's command among the words of a command line."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Task:
 
     @property
     def request(self) -> WorkerRequest | None:
-        """What the worker reads at its stdin; None for a program in its place."""
+        """The document for the worker's stdin; None for a program in its place."""
         return WorkerRequest(self.work, self.ahead) if self.work is not None else None
 
 
@@ -141,7 +141,7 @@ class Engine(Protocol):
         """The same start as one command that can be typed in a shell, where it reads ``request``."""
 
     def request(self, task: Task) -> WorkerRequest | None:
-        """What a worker reads at its stdin, with the paths that it finds there; None for a program in its place."""
+        """Return the document for the worker's stdin, with paths as the worker has them; None for a program."""
 
 
 def ended(worker: Worker) -> Outcome:

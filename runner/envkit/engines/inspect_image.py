@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from envkit.common import documents
 from envkit.common.errors import InputError
+from envkit.engines import reply
 from envkit.engines.base import Engine, Task
 from envkit.engines.container_limits import require_in_force
 from envkit.engines.local import LocalEngine
@@ -52,10 +52,13 @@ def inspect(
         printed = next(reversed(outcome.stderr_tail.strip().splitlines()), None)
         oldest = WORKERS_PYTHON if engine.name == "local" else None
         raise InputError(InspectionFailed(image, outcome.failure, printed, oldest))
+    said = reply.parse(outcome.stdout)
+    if said is None:
+        raise InputError(NotPython(image))
+    inspection = said.document
     try:
-        inspection: dict[str, Any] = documents.parse(outcome.stdout.encode())
         version = inspection["packages"]["torch"]
-    except (ValueError, TypeError, KeyError):
+    except (TypeError, KeyError):
         raise InputError(NotPython(image)) from None
     if version is None and torch:
         raise InputError(_no_torch(engine, image))

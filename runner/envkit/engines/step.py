@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from envkit.common.errors import InputError
-from envkit.engines import start
+from envkit.engines import reply, start
 from envkit.engines.base import SOURCES, Outcome
 from envkit.engines.container import CODE, INTERPRETER
 from envkit.engines.messages import NodeLost, NoNodesToTrainOn
@@ -131,10 +131,8 @@ def _names() -> tuple[str, ...]:
 
 def _log(printed: str) -> str:
     """Return the tail of the failed rank's log, which the first line has."""
-    try:
-        return str(json.loads(printed.partition("\n")[0]).get("log", ""))
-    except (ValueError, AttributeError, RecursionError):
-        return ""
+    first = reply.parse(printed.partition("\n")[0])
+    return "" if first is None else first.log
 
 
 def _without_slurms_words(printed: str) -> str:
@@ -144,10 +142,8 @@ def _without_slurms_words(printed: str) -> str:
 
 
 def _order(line: str) -> tuple[float, ...]:
-    try:
-        return tuple(map(float, json.loads(line)["order"]))
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        return (math.inf,)
+    told = reply.parse(line)
+    return (math.inf,) if told is None else told.order
 
 
 @functools.cache

@@ -193,7 +193,7 @@ KINDS: dict[str, type[Any]] = {
 
 @dataclass(frozen=True)
 class WorkerRequest:
-    """What to do, and how to start with it."""
+    """Say what the worker does, and how it starts."""
 
     work: Work
     waits: bool = False  # import everything, then wait at standard input for a turn to train
@@ -214,7 +214,7 @@ class WorkerRequest:
 
 
 class Invalid(ValueError):
-    """Raised for a document that is no request: ``key`` is none of ``wanted``, JSON's names of types or values."""
+    """Raised for an invalid request. ``key`` must be one of ``wanted``: JSON's names of types, or values."""
 
     def __init__(self, key: str, *wanted: str) -> None:
         super().__init__(key, wanted)
@@ -227,14 +227,14 @@ def location(data: HostFolder | str) -> str:
 
 
 def host_folder(work: Work | None) -> str | None:
-    """Return the folder of the host that the worker reads; None if there is none."""
+    """Return the host's folder with the worker's data, or None."""
     training = getattr(work, "training", work)
     data = training.data if isinstance(training, Train) else None
     return data.path if isinstance(data, HostFolder) else None
 
 
 def relocated(work: Work, folder: str) -> Work:
-    """Return the work with ``folder`` in the place of the folder of the host that the worker reads."""
+    """Return the work with its data in ``folder``, if an engine mounts the host's folder there."""
     if host_folder(work) is None or isinstance(work, (Inspect, ReferenceKernel, RunCommand)):
         return work
     if isinstance(work, Train):

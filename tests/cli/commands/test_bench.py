@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import os
+from pathlib import Path
 
 import pytest
 from envkit.bench import record
 from envkit.bench.blocks import samples as recorded_samples
 from envkit.common import user_key
+from envkit.worker.request import Train, WorkerRequest, read
 
 from tests.simulation import times
 
@@ -77,6 +79,8 @@ def test_a_disk_that_fills_up(bench, simulation, instant, run_folder, monkeypatc
     user_key.find_or_make()
 
     def flush(descriptor):
+        if "/requests" in str(Path(f"/proc/self/fd/{descriptor}").readlink()):  # what the record names, before it does
+            return
         if next(flushed, None) is None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -159,6 +163,17 @@ def test_a_kept_variable_that_changes_nothing_is_on_no_command_line(bench, simul
     assert {start["environment"]["MY_TOKEN"] for start in simulation.starts()} == {"secret"}
     commands = json.dumps(record.first(run_folder)["commands"])
     assert ('OMP_NUM_THREADS=\\"$OMP_NUM_THREADS\\"' in commands, "secret" in commands) == (True, False)
+
+
+def test_the_request_that_a_recorded_command_reads_is_beside_the_record(bench, simulation, instant, run_folder):
+    """Arms that train the same share a file, which nobody else can read, and which is valid."""
+    assert bench("mine", "--warmup-steps", 4, "--blocks", 1).returncode == 0
+    commands = record.first(run_folder)["commands"]
+    (file,) = {Path(command.rpartition(" - < ")[2]) for command in commands.values()}
+    assert (file.parent, commands.keys()) == (run_folder / "requests", {"baseline", "mine"})
+    assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert read(str(file)) == WorkerRequest(Train("cnn", "synthetic", warmup_steps=4, steps=3))
+    assert [*file.parent.iterdir()] == [file]
 
 
 def test_allowed_variables_are_those_of_the_start_when_resumed(bench, simulation, instant, cli, refused, run_folder):
