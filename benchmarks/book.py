@@ -18,6 +18,7 @@ from envkit.analysis.summary import Comparison, Measured, Summary, summarise
 from envkit.bench import record
 from envkit.bench.measure import COMPLETE
 from envkit.bench.plan import Arm, Plan
+from envkit.bench.run import Run
 from envkit.bench.specification import FULL_TIMEOUT_S, Specification
 from envkit.cli import measuring
 from envkit.cli.arguments import count
@@ -175,7 +176,7 @@ def _tell(folder: Path, path: Path) -> None:
     """Print the table and write the page, from the record alone."""
     events = record.read(folder)
     with record.reading(folder):
-        summary = summarise(events)
+        summary = summarise(Run.parse(events))
     rows = _rows(summary)
     out = terminal.console()
     if summary.synthetic:

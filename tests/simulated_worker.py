@@ -146,7 +146,8 @@ def learning_curve(arguments: list[str], behaviour: dict, learnt: dict | None, s
         return curve
     from envkit.worker.measure.quality_target import parse
 
-    return curve[: parse(arguments[arguments.index("--until") + 1]).reached_after(curve)]
+    target = parse(arguments[arguments.index("--until") + 1])
+    return curve[: target.reached_after(target.reading(one["loss"], one["quality"]) for one in curve)]
 
 
 def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping[str, str]) -> dict:

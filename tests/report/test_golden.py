@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
-from envkit.analysis.summary import summarise
 from envkit.rendering import text
 from envkit.report import tables
 from envkit.report.messages.tables import MediansOfFailed
 
+from tests.records import summarise
 from tests.report.kinds import KINDS
 from tests.report.planted import failed
 from tests.reports import events_of, printed

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from envkit.analysis.summary import summarise
 from envkit.bench.plan import Arm, Plan, WorkloadSpec
 from envkit.report import grid, html, markdown
 from envkit.report.messages.loaders import LoaderRange, NoWorkers, OtherBatchSize, Prefetching, TryLoader
 from envkit.report.pictures import png
 from envkit.worker.workloads.loader import Settings
 
+from tests.records import summarise
 from tests.reports import events_of, printed
 
 CELLS = {  # seconds of a sample of two steps, by workers, batch and how many batches are made ahead

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 from envkit.analysis import messages as load
-from envkit.analysis.summary import summarise
 from envkit.bench.plan import Arm
 from envkit.engines.messages import Killed
 from envkit.rendering import text
@@ -14,6 +13,7 @@ from envkit.report import advice, verdict
 from envkit.report.messages import verdicts as said
 from envkit.worker.workloads.loader import Settings
 
+from tests.records import summarise
 from tests.report import test_grid as grid
 from tests.report import test_multi_workload as several
 from tests.report.kinds import NOISY

@@ -7,7 +7,6 @@ import math
 from dataclasses import replace
 
 import pytest
-from envkit.analysis.summary import summarise
 from envkit.bench import record
 from envkit.profiles import profile
 from envkit.profiles.profile import Profile
@@ -23,6 +22,7 @@ from envkit.tuning.destination import Written
 from envkit.tuning.trial_store import BASELINE as BASELINE_NUMBER
 
 from tests import records
+from tests.records import summarise
 from tests.simulated_worker import sample
 from tests.simulation import STEADY, times
 

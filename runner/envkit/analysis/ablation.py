@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from envkit.bench.blocks import block_ratios, recorded_design
-from envkit.bench.plan import Ablated, Plan
-from envkit.bench.record import Event
+from envkit.bench.plan import Ablated
+from envkit.bench.run import Run
 from envkit.stats.contribution import Contribution, contribution
 from envkit.stats.interval import Speedup
 from envkit.stats.sequential import at_end
@@ -32,16 +31,14 @@ class Worth:
         }
 
 
-def taken_apart(
-    events: Sequence[Event], plan: Plan, in_effect: Collection[str], ended: bool, stopped_early: bool
-) -> list[Worth]:
+def taken_apart(run: Run, in_effect: Collection[str], ended: bool, stopped_early: bool) -> list[Worth]:
     """Each setting of the profile that is taken apart, if one is; speedups are of arms that were ``in_effect``."""
-    fixed = recorded_design(events, plan) if ended else None
+    plan, fixed = run.plan, run.design if ended else None
 
     def speedup(arm: str | None, beside: str | None) -> Speedup | None:
         if fixed is None or arm not in in_effect or beside not in in_effect:
             return None
-        ratios = block_ratios(events, plan, plan.arm(str(arm)), reference=plan.arm(str(beside)))
+        ratios = run.block_ratios(plan.arm(str(arm)), reference=plan.arm(str(beside)))
         return at_end(fixed, ratios, plan.stopping.margin, stopped_early)
 
     found = []

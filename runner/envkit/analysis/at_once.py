@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from envkit.analysis.scaling import speedup_over
-from envkit.bench.plan import Arm, Plan
-from envkit.bench.record import Event
+from envkit.bench.plan import Arm
+from envkit.bench.run import Run
 from envkit.stats.interval import Speedup
 
 
@@ -30,8 +29,9 @@ class AtOnce:
         }
 
 
-def at_once(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_early: bool) -> AtOnce:
+def at_once(run: Run, arm: Arm, ended: bool, stopped_early: bool) -> AtOnce:
     """Return what the samples of ``arm`` say; ratios only of a run that has ``ended``."""
+    plan = run.plan
     beside = (plan.reference_of(arm), plan.alone(arm)) if ended else (None, None)
-    ratios = (speedup_over(events, plan, arm, one, stopped_early) for one in beside)
+    ratios = (speedup_over(run, arm, one, stopped_early) for one in beside)
     return AtOnce(arm.name, arm.instances or 1, *ratios)

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from envkit.analysis.losses import Losses, compared
-from envkit.bench.blocks import block_ratios, recorded_design, samples
-from envkit.bench.events import SampleEvent
-from envkit.bench.plan import STRONG, Arm, Plan
-from envkit.bench.record import Event
+from envkit.bench.events import Sample
+from envkit.bench.plan import STRONG, Arm
+from envkit.bench.run import Run
 from envkit.stats.interval import Speedup
 from envkit.stats.sequential import at_end
 from envkit.worker.workloads.all_reduce import bus_factor
@@ -62,24 +61,25 @@ class Scaled:
     efficiency_over: str | None = None
 
 
-def scaled(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_early: bool) -> Scaled:
+def scaled(run: Run, arm: Arm, ended: bool, stopped_early: bool) -> Scaled:
     """Return what the samples of ``arm``, of which there are some, say; ratios only of a run that has ``ended``."""
+    plan = run.plan
     ranks = plan.ranks_of(arm)
     single = plan.one_process
     parts = (part for part in plan.single_processes if part.cpu_shares == plan.ranks)
     part = next((part for part in parts if part.profile == arm.profile), None)
-    own = samples(events, arm)
-    told = [event["communication"] for event in own]
+    own = run.samples(arm)
+    told = [sample.communication for sample in own if sample.communication]
     by_rank = [_shares(event) for event in own]
     return Scaled(
         arm=arm.name,
         ranks=ranks,
-        speedup=_estimate(events, plan, arm, single, 1, stopped_early) if ended else None,
-        efficiency=_estimate(events, plan, arm, part, ranks, stopped_early) if ended else None,
-        communication_s=basic.median(one["seconds"] for one in told),
-        communication_share=basic.median(one["share"] for one in told),
+        speedup=_estimate(run, arm, single, 1, stopped_early) if ended else None,
+        efficiency=_estimate(run, arm, part, ranks, stopped_early) if ended else None,
+        communication_s=basic.median(one.seconds for one in told),
+        communication_share=basic.median(one.share for one in told),
         communication_range=(basic.median(map(min, by_rank)), basic.median(map(max, by_rank))),
-        losses=compared(events, plan, arm, single) if single and samples(events, single) and not plan.weak else None,
+        losses=compared(run, arm, single) if single and run.samples(single) and not plan.weak else None,
         exchanged=exchanged(own, ranks),
         kind=plan.scaling,
         speedup_over=single.name if single else None,
@@ -87,32 +87,30 @@ def scaled(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_e
     )
 
 
-def _shares(sample: SampleEvent) -> list[float]:
+def _shares(sample: Sample) -> list[float]:
     """Return the share of a step in which each rank communicates."""
-    return [rank["communication"]["share"] for rank in sample["ranks"]]
+    return [rank.communication.share for rank in sample.ranks or () if rank.communication]
 
 
-def exchanged(own: Sequence[SampleEvent], ranks: int) -> tuple[Exchanged, ...]:
+def exchanged(own: Sequence[Sample], ranks: int) -> tuple[Exchanged, ...]:
     """Each size that was added up over ``ranks`` in the samples ``own``; none of other workloads."""
-    told = [event["exchange"] for event in own if event.get("exchange")]
+    told = [sample.exchange for sample in own if sample.exchange]
     found = []
     for of_size in zip(*told, strict=True):
-        size, seconds = of_size[0]["bytes"], basic.median(one["seconds"] for one in of_size)
+        size, seconds = of_size[0].bytes, basic.median(one.seconds for one in of_size)
         found.append(Exchanged(size, seconds, size / seconds, size / seconds * bus_factor(ranks)))
     return tuple(found)
 
 
-def speedup_over(events: Sequence[Event], plan: Plan, arm: Arm, one: Arm | None, stopped_early: bool) -> Speedup | None:
+def speedup_over(run: Run, arm: Arm, one: Arm | None, stopped_early: bool) -> Speedup | None:
     """The time of ``one`` over that of ``arm``, both for one item; None from too few blocks, or without ``one``."""
-    design = recorded_design(events, plan)
+    design = run.design
     if one is None or design is None:
         return None
-    return at_end(design, block_ratios(events, plan, arm, reference=one), plan.stopping.margin, stopped_early)
+    return at_end(design, run.block_ratios(arm, reference=one), run.plan.stopping.margin, stopped_early)
 
 
-def _estimate(
-    events: Sequence[Event], plan: Plan, arm: Arm, one: Arm | None, divisor: int, stopped_early: bool
-) -> Estimate | None:
+def _estimate(run: Run, arm: Arm, one: Arm | None, divisor: int, stopped_early: bool) -> Estimate | None:
     """The time of ``one`` over ``divisor`` times that of ``arm``."""
-    found = speedup_over(events, plan, arm, one, stopped_early)
+    found = speedup_over(run, arm, one, stopped_early)
     return None if found is None else Estimate(*(one / divisor for one in (found.ratio, found.low, found.high)))

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from envkit.bench.user_command import PACE_S, PACE_STEPS, UserCommand
-from envkit.common import typed
+from envkit.common import codec
 from envkit.common.file_messages import ManyEntries
 from envkit.stats.sequential import fewest_blocks
 from envkit.worker.modes import USUAL, Options
@@ -371,7 +371,7 @@ class Plan:
         """Parse a document. Raise KeyError, TypeError or ValueError if it is invalid."""
         for name in ("arms", "workloads", "more_references", "ablated"):
             if len(document[name]) > MOST_ENTRIES:
-                raise typed.Misfit(ManyEntries(f"plan.{name}", MOST_ENTRIES))
+                raise codec.Misfit(ManyEntries(f"plan.{name}", MOST_ENTRIES))
         found = {
             "arms": tuple(Arm(**arm) for arm in document["arms"]),
             "workloads": {name: WorkloadSpec(**one) for name, one in document["workloads"].items()},
@@ -381,4 +381,4 @@ class Plan:
             "more_references": tuple(document["more_references"]),
             "ablated": tuple(Ablated(**one) for one in document["ablated"]),
         }
-        return typed.checked(Plan(**{**document, **found}))
+        return codec.checked(Plan(**{**document, **found}))

@@ -8,9 +8,9 @@ import os
 
 import pytest
 from envkit.bench import record
-from envkit.bench.blocks import samples as recorded_samples
 from envkit.common import user_key
 
+from tests.records import samples as recorded_samples
 from tests.simulation import times
 
 # --- several profiles ---

@@ -7,11 +7,11 @@ import json
 import pytest
 from envkit.bench.messages import WorkerReported
 from envkit.bench.plan import Plan
-from envkit.bench.problems import problem_of
 from envkit.rendering import text
 from envkit.worker.messages import ProcessKilled
 
 from tests.cli.commands.conftest import FACTS, words
+from tests.records import problem_of
 from tests.simulation import STEADY, times
 
 # What a step takes beside that of one process of the baseline; at once it is a step of each.

@@ -9,7 +9,6 @@ import pytest
 from envkit.bench import quality
 from envkit.bench.messages import WorkerReported
 from envkit.bench.plan import Plan
-from envkit.bench.problems import problem_of
 from envkit.engines import step
 from envkit.engines.messages import ExitStatus, Killed, OverMemoryLimit
 from envkit.rendering import text
@@ -17,6 +16,7 @@ from envkit.worker.messages import ProcessEnded, ProcessKilled
 from envkit.worker.workloads import WORKLOADS
 
 from tests.cli.commands.conftest import FACTS, words
+from tests.records import problem_of
 from tests.simulation import STEADY, times
 
 # What a step takes beside that of one process: on two ranks of the baseline and of the profile, and on half the CPUs.
