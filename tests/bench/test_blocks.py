@@ -8,9 +8,11 @@ import pytest
 from envkit.bench.events import EVENTS, Timed
 from envkit.bench.run import Run
 from envkit.common import codec
+from envkit.common.file_messages import OtherType
 from envkit.stats.sequential import Design
 
 from tests.records import lengths, samples
+from tests.refusals import refusal
 from tests.reports import events_of
 
 
@@ -100,6 +102,18 @@ def test_a_key_that_is_missing_is_named(kind):
             with pytest.raises(KeyError) as error:
                 Run.parse(events)
             assert error.value.args == (name,)
+
+
+@pytest.mark.parametrize("place", ["event", "usage"])
+def test_half_of_a_character_in_an_unknown_key_is_no_crash(place):
+    """JSON can hold it. Beside the fields of an event it is of no matter."""
+    events = events_of(1)
+    sample = samples(events)[0]
+    (sample if place == "event" else sample[place])["\ud800"] = 1
+    if place == "event":
+        assert Run.parse(events) == Run.parse(events_of(1))
+    else:
+        assert refusal(Run.parse, events, error=codec.Misfit) == OtherType("usage")
 
 
 def test_an_event_of_an_unknown_kind_counts_by_its_time_alone():

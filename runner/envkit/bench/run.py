@@ -50,7 +50,7 @@ class Run:
         return Run(plan, (*self.events, more))
 
     def measuring(self, plan: Plan) -> Run:
-        """Return the run with the plan by which it goes on, which may have another budget than the record's."""
+        """Return the run with another plan: a run that goes on may have another budget."""
         return Run(_sized(plan, self.lengths), self.events)
 
     @property
@@ -84,7 +84,8 @@ class Run:
     @property
     def skipped_steps(self) -> int:
         """Return how many timed steps at the start of each sample don't count: training was still warming up."""
-        return self.lengths.skipped_steps if self.lengths else 0
+        fixed = self.lengths
+        return fixed.skipped_steps if fixed else 0
 
     @property
     def design(self) -> Design | None:
@@ -106,7 +107,8 @@ class Run:
 
     def timed_steps(self, arm: Arm, blocks: Container[int] | None = None) -> list[list[float]]:
         """Per sample of ``arm``, or of those in ``blocks``, the seconds of the steps that count."""
-        return [one.step_s[self.skipped_steps :] for one in self._within(arm, blocks)]
+        skipped = self.skipped_steps
+        return [one.step_s[skipped:] for one in self._within(arm, blocks)]
 
     def complete_blocks(self, arm: Arm, reference: Arm | None = None) -> list[int]:
         """The blocks that have a sample of both ``arm`` and its reference (or another one), in order."""
@@ -116,8 +118,8 @@ class Run:
     def comparable_steps(self, arm: Arm, blocks: Container[int] | None = None) -> list[list[float]]:
         """Per sample, its steps' seconds for equal work, so that the means of arms with other batches compare.
 
-        Samples of so many steps compare by the time per image. Full trainings go over the same images equally often,
-        so they compare by the time of all steps: there a step counts as many times as there are.
+        Samples of so many steps compare by the time per image. Full trainings go over the same images equally often.
+        They compare by the time of all steps, so a step counts as many times as there are.
         """
         work = [
             1 / len(one.step_s) if self.plan.epochs else one.images_per_step or 1 for one in self._within(arm, blocks)
