@@ -19,6 +19,7 @@ from envkit.bench import record
 from envkit.bench.arms import Arm
 from envkit.bench.measure import COMPLETE
 from envkit.bench.plan import FULL_TIMEOUT_S, Plan, StoppingRule
+from envkit.bench.run import Run
 from envkit.cli import measuring
 from envkit.cli.arguments import count
 from envkit.cli.measuring import Invocation
@@ -178,7 +179,7 @@ def _tell(folder: Path, path: Path) -> None:
     """Print the table and write the page, from the record alone."""
     events = record.read(folder)
     with record.reading(folder):
-        summary = summarise(events)
+        summary = summarise(Run.parse(events))
     rows = _rows(summary)
     out = terminal.console()
     if summary.synthetic:

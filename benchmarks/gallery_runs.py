@@ -9,10 +9,10 @@ from pathlib import Path
 
 from envkit.analysis.summary import Comparison, Summary, summarise
 from envkit.bench import record
-from envkit.bench.blocks import samples
 from envkit.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
 from envkit.bench.problems import problem_of
 from envkit.bench.record import Event
+from envkit.bench.run import Run as Recorded
 from envkit.common import yamlfile
 from envkit.engines.base import PROJECT
 from envkit.messages import Printed
@@ -92,8 +92,8 @@ class Run:
         culprit = next((one for one in found if one.verdict == Verdict.NOT_IN_EFFECT), found[0])
         said = [text(verdict.without_speedup(self.summary, culprit))]
         for one in self.summary.failures[-1:]:
-            last = "".join(f": {line}" for line in one.get("stderr", "").strip().splitlines()[-1:])
-            said.append(f"the worker of {one['arm']} {text(problem_of(one))}{last}")
+            last = "".join(f": {line}" for line in one.stderr.strip().splitlines()[-1:])
+            said.append(f"the worker of {one.arm} {text(problem_of(one))}{last}")
         said += [f"{check.key}: expected {check.expected}, observed {check.seen}" for one in self.summary.not_in_effect
                  for check in one.checks if not check.holds]  # fmt: skip
         return FOLDERS.sub("…/", "; ".join(said))
@@ -115,7 +115,11 @@ class Run:
     @property
     def torch(self) -> str:
         """The versions of PyTorch that its processes imported: of a user's command only they know."""
-        seen = {(event["evidence"].get("torch") or {}).get("version") or "?" for event in samples(self.events)}
+        seen = {
+            (event["evidence"].get("torch") or {}).get("version") or "?"
+            for event in self.events
+            if event["event"] == "sample"
+        }
         return ", ".join(sorted(seen))
 
     def of(self, profile: str) -> Comparison:
@@ -135,7 +139,7 @@ def runs(results: Path, known: Mapping[str, Model]) -> dict[str, Run]:
         if record.is_begun(folder):
             events = record.read(folder)
             with record.reading(folder):
-                found[name] = Run(model, folder, events, summarise(events))
+                found[name] = Run(model, folder, events, summarise(Recorded.parse(events)))
     return found
 
 

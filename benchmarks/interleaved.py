@@ -23,10 +23,12 @@ from envkit.bench.plan import MARGIN, MOST_PADDING
 from envkit.checks.effect import check
 from envkit.checks.interference import disturbances
 from envkit.cli.arguments import count
+from envkit.common import codec
 from envkit.common.machine_lock import machine_lock
 from envkit.engines.base import EngineOptions, Task
 from envkit.engines.inspect_image import inspect
 from envkit.engines.local import LocalEngine
+from envkit.engines.measurement import Usage
 from envkit.profiles import catalogue
 from envkit.profiles.environment import Environment, clean
 from envkit.profiles.profile import Profile
@@ -193,7 +195,7 @@ def _sample(bench: Bench, results: Results, entry: Entry, block: int) -> None:
         images_per_step=document.get("images_per_step"),
         losses=document["losses"],
         first_step_s=document["warmup_step_s"][0] if document["warmup_step_s"] else None,
-        interference=[*disturbances(document)],
+        interference=[*disturbances(codec.parse(usage, Usage), document["seconds"])],
         system_share=round(usage["system_s"] / ((usage["system_s"] + usage["user_s"]) or 1), 4),
         faults_per_step=usage["minor_faults"] / document.get("usage_steps", len(document["step_s"])),
         seen={name: (document["evidence"].get(probe) or {}).get(key) for name, (probe, key) in SEEN.items()},

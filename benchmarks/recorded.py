@@ -11,6 +11,7 @@ from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record
 from envkit.bench.measure import ENDED
 from envkit.bench.record import Event
+from envkit.bench.run import Run
 from envkit.cli import measuring
 from envkit.common import atomic
 from envkit.common.folders import quoted
@@ -51,7 +52,7 @@ def ended(folder: Path, picture: Picture | None = None) -> tuple[list[Event], Su
     """A run's events and summary. Raises InputError where it did not come to its end, or has no such picture."""
     events = record.read(folder)
     with record.reading(folder):
-        summary = summarise(events)
+        summary = summarise(Run.parse(events))
     if summary.ended not in ENDED:
         raise ScriptError(f"{folder}: did not come to its end; continue with: envkit bench --resume {quoted(folder)}")
     if picture is not None and (why := picture.missing(summary)):

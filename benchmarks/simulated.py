@@ -20,11 +20,12 @@ from typing import Any
 
 import numpy
 from envkit.bench.arms import Arm
-from envkit.bench.blocks import block_ratios
+from envkit.bench.events import Sample
 from envkit.bench.measure import precise_enough
 from envkit.bench.plan import MARGIN, Plan, StoppingRule, WorkloadSpec
-from envkit.bench.record import Event
+from envkit.bench.run import Run
 from envkit.cli.commands.plan import BLOCKS as PILOT_BLOCKS
+from envkit.common import codec
 from envkit.stats.bootstrap import bootstrap
 from envkit.stats.interval import ERROR_RATE, Speedup
 from envkit.stats.power import POWER, blocks_needed
@@ -145,32 +146,39 @@ def _order(seed: int, block: int) -> tuple[Arm, ...]:
     return tuple(_plan(seed).order(block))
 
 
-def _blocks(slowdowns: Any, effect: float, plan: Plan) -> Iterator[list[Event]]:
+def _blocks(slowdowns: Any, effect: float, plan: Plan) -> Iterator[list[Sample]]:
     """The events of each block. ``effect`` is by how much the profile is faster."""
     (profile,) = plan.compared
     for block in range(len(slowdowns) // 2):
         events = []
         for slot, arm in enumerate(_order(plan.seed, block)):
             times = slowdowns[2 * block + slot] / (1 + effect if arm.name == profile.name else 1)
-            events.append({"event": "sample", "block": block, "arm": arm.name, "step_s": times.tolist()})
+            events.append(_sample(block, arm.name, times.tolist()))
         yield events
 
 
-def run(noise: Noise, effect: float, seed: int, planned: int, margin: float = MARGIN) -> tuple[Speedup, list[Event]]:
-    """What a run of at most ``planned`` blocks reports, ended as the real one would be, and its events."""
+def _sample(block: int, arm: str, step_s: list[float]) -> Sample:
+    nothing = {"warmup_step_s": [], "losses": [], "images_per_step": None, "evidence": {}, "digests": {}, "checks": []}
+    usage = {"user_s": 0.0, "system_s": 0.0, "minor_faults": 0}
+    measured = {"block": block, "arm": arm, "seconds": sum(step_s), "step_s": step_s, "usage": usage}
+    return codec.parse({"event": "sample", **measured, **nothing, "peak_memory_bytes": 0}, Sample)
+
+
+def run(noise: Noise, effect: float, seed: int, planned: int, margin: float = MARGIN) -> tuple[Speedup, Run]:
+    """What a run of at most ``planned`` blocks reports, ended as the real one would be, and that run."""
     plan = _plan(seed, margin)
     fixed = design(planned, 1)
-    events: list[Event] = []
+    simulated = Run(plan, ())
     stopped = False
     slowdowns = (_kept_slowdowns if planned in PLANNED else _slowdowns)(noise, seed, planned)
     for number, block in enumerate(_blocks(slowdowns, effect, plan), start=1):
-        events += block
-        stopped = number in fixed.looks[:-1] and precise_enough(events, plan, fixed)
+        simulated = Run(plan, (*simulated.events, *block))
+        stopped = number in fixed.looks[:-1] and precise_enough(simulated, fixed)
         if stopped:
             break
-    found = at_end(fixed, block_ratios(events, plan, plan.compared[0]), plan.stopping.margin, stopped)
+    found = at_end(fixed, simulated.block_ratios(plan.compared[0]), plan.stopping.margin, stopped)
     assert found is not None
-    return found, events
+    return found, simulated
 
 
 def rates(noise: Noise, effect: float, runs: int, planned: int, with_bootstrap: bool = False) -> Rates:
@@ -178,7 +186,7 @@ def rates(noise: Noise, effect: float, runs: int, planned: int, with_bootstrap: 
     truth = 1 + effect
     outcomes = [run(noise, effect, seed, planned) for seed in range(runs)]
     found = [one for one, _ in outcomes]
-    by_bootstrap = [_bootstrap_covers(events, truth) for _, events in outcomes] if with_bootstrap else None
+    by_bootstrap = [_bootstrap_covers(simulated, truth) for _, simulated in outcomes] if with_bootstrap else None
     return Rates(
         runs,
         covered=statistics.fmean(one.low <= truth <= one.high for one in found),
@@ -189,8 +197,8 @@ def rates(noise: Noise, effect: float, runs: int, planned: int, with_bootstrap: 
     )
 
 
-def _bootstrap_covers(events: list[Event], truth: float) -> bool:
-    found = bootstrap(*([event["step_s"] for event in events if event["arm"] == arm.name] for arm in _plan(0).arms))
+def _bootstrap_covers(simulated: Run, truth: float) -> bool:
+    found = bootstrap(*(simulated.timed_steps(arm) for arm in _plan(0).arms))
     return found is not None and found.low <= truth <= found.high
 
 
@@ -204,8 +212,8 @@ def power(noise: Noise, difference: float, runs: int) -> tuple[float, float]:
     for seed in range(runs):
         plan = _plan(seed)
         drawn = _slowdowns(noise, 10**6 + seed, PILOT_BLOCKS)
-        pilot = [event for block in _blocks(drawn, difference, plan) for event in block]
-        deviation = statistics.stdev(block_ratios(pilot, plan, plan.compared[0]))
+        pilot = Run(plan, tuple(sample for block in _blocks(drawn, difference, plan) for sample in block))
+        deviation = statistics.stdev(pilot.block_ratios(plan.compared[0]))
         named.append(blocks_needed(deviation, PILOT_BLOCKS, difference))
         found.append(run(noise, difference, seed, named[-1], min(MARGIN, difference))[0].verdict == Verdict.FASTER)
     return sum(found) / runs, statistics.median(named)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from envkit.analysis.summary import summarise
 from envkit.bench import record
+from envkit.bench.run import Run
 from envkit.report import reproduce, terminal
 from rich.console import Console
 
@@ -25,7 +26,7 @@ def drawn(folder: Path) -> str:
     out = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     out.print(f"$ {reproduce.started_with(events)}", style="bold", soft_wrap=True)
     out.print()
-    terminal.show(summarise(events), str(folder), out)
+    terminal.show(summarise(Run.parse(events)), str(folder), out)
     return FONT.sub("", out.export_svg(title="envkit", unique_id="terminal"))
 
 

@@ -18,8 +18,8 @@ from typing import Any
 
 from envkit.analysis.noise import interference_by_block
 from envkit.bench import dataset, record
-from envkit.bench.blocks import block_ratios, recorded_design
-from envkit.bench.plan import MARGIN, TIMEOUT_S, Plan
+from envkit.bench.plan import MARGIN, TIMEOUT_S
+from envkit.bench.run import Run, read
 from envkit.cli.arguments import count
 from envkit.profiles import profile
 from envkit.stats.sequential import at_end, design
@@ -147,17 +147,17 @@ def _side_by_side(folder: Path, top: Sequence[Line], arguments: argparse.Namespa
     files = [folder / f"{name}.yaml" for name in (*grid, *searches)]
     options = (*files, "--blocks", arguments.side_blocks, "--timeout", f"{TIMEOUT_S:g}s", "--seed", 1)
     _runner(*options, folder=folder / "side", command="bench", arguments=arguments)
-    events = record.read(folder / "side")
-    plan = Plan.from_json(events[0]["plan"])
+    run = read(folder / "side")
+    plan = run.plan
     # whichever of the grid comes out best: all that could be compared shares the error rate
     comparisons = len(grid) * (1 + len(searches))
-    of_grid = {name: _compared(events, plan, plan.reference.name, name, comparisons) for name in grid}
+    of_grid = {name: _compared(run, plan.reference.name, name, comparisons) for name in grid}
     optimum = max(grid, key=lambda name: of_grid[name]["ratio"])
     _told(f"{optimum}, the best of the grid: {page.interval(of_grid[optimum])} of the baseline")
-    against = {name: _compared(events, plan, optimum, name, comparisons) for name in searches}
+    against = {name: _compared(run, optimum, name, comparisons) for name in searches}
     for name, found in against.items():
         _told(f"{name}: {page.interval(found)} of {optimum}: {_verdict(found)}")
-    hit, blocks = len(interference_by_block(events)), max(one["blocks"] for one in of_grid.values())
+    hit, blocks = len(interference_by_block(run)), max(one["blocks"] for one in of_grid.values())
     found = {"optimum": optimum, "grid": of_grid, "searches": against}
     return {**found, "blocks_with_interference": hit, "of": blocks}
 
@@ -170,10 +170,10 @@ def _write(folder: Path, choice: dict[str, str], path: Path) -> None:
     profile_file.write(replace(made, reason=reason, source=source), path)
 
 
-def _compared(events: list[record.Event], plan: Plan, reference: str, name: str, comparisons: int) -> Line:
-    of = {arm.name: arm for arm in plan.arms}
-    ratios = block_ratios(events, plan, of[name], reference=of[reference])
-    fixed = recorded_design(events, plan) or design(len(ratios), comparisons)
+def _compared(run: Run, reference: str, name: str, comparisons: int) -> Line:
+    plan = run.plan
+    ratios = run.block_ratios(plan.arm(name), reference=plan.arm(reference))
+    fixed = run.design or design(len(ratios), comparisons)
     found = at_end(replace(fixed, comparisons=comparisons), ratios, plan.stopping.margin, stopped_early=False)
     assert found is not None, "there are enough blocks, as was seen at the start"
     return {"ratio": found.ratio, "low": found.low, "high": found.high, "blocks": found.blocks}

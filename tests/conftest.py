@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import pytest
-from envkit.bench import blocks, neighbours, record
+from envkit.bench import neighbours, record
 from envkit.cli import main, measuring
 from envkit.worker.performance_variables import is_performance_variable
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
+from tests import records
 from tests.instant_engine import InstantEngine, replace_engine
 from tests.simulation import Simulation
 
@@ -302,7 +303,7 @@ def run_folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def samples(run_folder: Path) -> Callable[..., list[tuple[int, str]]]:
     """The (block, arm) of each recorded sample, in order."""
-    return lambda folder=run_folder: [(one["block"], one["arm"]) for one in blocks.samples(record.read(folder))]
+    return lambda folder=run_folder: [(one["block"], one["arm"]) for one in records.samples(record.read(folder))]
 
 
 @pytest.fixture

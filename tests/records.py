@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from envkit import __version__
+from envkit.analysis import summary
 from envkit.bench import seal as seals
 from envkit.bench.arms import Arm
 from envkit.bench.dataset_messages import FOLDER, FromPlace
+from envkit.bench.problems import restored
 from envkit.bench.record import FILE_NAME, SCHEMA
+from envkit.bench.run import Run
 from envkit.checks.sample_effect import check_sample
+from envkit.engines.measurement import Measurement, Usage
+from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.worker.request import Train
 
@@ -111,6 +116,26 @@ def seal(folder: Path) -> None:
     first, *rest = path.read_text().splitlines(keepends=True)
     event = {key: value for key, value in json.loads(first).items() if key != seals.KEY}
     path.write_text("".join([json.dumps(seals.sealed(event)) + "\n", *rest]))
+
+
+def samples(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The samples in the order in which they were measured."""
+    return [event for event in events if event["event"] == "sample"]
+
+
+def summarise(events: list[dict[str, Any]]) -> summary.Summary:
+    """Return the summary of a record's events."""
+    return summary.summarise(Run.parse(events))
+
+
+def measured(evidence: dict[str, Any], **more: Any) -> Measurement:
+    """Return a worker's measurement with this evidence."""
+    return Measurement(step_s=[1.0], usage=Usage(user_s=1.0, system_s=0.0, minor_faults=0), evidence=evidence, **more)
+
+
+def problem_of(event: dict[str, Any]) -> Message:
+    """Return the problem of a failure."""
+    return restored(event["problem"])
 
 
 def spent(events: Iterable[dict[str, Any]]) -> float:

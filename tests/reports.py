@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from envkit import __version__
-from envkit.analysis.summary import summarise
 from envkit.bench.arms import Arm
 from envkit.bench.dataset_messages import FOLDER, FromPlace
 from envkit.bench.record import SCHEMA, Event
@@ -17,7 +16,7 @@ from envkit.report import terminal
 from rich.console import Console
 
 from tests.plans import plan_of
-from tests.records import judge
+from tests.records import judge, summarise
 from tests.simulated_worker import inspection, sample
 from tests.simulation import STEADY, times
 from tests.worker_runs import document_of

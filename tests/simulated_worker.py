@@ -137,7 +137,8 @@ def learning_curve(training: dict, behaviour: dict, learnt: dict | None, seconds
         return curve
     from envkit.worker.measure.quality_target import parse
 
-    return curve[: parse(training["until"]).reached_after(curve)]
+    target = parse(training["until"])
+    return curve[: target.reached_after(target.reading(one["loss"], one["quality"]) for one in curve)]
 
 
 def sample(work: dict, behaviour: dict, nth: int, environment: Mapping[str, str]) -> dict:

@@ -12,7 +12,7 @@ from typing import Any
 
 from envkit import cli, rendering
 from envkit.analysis.summary import Summary, summarise
-from envkit.bench import record
+from envkit.bench import run
 from envkit.cli import measuring
 from envkit.cli.messages import NotInPython
 from envkit.common.errors import INTERRUPTED, InputError
@@ -54,7 +54,7 @@ class Result:
     @property
     def summary(self) -> Summary:
         """The record's contents. Its fields may change in any version."""
-        return summarise(record.read(self.record))
+        return summarise(run.read(self.record))
 
 
 def bench(
@@ -86,7 +86,7 @@ def bench(
 
 
 def _result(folder: Path) -> Result:
-    summary = summarise(record.read(folder))
+    summary = summarise(run.read(folder))
     name = summary.plan.subjects[0].name
     found = next((one for one in summary.comparisons if one.arm == name), None)
     speedup = found.speedup if found else None

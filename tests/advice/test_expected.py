@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 from envkit.advice.expected import Fit, Fitted, expected, fitted
-from envkit.advice.symptoms import FEATURES, of_sample
+from envkit.advice.symptoms import FEATURES
 from envkit.profiles import profile
 
-from tests.advice.trainings import observed
+from tests.advice.trainings import symptoms
 
 FITS = Fitted(
     machine="here", measured="2026-11-01", trainings=("one", "two"),
@@ -22,7 +22,7 @@ FITS = Fitted(
 
 
 def test_the_fit_that_knows_most_is_taken():
-    seen = of_sample(observed(system_share=0.3))
+    seen = symptoms(system_share=0.3)
     (found,) = expected(replace(seen, operators=None), ["retain"], FITS)
     assert (found.gain, found.low, found.high) == pytest.approx([math.exp(value) for value in (0.35, 0.15, 0.55)])
     (found,) = expected(seen, ["retain"], FITS)
@@ -30,14 +30,14 @@ def test_the_fit_that_knows_most_is_taken():
 
 
 def test_the_most_is_first_and_what_is_not_known_is_left_out():
-    found = expected(of_sample(observed()), ["costly", "unknown", "retain"], FITS)
+    found = expected(symptoms(), ["costly", "unknown", "retain"], FITS)
     assert [one.profile for one in found] == ["retain", "costly"]
     assert [one.is_worth_trying for one in found] == [True, False]
 
 
 def test_of_two_that_promise_alike_the_surer_comes_first():
     fits = {"sure": [Fit({}, 0.30, 0.05)], "noisy": [Fit({}, 0.32, 0.2)]}
-    found = expected(of_sample(observed()), fits, replace(FITS, fits=fits))
+    found = expected(symptoms(), fits, replace(FITS, fits=fits))
     assert [one.profile for one in found] == ["sure", "noisy"]
 
 
@@ -54,6 +54,6 @@ def test_the_kits_own_fits_are_of_profiles_and_features_that_are_there():
 
 def test_more_of_a_symptom_promises_more_of_what_takes_it_away():
     """Whatever the trainings are that it is fitted to."""
-    little, much = (of_sample(observed(system_share=share, matrix=0.0)) for share in (0.01, 0.4))
+    little, much = (symptoms(system_share=share, matrix=0.0) for share in (0.01, 0.4))
     gains = [{one.profile: one.gain for one in expected(seen, fitted().fits)} for seen in (little, much)]
     assert gains[1]["glibc-retain"] >= gains[0]["glibc-retain"]

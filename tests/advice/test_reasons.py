@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 from envkit.advice.messages import GenericMatrixCode, KernelTime, NativeMatrixCode
 from envkit.advice.reasons import REASONS, why_not, why_to_try
-from envkit.advice.symptoms import of_sample
 from envkit.profiles import profile
 from envkit.rendering import text
 
-from tests.advice.trainings import observed
+from tests.advice.trainings import symptoms
 
 
 def codes(profile, symptoms):
@@ -19,7 +18,7 @@ def codes(profile, symptoms):
 
 
 def test_a_profile_is_tried_for_what_it_takes_away():
-    seen = of_sample(observed(system_share=0.3, matrix=0.4))
+    seen = symptoms(system_share=0.3, matrix=0.4)
     assert codes("glibc-retain-mkl", seen) == ["page-faults", "generic-matrix-code"]
     assert codes("mkl-native", seen) == ["generic-matrix-code"]
     assert codes("glibc-retain", seen) == ["page-faults"]
@@ -27,21 +26,21 @@ def test_a_profile_is_tried_for_what_it_takes_away():
 
 
 def test_reasons_are_in_the_users_terms():
-    seen = of_sample(observed(system_share=0.3, matrix=0.4))
+    seen = symptoms(system_share=0.3, matrix=0.4)
     said = [reason.seen(seen) for reason in why_to_try("glibc-retain-mkl", seen)]
     assert said == [KernelTime(pytest.approx(0.3), pytest.approx(5000)), GenericMatrixCode(pytest.approx(0.4))]
     assert text(said[0]) == "30% of its CPU time is the kernel's, with 5,000 page faults a step"
 
 
 def test_page_faults_of_a_process_whose_steps_are_not_seen():
-    seen = replace(of_sample(observed(system_share=0.3)), steps=None, faults_per_s=2000.0)
+    seen = replace(symptoms(system_share=0.3), steps=None, faults_per_s=2000.0)
     (said,) = [reason.seen(seen) for reason in why_to_try("glibc-retain", seen)]
     assert said == KernelTime(pytest.approx(0.3), faults_per_s=2000.0)
     assert text(said) == "30% of its CPU time is the kernel's, with 2,000 page faults a second"
 
 
 def test_why_a_profile_can_not_help():
-    seen = of_sample(observed(system_share=0.01, matrix=0.4, dispatch="native"))
+    seen = symptoms(system_share=0.01, matrix=0.4, dispatch="native")
     assert codes("glibc-retain-mkl", seen) == []
     said = why_not("glibc-retain-mkl", seen)
     kernel, matrix = said.seen
@@ -50,12 +49,12 @@ def test_why_a_profile_can_not_help():
 
 
 def test_the_kernel_has_other_work_than_page_faults():
-    seen = replace(of_sample(observed(system_share=0.5)), faults_per_s=900.0)
+    seen = replace(symptoms(system_share=0.5), faults_per_s=900.0)
     assert codes("glibc-retain", seen) == []
 
 
 def test_what_was_not_seen_is_no_reason_and_none_against():
-    seen = replace(of_sample(observed()), operators=None, generic_matrix_code=None)
+    seen = replace(symptoms(), operators=None, generic_matrix_code=None)
     assert codes("mkl-native", seen) == []
     assert why_not("mkl-native", seen) is None
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 from envkit.advice.symptoms import KINDS, OUTSIDE, Symptoms, kind, of_process, of_sample
+from envkit.engines.measurement import Measurement, Usage
 
-from tests.advice.trainings import observed
+from tests.advice.trainings import symptoms
 
 
 def test_a_watched_command_is_seen_by_its_steps_alone():
-    seen = of_sample(observed(steps=10, step_s=0.1, system_share=0.3, matrix=0.4))
+    seen = symptoms(steps=10, step_s=0.1, system_share=0.3, matrix=0.4)
     assert (seen.steps, seen.step_s, seen.threads) == (10, pytest.approx(0.1), 2)
     assert (seen.seconds, seen.cpus) == (pytest.approx(1.0), pytest.approx(2.0))
     assert seen.system_share == pytest.approx(0.3)
@@ -22,14 +23,14 @@ def test_a_watched_command_is_seen_by_its_steps_alone():
 
 def test_the_timed_steps_of_a_workload():
     usage = {"user_s": 3.0, "system_s": 1.0, "minor_faults": 400}
-    seen = of_sample({"seconds": 2.0, "step_s": [0.5] * 4, "usage": usage, "evidence": {}})
+    seen = of_sample(Measurement(seconds=2.0, step_s=[0.5] * 4, usage=Usage(**usage), evidence={}))
     assert (seen.cpus, seen.system_share, seen.faults_per_s) == (2.0, 0.25, 200.0)
     assert (seen.operators, seen.matrix_share, seen.waiting_share) == (None, None, None)
 
 
 def test_other_code_for_matrix_products_helps_where_it_is_generic():
-    assert of_sample(observed(matrix=0.4)).matrix_share == pytest.approx(0.4)
-    assert of_sample(observed(matrix=0.4, dispatch="native")).matrix_share == 0.0
+    assert symptoms(matrix=0.4).matrix_share == pytest.approx(0.4)
+    assert symptoms(matrix=0.4, dispatch="native").matrix_share == 0.0
 
 
 def test_from_outside_no_step_is_seen():
@@ -61,5 +62,5 @@ def test_what_operators_do(operator, expected):
 
 
 def test_symptoms_are_plain_data():
-    seen = of_sample(observed())
+    seen = symptoms()
     assert Symptoms.from_json(seen.to_json()) == seen

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from envkit.advice.symptoms import Symptoms, of_sample
+from envkit.common import codec
+from envkit.engines.measurement import Measurement
+
 
 def observed(
     steps: int = 10, step_s: float = 0.1, system_share: float = 0.3, matrix: float = 0.4, dispatch: str = "generic"
@@ -31,3 +35,8 @@ def observed(
             },
         },
     }
+
+
+def symptoms(**training: Any) -> Symptoms:
+    """The symptoms of such a sample."""
+    return of_sample(codec.parse(observed(**training), Measurement))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from envkit.analysis.summary import summarise
 from envkit.stats.verdict import Verdict
 
+from tests.records import summarise
 from tests.reports import events_of
 from tests.simulation import STEADY, times
 

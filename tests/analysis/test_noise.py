@@ -2,11 +2,18 @@ from __future__ import annotations
 
 import pytest
 from envkit.analysis.noise import interference_by_block, reference_kernel_range
+from envkit.bench.events import ReferenceKernel
+from envkit.bench.run import Run
 from envkit.checks.interference import interference_in
 from envkit.checks.messages import CpusStolen, OthersUsed, Swapped, TooHot
+from envkit.common import codec
 from envkit.common.messages import About
+from envkit.engines.measurement import Usage
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
+
+from tests.records import run_events, samples
 
 SECONDS = 5.0
 # On 4 CPUs, which others may use 0.1 of; 2 ticks of each CPU, 0.016 of a CPU here, are the error of the count.
@@ -17,8 +24,9 @@ QUIET = {
 }  # fmt: skip
 
 
-def sample(seconds=SECONDS, block=0, arm="mine", **usage):
-    return {"event": "sample", "block": block, "arm": arm, "seconds": seconds, "usage": {**QUIET, **usage}}
+def sample(seconds=SECONDS, **usage):
+    """Return the usage of a sample of so many seconds, and these."""
+    return codec.parse({**QUIET, **usage}, Usage), seconds
 
 
 def others(cpus):
@@ -69,7 +77,7 @@ def near(cpus):
     ],
 )  # fmt: skip
 def test_what_is_interference(usage, reasons):
-    assert interference_in(sample(**usage)) == reasons
+    assert interference_in(*sample(**usage)) == reasons
 
 
 @pytest.mark.parametrize(
@@ -79,20 +87,19 @@ def test_what_is_interference(usage, reasons):
      {"user_s": 20.0, "worker_cpus_busy_s": 21.0}],
 )  # fmt: skip
 def test_what_a_profile_can_cause_itself_is_no_interference(own):
-    assert interference_in(sample(**own)) == []
+    assert interference_in(*sample(**own)) == []
 
 
-@pytest.mark.parametrize("name", sorted(QUIET.keys() - {"user_s", "system_s"}))
+@pytest.mark.parametrize("name", sorted(QUIET.keys() - {"user_s", "system_s", "minor_faults", "throttled_s"}))
 def test_what_is_not_known_is_no_noise(name):
-    assert interference_in(sample(**{name: None})) == []
-    older = sample()
-    del older["usage"][name]
-    assert interference_in(older) == []
+    assert interference_in(*sample(**{name: None})) == []
+    missing = {key: value for key, value in QUIET.items() if key != name}
+    assert interference_in(codec.parse(missing, Usage), SECONDS) == []
 
 
-def test_the_first_records_tell_no_interference():
-    usage = {"user_s": 3.0, "system_s": 1.0, "machine_busy_s": 40.0, "machine_steal_s": 9.0, "throttled_s": 0.0}
-    assert interference_in({"seconds": 2.0, "usage": usage}) == []
+def test_counters_of_the_machine_alone_tell_no_interference():
+    usage = {"user_s": 3.0, "system_s": 1.0, "minor_faults": 0, "machine_busy_s": 40.0, "machine_steal_s": 9.0}
+    assert interference_in(codec.parse(usage, Usage), 2.0) == []
 
 
 COUNTER = st.floats(0, 1e6)
@@ -108,14 +115,14 @@ def test_more_interference_never_has_fewer_reasons(busy, steal, swapped, hot, ow
             "worker_cpus_busy_s": busy + plus, "worker_cpus_steal_s": steal + plus,
             "machine_swapped_bytes": swapped + int(plus), "throttle_events": hot + int(plus),
         }  # fmt: skip
-        return interference_in(sample(seconds, worker_cpus=cpus, user_s=own, system_s=0.0, **usage))
+        return interference_in(*sample(seconds, worker_cpus=cpus, user_s=own, system_s=0.0, **usage))
 
     assert len(of(more)) >= len(of(0.0))
 
 
 def kernels(*times):
     return [
-        {"event": "reference-kernel", "block": block, "seconds": seconds, "digest": "aa"}
+        ReferenceKernel(event="reference-kernel", block=block, seconds=seconds, digest="aa")
         for block, seconds in enumerate(times)
     ]
 
@@ -133,26 +140,24 @@ def test_a_pace_that_nothing_else_shows():
 
 def test_the_pace_of_another_reference_kernel_can_not_be_compared():
     times = kernels(0.16, 0.15, 0.2, 0.17)
-    times[2]["digest"] = "bb"
+    times[2] = structs.replace(times[2], digest="bb")
     assert reference_kernel_range(times, {}) is None
 
 
 def test_blocks_with_interference_say_which_arm_it_hit():
-    events = [
-        {"event": "run"},
-        sample(block=0, arm="baseline"),
-        sample(block=0, arm="mine"),
-        sample(block=1, arm="mine", **others(0.5)),
-        sample(block=1, arm="baseline", **others(0.4), **stolen(0.2)),
-        {"event": "reference-kernel", "block": 2, "seconds": 0.1},
-        sample(block=2, arm="baseline", throttle_events=1),
-        {"event": "end", "reason": "complete"},
-    ]
-    assert interference_by_block(events) == {
+    hit = {
+        (1, "baseline"): {**others(0.4), **stolen(0.2)},
+        (1, "mine"): others(0.5),
+        (2, "baseline"): {"throttle_events": 1},
+    }
+    events = run_events(blocks=3)
+    for event in samples(events):
+        event |= {"seconds": SECONDS, "usage": {**QUIET, **hit.get((event["block"], event["arm"]), {})}}
+    assert interference_by_block(Run.parse(events)) == {
         1: [
-            About("mine", OthersUsed(near(0.50))),
             About("baseline", OthersUsed(near(0.40))),
             About("baseline", CpusStolen(near(0.20))),
+            About("mine", OthersUsed(near(0.50))),
         ],
         2: [About("baseline", TooHot(1))],
     }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from envkit.analysis import ranking
-from envkit.analysis.summary import summarise
 from envkit.report import tables, verdict
 
+from tests.records import summarise
 from tests.reports import events_of, printed
 from tests.simulation import STEADY, times
 

@@ -6,13 +6,13 @@ import json
 
 import numpy
 import pytest
-from envkit.analysis.summary import summarise
 from envkit.checks.process_messages import CallWithMore, TooFewThreads
 from envkit.rendering import text
 from envkit.stats.verdict import Verdict
 from envkit.worker.messages.cpus import SetByCall
 
 from tests import records
+from tests.records import summarise
 from tests.report.planted import NOT_IN_EFFECT, OTHER_LOSSES, failed
 from tests.reports import details, events_of, printed
 from tests.simulation import STEADY, times

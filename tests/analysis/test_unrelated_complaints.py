@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from envkit.analysis.finding_messages import UnrelatedComplaint
-from envkit.analysis.summary import summarise
 from envkit.analysis.unrelated_complaints import Printed, unrelated_complaints
+from envkit.engines.measurement import Process
 from envkit.profiles.environment import Environment
 
 from tests import records
+from tests.records import summarise
 
 SITE = "ERROR: ld.so: object '/opt/site/x.so' from LD_PRELOAD cannot be preloaded (why): ignored."
 PLACES = "libgomp: Invalid value for environment variable OMP_PLACES"
@@ -16,7 +17,7 @@ PLACES = "libgomp: Invalid value for environment variable OMP_PLACES"
 
 def printed(*stderr, **variables):
     evidence = {"openmp": {"runtime": "gnu"}, "variables": {}}
-    samples = [{"evidence": evidence, "stderr": text} for text in stderr]
+    samples = [records.measured(evidence, stderr=text) for text in stderr]
     return Printed(Environment("p", "", variables, {}, (), {}, "same"), samples)
 
 
@@ -35,8 +36,8 @@ def test_what_concerns_one_of_the_profiles_is_no_note(stderr):
 
 
 def test_ranks_have_their_evidence_each():
-    rank = {"rank": 0, "evidence": {"openmp": {"runtime": "gnu"}, "variables": {}}}
-    sample = {"ranks": [rank], "evidence": {}, "stderr": SITE}
+    rank = Process(evidence={"openmp": {"runtime": "gnu"}, "variables": {}})
+    sample = records.measured({}, ranks=[rank], stderr=SITE)
     assert len(unrelated_complaints([Printed(printed().environment, [sample])])) == 1
 
 

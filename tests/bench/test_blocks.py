@@ -5,29 +5,21 @@ from __future__ import annotations
 import math
 
 import pytest
-from envkit.bench.blocks import (
-    block_ratios,
-    comparable_steps,
-    complete_blocks,
-    recorded_design,
-    samples,
-    skipped_steps,
-    timed_steps,
-)
-from envkit.bench.plan import Plan
+from envkit.bench.events import EVENTS, Timed
+from envkit.bench.run import Run
+from envkit.common import codec
+from envkit.common.file_messages import OtherType
 from envkit.stats.sequential import Design
 
+from tests.records import lengths, samples
+from tests.refusals import refusal
 from tests.reports import events_of
-
-
-def plan_of(events):
-    return Plan.from_json(events[0]["plan"])
 
 
 def ratios(events, **options):
     """Of the complete blocks of the first arm that is compared, in order."""
-    plan = plan_of(events)
-    return [math.exp(one) for one in block_ratios(events, plan, plan.compared[0], **options)]
+    run = Run.parse(events)
+    return [math.exp(one) for one in run.block_ratios(run.plan.compared[0], **options)]
 
 
 def without(events, *keys):
@@ -36,19 +28,18 @@ def without(events, *keys):
 
 
 def test_samples_of_all_or_of_one_arm_in_the_order_measured():
-    events = events_of(3)
-    plan = plan_of(events)
-    measured = [(block, arm.name) for block in range(3) for arm in plan.order(block)]
-    assert [(one["block"], one["arm"]) for one in samples(events)] == measured
-    assert [one["block"] for one in samples(events, plan.compared[0])] == [0, 1, 2]
+    run = Run.parse(events_of(3))
+    measured = [(block, arm.name) for block in range(3) for arm in run.plan.order(block)]
+    assert [(one.block, one.arm) for one in run.samples()] == measured
+    assert [one.block for one in run.samples(run.plan.compared[0])] == [0, 1, 2]
 
 
 def test_a_block_is_complete_with_both_samples():
     events = without(events_of(6, others={"other": {}}), (1, "baseline"), (3, "mine"), (5, "other"))
-    plan = plan_of(events)
-    mine, other = plan.compared
-    assert complete_blocks(events, plan, mine) == [0, 2, 4, 5]
-    assert complete_blocks(events, plan, other) == [0, 2, 3, 4]
+    run = Run.parse(events)
+    mine, other = run.plan.compared
+    assert run.complete_blocks(mine) == [0, 2, 4, 5]
+    assert run.complete_blocks(other) == [0, 2, 3, 4]
 
 
 def test_ratios_of_complete_blocks_in_order_whatever_came_first():
@@ -64,11 +55,12 @@ def test_steps_that_still_warm_up_do_not_count():
     events = events_of(2, baseline={"seconds": [3.0]}, mine={"seconds": [3.0]})
     for event in samples(events):
         event["step_s"] = [10.0, 1.0, 2.0] if event["arm"] == "baseline" else [1.0, 1.0, 1.0]
-    assert skipped_steps(events) == 0
+    assert Run.parse(events).skipped_steps == 0
     assert ratios(events) == pytest.approx([13 / 3] * 2)
     next(event for event in events if event["event"] == "lengths")["skipped_steps"] = 1
-    assert skipped_steps(events) == 1
-    assert timed_steps(events, plan_of(events).reference) == [[1.0, 2.0]] * 2
+    run = Run.parse(events)
+    assert run.skipped_steps == 1
+    assert run.timed_steps(run.plan.reference) == [[1.0, 2.0]] * 2
     assert ratios(events) == pytest.approx([3 / 2] * 2)
 
 
@@ -76,8 +68,8 @@ def test_samples_of_other_batches_compare_by_the_time_per_image():
     larger = {"seconds": [3.0], "images_per_step": 128}
     events = events_of(2, baseline={"seconds": [2.0]}, mine=larger, workloads={"mine": "cnn-batch128"})
     assert ratios(events) == pytest.approx([2.0 / 64 / (3.0 / 128)] * 2)
-    plan = plan_of(events)
-    assert comparable_steps(events, plan, plan.compared[0], {0}) == [pytest.approx([1.0 / 128] * 3)]
+    run = Run.parse(events)
+    assert run.comparable_steps(run.plan.compared[0], {0}) == [pytest.approx([1.0 / 128] * 3)]
 
 
 def test_full_trainings_compare_by_their_whole_time():
@@ -89,12 +81,56 @@ def test_full_trainings_compare_by_their_whole_time():
 
 
 def test_timed_steps_of_some_blocks():
-    events = events_of(3, baseline={"seconds": [3.0, 6.0, 9.0]})
-    reference = plan_of(events).reference
-    assert timed_steps(events, reference, {0, 2}) == [[1.0] * 3, [3.0] * 3]
+    run = Run.parse(events_of(3, baseline={"seconds": [3.0, 6.0, 9.0]}))
+    assert run.timed_steps(run.plan.reference, {0, 2}) == [[1.0] * 3, [3.0] * 3]
 
 
 def test_the_design_that_was_recorded():
-    events = events_of(3, others={"other": {}}, looks=(8, 12))
-    assert recorded_design(events, plan_of(events)) == Design(planned=12, looks=(8, 12), comparisons=2)
-    assert recorded_design(events_of(1), plan_of(events)) is None
+    run = Run.parse(events_of(3, others={"other": {}}, looks=(8, 12)))
+    assert run.design == Design(planned=12, looks=(8, 12), comparisons=2)
+    assert Run.parse(events_of(1)).design is None
+
+
+@pytest.mark.parametrize("kind", ["run", "sample", "lengths", "reference-kernel", "end"])
+def test_a_key_that_is_missing_is_named(kind):
+    """Each field without a default is one."""
+    for name in codec.required(EVENTS[kind]):
+        events = events_of(1)
+        event = next(one for one in events if one["event"] == kind)
+        if name != "event":
+            del event[name]
+            with pytest.raises(KeyError) as error:
+                Run.parse(events)
+            assert error.value.args == (name,)
+
+
+@pytest.mark.parametrize("place", ["event", "usage"])
+def test_half_of_a_character_in_an_unknown_key_is_no_crash(place):
+    """JSON can hold it. Beside the fields of an event it is of no matter."""
+    events = events_of(1)
+    sample = samples(events)[0]
+    (sample if place == "event" else sample[place])["\ud800"] = 1
+    if place == "event":
+        assert Run.parse(events) == Run.parse(events_of(1))
+    else:
+        assert refusal(Run.parse, events, error=codec.Misfit) == OtherType("usage")
+
+
+def test_an_event_of_an_unknown_kind_counts_by_its_time_alone():
+    events = events_of(1)
+    run = Run.parse([*events, {"event": "eclipse", "time": 3.0, "worker_seconds": 1.5, "shadow": [1]}])
+    assert run.events[-1] == Timed(event="eclipse", time=3.0, worker_seconds=1.5)
+    assert run.ended == "complete"
+
+
+def test_a_run_that_goes_on_has_not_ended():
+    run = Run.parse(events_of(1))
+    assert run.followed_by({"event": "resume", "time": 1.0}).ended is None
+    assert run.followed_by({"event": "resume", "time": 1.0}).followed_by(events_of(1)[-1]).ended == "complete"
+
+
+def test_the_plan_has_the_lengths_that_were_fixed():
+    first, *_ = events_of(1)
+    fixed = {**lengths(), "steps": {"cnn": 7}, "warmup_steps": {"cnn": 3}}
+    run = Run.parse([first])
+    assert run.followed_by(fixed).plan == Run.parse([first, fixed]).plan == run.plan.sized({"cnn": 7}, {"cnn": 3})

@@ -6,16 +6,15 @@ import json
 import math
 
 import pytest
-from envkit.analysis.summary import summarise
 from envkit.bench import record
 from envkit.bench.parse_sample import diverged, parse_sample
 from envkit.bench.problem_messages import CommandDiverged, Diverged, LossAmong, WarmingUp
-from envkit.bench.problems import problem_of
 from envkit.engines.base import Outcome
 from envkit.worker.modes import Options
 from envkit.worker.request import Train
 
 from tests.cli.commands.conftest import words
+from tests.records import problem_of, summarise
 from tests.simulated_worker import answer
 from tests.simulation import times
 from tests.worker_runs import document_of

@@ -9,11 +9,9 @@ import time
 
 import pytest
 from envkit.bench import record
-from envkit.bench.blocks import samples as recorded_samples
 from envkit.bench.messages import WorkerEnded
 from envkit.bench.parse_sample import parse_sample
 from envkit.bench.problem_messages import NoDocument, OtherDigest, OtherDocument, OtherTorch
-from envkit.bench.problems import problem_of
 from envkit.common import progress
 from envkit.engines.base import Outcome
 from envkit.engines.messages import ExitStatus, Killed
@@ -22,6 +20,8 @@ from envkit.worker.modes import Options
 from envkit.worker.request import Train
 
 from tests.processes import gone
+from tests.records import problem_of
+from tests.records import samples as recorded_samples
 from tests.simulated_worker import answer
 from tests.simulation import STEADY, times
 from tests.worker_runs import document_of

@@ -10,6 +10,9 @@ import time
 import pytest
 from envkit.bench.messages import BesidePrograms, Program
 from envkit.bench.neighbours import Neighbours, Process, busiest, processes
+from envkit.bench.run import Run
+
+from tests.records import arm, run_events
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -68,11 +71,14 @@ def test_a_program_that_spins_is_found_in_proc():
     ids=["one", "the first two", "after a quiet one", "half", "nearly all, and two in a row", "none"],
 )
 def test_it_is_said_once_after_two_disturbed_blocks_in_a_row(hit, said_after):
-    lookout, events, said = Neighbours(), [], []
+    lookout, said = Neighbours(), []
+    first, *events = run_events(arm("mine"), blocks=6)
+    run = Run.parse([first])
     for block in range(6):
-        usage = {"worker_cpus": 2, "worker_cpus_busy_s": 2.0 if block in hit else 1.0, "user_s": 1.0, "system_s": 0.0}
-        events.append({"event": "sample", "block": block, "arm": "mine", "seconds": 1.0, "usage": usage})
-        if (seen := lookout.after_block(events, block)) is not None:
+        usage = {**events[block]["usage"], "worker_cpus": 2, "user_s": 1.0, "system_s": 0.0}
+        usage["worker_cpus_busy_s"] = 2.0 if block in hit else 1.0
+        run = run.followed_by({**events[block], "seconds": 1.0, "usage": usage})
+        if (seen := lookout.after_block(run, block)) is not None:
             said.append(block)
             assert seen.message == BesidePrograms(1.0, 2, tuple(Program(**one) for one in seen.programs))
     assert said == [said_after] * (said_after is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from envkit.bench import pace
 from envkit.bench.arms import Arm
+from envkit.bench.events import WarmUp
 from envkit.bench.plan import WorkloadSpec
 from envkit.worker.modes import Options
 from envkit.worker.request import UserCommand
@@ -22,7 +23,7 @@ def plan(arms=ARMS, **fields):
 def first(step_s=0.05, other_s=3.0, leading=(0.2,), steps=40, memory=MEMORY):
     """The event of an arm's first worker, whose ``leading`` steps take longer."""
     curve = [*leading, *[step_s] * (steps - len(leading))]
-    return {"step_s": curve, "worker_seconds": other_s + sum(curve), "peak_memory_bytes": memory}
+    return WarmUp(event="warm-up", arm="", step_s=curve, worker_seconds=other_s + sum(curve), peak_memory_bytes=memory)
 
 
 def lengths(*events, of=None, cpus=2, free=64e9):
@@ -75,7 +76,7 @@ def test_one_arm_ten_times_as_fast_does_not_make_samples_of_the_other_longer():
 def test_lengths_that_were_given_stay():
     found = lengths(first(), first(), of=plan(steps=7, warmup_steps=3))
     assert (found["steps"], found["warmup_steps"]) == ({"cnn": 7}, {"cnn": 3})
-    assert pace.sized(plan(), found) == plan(steps=7, warmup_steps=3)
+    assert plan().sized(found["steps"], found["warmup_steps"]) == plan(steps=7, warmup_steps=3)
 
 
 def test_each_workload_has_its_own_lengths():

@@ -18,7 +18,7 @@ from envkit.bench.plan_messages import (
     UnknownPlanKey,
     UnusableText,
 )
-from envkit.common import typed
+from envkit.common import codec
 from envkit.common.errors import MISFITS
 from envkit.common.file_messages import OtherType
 from envkit.common.messages import UnknownWord
@@ -88,7 +88,7 @@ def own_with(**given):
     ],
 )  # fmt: skip
 def test_what_is_none(document, said):
-    with pytest.raises(typed.Misfit) as error:
+    with pytest.raises(codec.Misfit) as error:
         Plan.from_json(document)
     assert error.value.message == said
 
@@ -96,7 +96,7 @@ def test_what_is_none(document, said):
 def test_a_workload_that_this_kit_does_not_have():
     """A record of another kit may have one; it is refused before it is trained."""
     made = Plan.from_json({**DOCUMENT, "user_command": None, "workload": "cmm"})
-    with pytest.raises(typed.Misfit) as error:
+    with pytest.raises(codec.Misfit) as error:
         require_workloads(made)
     assert error.value.message == UnknownWord("workload", "cmm", tuple(WORKLOADS))
 

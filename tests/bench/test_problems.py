@@ -8,7 +8,7 @@ import pytest
 from envkit.bench.messages import WorkerEnded, WorkerReported
 from envkit.bench.parse_sample import worker_problem
 from envkit.bench.problem_messages import FewSteps, NoDocument, UnknownProblem, WarmingUp
-from envkit.bench.problems import problem_of
+from envkit.bench.problems import restored
 from envkit.checks.messages import ProcessLimitElsewhere
 from envkit.engines.base import Outcome
 from envkit.engines.messages import ExitStatus, Killed, TimedOut
@@ -30,7 +30,7 @@ RAN_OUT = MemoryRanOut("python", 2, "/job", 2**30, 2**30, retaining="MALLOC_CONF
     ],
 )
 def test_a_problem_is_read_as_it_was_recorded(problem):
-    assert problem_of(json.loads(json.dumps({"problem": problem.to_json()}))) == problem
+    assert restored(json.loads(json.dumps(problem.to_json()))) == problem
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_problem_is_read_as_it_was_recorded(problem):
     ],
 )
 def test_one_that_this_version_does_not_know(recorded, code):
-    found = problem_of({"problem": recorded})
+    found = restored(recorded)
     assert found == UnknownProblem(code)
     assert "does not know" in text(found)
 

@@ -39,6 +39,7 @@ from envkit.worker.messages.cpus import (
 )
 
 from tests.checks.test_doctor import situation
+from tests.records import measured
 
 ONE = "OMP_NUM_THREADS=1"
 # A process with one thread for 8 cores, and no helpers.
@@ -146,11 +147,11 @@ def test_the_process_that_used_the_most_trains_and_what_started_it_is_no_rank():
 
 
 def test_evidence_without_any_of_that():
-    assert trainer_of({"evidence": {"openmp": {}}}) == {"openmp": {}}
+    assert trainer_of(measured({"openmp": {}})) == {"openmp": {}}
 
 
 def test_ranks_and_instances_have_what_envkit_gave_them():
-    assert trainer_of({"evidence": {"openmp": {}, **process(1, 1.0)}, "ranks": []}) == {"openmp": {}}
+    assert trainer_of(measured({"openmp": {}, **process(1, 1.0)}, ranks=[])) == {"openmp": {}}
 
 
 def test_what_all_arms_have_is_said_once():

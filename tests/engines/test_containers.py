@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from envkit import engines
 from envkit.bench import record
-from envkit.bench.problems import problem_of
 from envkit.engines import container, owner
 from envkit.engines.base import EngineOptions, Task
 from envkit.rendering import text
 
 from tests.conftest import command_line
 from tests.processes import until
+from tests.records import problem_of
 
 SHORT = ("--steps", "2", "--warmup-steps", "1", "--blocks", "1")
 # Without any worker before it: nothing is warmed up for a full training. With this seed the profile comes before the

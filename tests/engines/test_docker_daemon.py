@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 from envkit.bench import record
-from envkit.bench.problems import problem_of
 from envkit.rendering import text
 from envkit.worker.image.inspection import inspect
 
 from tests.conftest import command_line
+from tests.records import problem_of
 
 PATIENCE_S = 240
 IMAGE = "pretends"

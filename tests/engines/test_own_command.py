@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 from envkit.bench import record
-from envkit.bench.problems import problem_of
 from envkit.common.errors import InputError
 from envkit.engines import apptainer, container, docker, podman
 from envkit.engines.base import PROJECT, EngineOptions, Task
@@ -26,6 +25,7 @@ from envkit.worker.request import HostFolder, RunCommand, Train, UserCommand
 
 from tests.engines.conftest import UNFINISHED
 from tests.processes import gone, until
+from tests.records import problem_of
 from tests.refusals import refusal
 from tests.worker_runs import of_command
 

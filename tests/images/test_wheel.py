@@ -29,7 +29,7 @@ from envkit.rendering import text
 from tests.conftest import PROJECT
 
 Installed = Callable[..., "subprocess.CompletedProcess[str]"]
-CORE = {"jsonschema", "numpy", "pyyaml", "rich", "scipy"}
+CORE = {"jsonschema", "msgspec", "numpy", "pyyaml", "rich", "scipy"}
 OLDEST = "3.10"
 TRAINING = """
 import torch

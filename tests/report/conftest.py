@@ -6,12 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from envkit.analysis.summary import Summary, summarise
+from envkit.analysis.summary import Summary
 from envkit.bench import record
 from envkit.bench.record import Event
 from envkit.report import pictures
 
 from tests import records
+from tests.records import summarise
 
 
 @pytest.fixture

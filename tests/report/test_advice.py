@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from envkit.analysis import ranking
-from envkit.analysis.summary import summarise
 from envkit.bench.messages import WorkerEnded, WorkerReported
 from envkit.bench.plan import UserCommand
 from envkit.bench.problem_messages import WarmingUp
@@ -20,6 +19,7 @@ from envkit.worker.messages import MemoryRanOut
 from envkit.worker.messages.user_command import CommandEnded, NoOutput
 
 from tests.plans import with_arms
+from tests.records import summarise
 from tests.report.kinds import KINDS
 from tests.report.planted import NOT_IN_EFFECT, OTHER_LOSSES, disturbed, failed
 from tests.reports import events_of, printed

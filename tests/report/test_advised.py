@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from envkit.advice.expected import Expected
 from envkit.analysis.messages import WhileStolen
-from envkit.analysis.summary import summarise
 from envkit.report.advised import proof
 from envkit.report.messages import advised as messages
 
+from tests.records import summarise
 from tests.report.planted import disturbed
 from tests.reports import events_of
 from tests.simulation import times

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from envkit.analysis.summary import summarise
 from envkit.bench.plan import Plan, WorkloadSpec
 from envkit.report import epoch_ends, grid, html, markdown
 from envkit.report.messages.loaders import EpochsOf
@@ -13,6 +12,7 @@ from envkit.report.verdict import headline
 from envkit.worker.workloads import loader
 from envkit.worker.workloads.loader_epochs import Settings
 
+from tests.records import summarise
 from tests.reports import events_of, printed, said
 
 DATA_LOADER = loader.Settings(2, 32, 2)

@@ -8,11 +8,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from envkit.analysis.summary import summarise
 from envkit.rendering import text
 from envkit.report import tables
 from envkit.report.messages.tables import FAILED, Medians
 
+from tests.records import summarise
 from tests.report.kinds import KINDS
 from tests.report.planted import failed
 from tests.reports import events_of, printed

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from envkit.analysis.summary import summarise
 from envkit.bench.arms import Arm
 from envkit.bench.plan import Plan, WorkloadSpec
 from envkit.report import grid, html, markdown
@@ -13,6 +12,7 @@ from envkit.report.messages.loaders import LoaderRange, NoWorkers, OtherBatchSiz
 from envkit.report.pictures import png
 from envkit.worker.workloads.loader import Settings
 
+from tests.records import summarise
 from tests.reports import events_of, printed
 
 CELLS = {  # seconds of a sample of two steps, by workers, batch and how many batches are made ahead

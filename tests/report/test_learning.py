@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from envkit.analysis.summary import summarise
 from envkit.report import learning, model
 from envkit.report.messages.trainings import TargetReached
 from envkit.report.parts import Fold
 
+from tests.records import summarise
 from tests.reports import details, events_of, printed
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 from envkit.analysis.losses import Losses
-from envkit.analysis.summary import summarise
 from envkit.bench.plan import UserCommand
 from envkit.checks.effect_messages import Value
 from envkit.checks.messages import CpusStolen
@@ -22,6 +21,7 @@ from envkit.report.messages.advice import FIND_CAUSE, FIND_REST, RunFor
 from envkit.report.parts import together
 from rich.console import Console
 
+from tests.records import summarise
 from tests.report.kinds import MAPPED, MKL, with_environment
 from tests.report.planted import NOT_IN_EFFECT, NOT_VERIFIED, OTHER_LOSSES, disturbed, failed
 from tests.reports import BEGUN, details, events_of, printed

@@ -7,12 +7,12 @@ import html as escapes
 from pathlib import Path
 
 import pytest
-from envkit.analysis.summary import summarise
 from envkit.messages import Message
 from envkit.rendering import text
 from envkit.report import html, markdown, model, terminal, verdict
 from envkit.report.parts import Rows
 
+from tests.records import summarise
 from tests.report import test_grid, test_multi_workload
 from tests.report.kinds import KINDS
 from tests.report.planted import OTHER_LOSSES, busy

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from envkit.analysis.summary import summarise
 from envkit.bench.measure import FAILED
 from envkit.bench.plan import Plan, WorkloadSpec
 from envkit.report import advice, certainty, html, markdown, multi_workload
@@ -16,6 +15,7 @@ from envkit.report.pictures import png
 from envkit.report.verdict import headline
 
 from tests import records
+from tests.records import summarise
 from tests.report.planted import OTHER_LOSSES, disturbed
 from tests.reports import details, events_of, printed
 from tests.simulation import STEADY, times

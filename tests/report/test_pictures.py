@@ -6,11 +6,11 @@ import re
 import struct
 
 import pytest
-from envkit.analysis.summary import summarise
 from envkit.report import pictures
 from envkit.report.messages import pictures as messages
 from envkit.report.pictures import DISTRIBUTIONS, FOREST, TIME_COURSE, style
 
+from tests.records import summarise
 from tests.report.planted import NOT_IN_EFFECT, disturbed, failed
 from tests.reports import events_of
 from tests.simulated_worker import of_ranks

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 from envkit.analysis import messages as load
-from envkit.analysis.summary import summarise
 from envkit.bench.arms import Arm
 from envkit.engines.messages import Killed
 from envkit.rendering import text
@@ -15,6 +14,7 @@ from envkit.report.messages import verdicts as said
 from envkit.worker.workloads.loader import Settings
 
 from tests.plans import plan_of, with_arms
+from tests.records import summarise
 from tests.report import test_grid as grid
 from tests.report import test_multi_workload as several
 from tests.report.kinds import NOISY

@@ -7,9 +7,9 @@ import math
 from dataclasses import asdict, replace
 
 import pytest
-from envkit.analysis.summary import summarise
 from envkit.bench import record
 from envkit.bench.arms import Arm
+from envkit.bench.run import Run
 from envkit.profiles import profile
 from envkit.profiles.profile import Profile
 from envkit.rendering import text
@@ -25,6 +25,7 @@ from envkit.tuning.trial_store import BASELINE as BASELINE_NUMBER
 from envkit.worker.request import Train
 
 from tests import records
+from tests.records import summarise
 from tests.simulated_worker import sample
 from tests.simulation import STEADY, times
 from tests.worker_runs import document_of
@@ -59,7 +60,8 @@ def confirmed(tmp_path, shipped=0.8, tuned=0.7, losses=None):
 
 def decided(tmp_path, shipped=0.8, tuned=0.7, losses=None, same_losses=True):
     """What is decided after such a run."""
-    return decide(*confirmed(tmp_path, shipped, tuned, losses), "jemalloc" if shipped else None, same_losses)
+    summary, events = confirmed(tmp_path, shipped, tuned, losses)
+    return decide(summary, Run.parse(events), "jemalloc" if shipped else None, same_losses)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,9 @@ def test_where_nearly_all_was_disturbed_a_quieter_machine_is_advised(tmp_path, c
         if event.get("arm") == "tuned":
             event["usage"]["worker_cpus_steal_s"] = 2 * event["seconds"]
     for found in (summary, summarise(events)):
-        conclusion.show_confirmation(found, decide(found, events, "jemalloc", True), "jemalloc", terminal.console())
+        conclusion.show_confirmation(
+            found, decide(found, Run.parse(events), "jemalloc", True), "jemalloc", terminal.console()
+        )
         printed = " ".join(capsys.readouterr().out.split())
         advised = "Next measure again without this load"
         assert (advised in printed) is (found is not summary)

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from envkit.common import codec
+from envkit.engines.measurement import HelperUsage, Measurement, Observed, OperatorTimes, Usage
+
 # What operators of PyTorch do, by their names; the first that matches counts. Matrix products are MKL's in PyTorch's
 # builds for x86-64 (aten/src/ATen/native/CPUBlas.cpp), and so are those of attention, which is written out in them
 # (aten/src/ATen/native/cpu/FlashAttentionKernel.cpp); convolutions are oneDNN's (aten/src/ATen/native/mkldnn/Conv.cpp).
@@ -76,47 +79,45 @@ class Feature:
     value: Any = field(repr=False)  # of Symptoms
 
 
-def of_sample(sample: Mapping[str, Any]) -> Symptoms:
+def of_sample(sample: Measurement) -> Symptoms:
     """Return those of a worker's sample: of a watched command (``observed``), or of the timed steps of a workload.
 
     If a command was timed by its output, ``usage`` is that of the whole command, its start and end too.
     """
-    observed = sample.get("observed") or {}
-    steps = sample["step_s"]
-    usage = observed.get("usage") or sample["usage"]
-    seconds = sum(steps) if observed else sample.get("seconds") or sum(steps)
-    mkl = (sample.get("evidence") or {}).get("mkl") or {}
-    operators = observed.get("operators")
+    observed = sample.observed or Observed()
+    steps = sample.step_s
+    usage = observed.usage or sample.usage
+    mkl = sample.evidence.get("mkl") or {}
     return _of_usage(
         usage,
-        seconds,
-        observed.get("waited_s"),
+        sum(steps) if sample.observed else sample.seconds or sum(steps),
+        observed.waited_s,
         steps=len(steps),
         step_s=statistics.median(steps),
-        operators=_kinds(operators) if operators else None,
+        operators=_kinds(observed.operators) if observed.operators else None,
         generic_matrix_code=mkl["dispatch"] == GENERIC if mkl.get("dispatch") else None,
-        threads=observed.get("threads"),
-        helper_cpus=_cpus(observed.get("helpers")),
+        threads=observed.threads,
+        helper_cpus=_cpus(observed.helpers),
     )
 
 
-def _cpus(usage: Mapping[str, float] | None) -> float:
+def _cpus(usage: HelperUsage | None) -> float:
     """How many CPUs processes kept busy, on average; 0 where that is not known."""
-    return (usage["user_s"] + usage["system_s"]) / usage["seconds"] if usage else 0.0
+    return (usage.user_s + usage.system_s) / usage.seconds if usage else 0.0
 
 
 def of_process(watched: Mapping[str, Any]) -> Symptoms:
     """Return those of processes that were watched from outside for some seconds."""
-    return _of_usage(watched["usage"], watched["seconds"], watched["waited_s"])
+    return _of_usage(codec.parse(watched["usage"], Usage), watched["seconds"], watched["waited_s"])
 
 
-def _of_usage(usage: Mapping[str, float], seconds: float, waited_s: float | None, **more: Any) -> Symptoms:
-    busy = usage["user_s"] + usage["system_s"]
+def _of_usage(usage: Usage, seconds: float, waited_s: float | None, **more: Any) -> Symptoms:
+    busy = usage.user_s + usage.system_s
     return Symptoms(
         seconds=seconds,
         cpus=busy / seconds,
-        system_share=usage["system_s"] / busy if busy else 0.0,
-        faults_per_s=usage["minor_faults"] / seconds,
+        system_share=usage.system_s / busy if busy else 0.0,
+        faults_per_s=usage.minor_faults / seconds,
         waiting_share=None if waited_s is None else waited_s / (busy + waited_s) if busy + waited_s else 0.0,
         **more,
     )
@@ -127,11 +128,11 @@ def kind(operator: str) -> str:
     return next((name for name, pattern in KINDS.items() if pattern.search(operator)), OTHER)
 
 
-def _kinds(operators: Mapping[str, Any]) -> dict[str, float]:
+def _kinds(operators: OperatorTimes) -> dict[str, float]:
     """The share of the profiled steps' time that each kind takes."""
     shares = dict.fromkeys((*KINDS, OUTSIDE), 0.0)
-    for name, seconds in operators["self_s"].items():
-        shares[kind(name)] += seconds / operators["seconds"]
+    for name, seconds in operators.self_s.items():
+        shares[kind(name)] += seconds / operators.seconds
     shares[OUTSIDE] = max(0.0, 1 - sum(shares.values()))
     return shares
 

@@ -31,7 +31,7 @@ class Worth:
 
 def taken_apart(intervals: Intervals) -> list[Worth]:
     """Each setting of the profile that is taken apart, if one is."""
-    plan = intervals.plan
+    plan = intervals.run.plan
     found = []
     for one in plan.ablated:
         whole = intervals.of(plan.whole, Role.EFFECT)

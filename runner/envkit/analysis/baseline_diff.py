@@ -17,8 +17,8 @@ from typing import Any
 from envkit.analysis import baseline_messages as messages
 from envkit.analysis.baselines import Baseline
 from envkit.analysis.engine_facts import SHOWN_OF_DIGEST, cpu_name, engine_facts, gpu_names, shortened
-from envkit.bench.blocks import INITIAL_WEIGHTS
 from envkit.bench.record_messages import Difference as Changed
+from envkit.bench.run import INITIAL_WEIGHTS
 from envkit.common.errors import InputError
 from envkit.common.text_enum import TextEnum
 from envkit.messages import Message

@@ -52,10 +52,12 @@ from envkit.analysis.load import NEARLY_ALL
 from envkit.analysis.messages import NoReadings
 from envkit.analysis.summary import Summary, finite, summarise
 from envkit.bench import measure, record
-from envkit.bench.blocks import first_event, skipped_steps
+from envkit.bench.events import ReferenceKernel, ReferenceKernelFailure, Sample
 from envkit.bench.plan import Plan
 from envkit.bench.problems import problem_of
-from envkit.bench.record import FILE_NAME, Event
+from envkit.bench.record import FILE_NAME
+from envkit.bench.run import Run
+from envkit.bench.run import read as read_run
 from envkit.common import atomic, documents, files, schema
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema
@@ -163,22 +165,21 @@ def latest(results: Path, name: str) -> Baseline:
 
 
 def _from_record(folder: Path, name: str) -> Baseline:
-    events = record.read(folder)
-    summary = summarise(events)
+    run = read_run(folder)
+    summary = summarise(run)
     if (unfit := _unfit(str(folder), summary)) is not None:
         raise InputError(unfit)
     arms = summary.plan.arms
-    blocks = _complete_blocks(folder, events, [arm.name for arm in arms], summary.ended)
-    samples = {arm.name: [block[arm.name] for block in blocks] for arm in arms}
-    readings = [block[""] for block in blocks]
+    blocks = _complete_blocks(folder, run, [arm.name for arm in arms])
+    samples = {arm.name: [of_block[arm.name] for of_block, _ in blocks] for arm in arms}
+    readings = [reading for _, reading in blocks]
     first = samples[summary.plan.reference.name][0]
-    skipped = skipped_steps(events)
-    run = events[0]
+    began = run.beginning
     document = {
         "schema": SCHEMA,
         "name": name,
         "created": _utc(datetime.now(timezone.utc).timestamp()),
-        "measured": _utc(run["time"]),
+        "measured": _utc(began.time),
         "record_sha256": record.digest(folder),
         "kit_version": __version__,
         "plan": _planned(summary.plan),
@@ -187,18 +188,18 @@ def _from_record(folder: Path, name: str) -> Baseline:
                 "engine": seen["engine"],
                 "inspection": {key: seen["inspection"][key] for key in _INSPECTED if key in seen["inspection"]},
             }
-            for engine, seen in run["engines"].items()
+            for engine, seen in began.engines.items()
         },
-        "allowed_variables": sorted(run["allowed_variables"]),
-        "skipped_steps": skipped,
-        "blocks_with_interference": len(summary.interference.keys() & {one["block"] for one in samples[arms[0].name]}),
-        "digests": first["digests"],
-        "reference_kernel": {"digest": readings[0]["digest"], "seconds": [one["seconds"] for one in readings]},
+        "allowed_variables": sorted(began.allowed_variables),
+        "skipped_steps": run.skipped_steps,
+        "blocks_with_interference": len(summary.interference.keys() & {one.block for one in samples[arms[0].name]}),
+        "digests": first.digests,
+        "reference_kernel": {"digest": readings[0].digest, "seconds": [one.seconds for one in readings]},
         "arms": {
             arm.name: {
-                "environment": run["environments"][arm.name],
-                "step_s": [round(statistics.fmean(one["step_s"][skipped:]), 9) for one in samples[arm.name]],
-                "final_loss": finite(samples[arm.name][0]["losses"][-1]) if samples[arm.name][0]["losses"] else None,
+                "environment": began.environments[arm.name],
+                "step_s": [round(statistics.fmean(one.step_s[run.skipped_steps :]), 9) for one in samples[arm.name]],
+                "final_loss": finite(losses[-1]) if (losses := samples[arm.name][0].losses) else None,
             }
             for arm in arms
         },
@@ -225,30 +226,28 @@ def _unfit(folder: str, summary: Summary) -> Message | None:
     return next((Unfit(folder, reason) for reason, found in reasons.items() if found), None)
 
 
-def _complete_blocks(
-    folder: Path, events: Sequence[Event], arms: Sequence[str], ended: str | None
-) -> list[dict[str, Event]]:
-    """For each complete block its samples by arm, and its reference kernel under ``""``."""
-    blocks: dict[int, dict[str, Event]] = {}
-    for event in events:
-        if event["event"] in ("sample", "reference-kernel"):
-            blocks.setdefault(event["block"], {})[event.get("arm", "")] = event
-    readings = [block[""] for block in blocks.values() if "" in block]
-    failure = first_event(events, "reference-kernel-failure")
-    if failure is not None and not all("" in block for block in blocks.values()):
-        raise InputError(NoReadings(str(folder), len(blocks) - len(readings), len(blocks), problem_of(failure)))
-    if blocks and not readings:
+def _complete_blocks(folder: Path, run: Run, arms: Sequence[str]) -> list[tuple[dict[str, Sample], ReferenceKernel]]:
+    """For each complete block its samples by arm, and the reading of the reference kernel that holds for it."""
+    read = {reading.block: reading for reading in run.all(ReferenceKernel)}
+    blocks: dict[int, dict[str, Sample]] = {block: {} for block in read}
+    for sample in run.samples():
+        blocks.setdefault(sample.block, {})[sample.arm] = sample
+    failure = run.first(ReferenceKernelFailure)
+    if failure is not None and len(read) < len(blocks):
+        raise InputError(NoReadings(str(folder), len(blocks) - len(read), len(blocks), problem_of(failure)))
+    if blocks and not read:
         raise InputError(Unfit(str(folder), NO_KERNEL))
-    if len({one["digest"] for one in readings}) > 1:
+    if len({reading.digest for reading in read.values()}) > 1:
         raise InputError(Unfit(str(folder), OTHER_KERNEL))
-    reading = readings[:1]  # it is not read in every block: the latest holds
-    for _, block in sorted(blocks.items()):
-        reading = [block[""]] if "" in block else reading
-        block[""] = reading[0]
-    complete = [block for _, block in sorted(blocks.items()) if block.keys() == {"", *arms}]
+    complete = []
+    latest = next(iter(read.values()), None)  # it is not read in every block: the latest holds
+    for block, of_block in sorted(blocks.items()):
+        latest = read.get(block, latest)
+        if latest is not None and of_block.keys() == {*arms}:
+            complete.append((of_block, latest))
     if len(complete) < MIN_BLOCKS:
         resume = Resume(("envkit", "bench", "--resume", str(folder)))
-        way_on = MoreBlocks() if ended in measure.ENDED else resume
+        way_on = MoreBlocks() if run.ended in measure.ENDED else resume
         raise InputError(FewBlocks(str(folder), len(complete), MIN_BLOCKS, way_on))
     return complete
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from envkit.analysis.load import Load, load
 from envkit.analysis.noise import disturbed_blocks
 from envkit.bench import pace, room
+from envkit.bench.events import Longer, WarmUp
 from envkit.bench.measure import INTERRUPTED, TOO_SHORT
-from envkit.bench.plan import Plan
-from envkit.bench.record import Event
+from envkit.bench.run import Run
 from envkit.checks.effect import Check
 
 # How a run ended that can go on as it is; None: it still runs, or was killed.
@@ -53,31 +52,31 @@ class Course:
         }
 
 
-def course(events: Sequence[Event], plan: Plan, ended: str | None) -> Course:
-    """Return how far the run in ``events`` got, which ``ended`` for that reason."""
-    longer = next((event for event in events if event["event"] == room.LONGER), None)
+def course(run: Run, ended: str | None) -> Course:
+    """Return how far the run got, which ``ended`` for that reason."""
+    plan, longer = run.plan, run.first(Longer)
     return Course(
-        unfinished=_unfinished(events, plan) if ended in CUT_SHORT else None,
-        longer=longer and {name: float(longer[name]) for name in ("budget_s", "takes_s")},
-        first_runs=_first_runs(events, plan),
-        load=None if plan.contrasts else load(events, plan.arms, disturbed_blocks(events, plan.arms)),
+        unfinished=_unfinished(run) if ended in CUT_SHORT else None,
+        longer={"budget_s": longer.budget_s, "takes_s": longer.takes_s} if longer else None,
+        first_runs=_first_runs(run),
+        load=None if plan.contrasts else load(run, plan.arms, disturbed_blocks(run, plan.arms)),
     )
 
 
-def _unfinished(events: Sequence[Event], plan: Plan) -> Unfinished | None:
-    found = room.need(events, plan)
+def _unfinished(run: Run) -> Unfinished | None:
+    found = room.need(run)
     if found is None or found.blocks >= found.fewest:
         return None
-    first = {event["arm"]: event["worker_seconds"] for event in events if event["event"] == "warm-up"}
+    first = {event.arm: event.worker_seconds for event in run.all(WarmUp)}
     again_s = sum(first.values())
     return Unfinished(found.blocks, found.fewest, round(found.total_s(), 3), round(found.more_s + again_s, 3))
 
 
-def _first_runs(events: Sequence[Event], plan: Plan) -> list[FirstRun]:
-    sampled = {event["arm"] for event in events if event["event"] == "sample"}
-    first = {event["arm"]: event for event in events if event["event"] == "warm-up" and "step_s" in event}
+def _first_runs(run: Run) -> list[FirstRun]:
+    sampled = {sample.arm for sample in run.samples()}
+    first = {event.arm: event for event in run.all(WarmUp) if event.step_s}
     return [
-        FirstRun(arm.name, pace.seen(event).step_s, [Check(**one) for one in event.get("checks", ())])
-        for arm in plan.arms
+        FirstRun(arm.name, pace.seen(event).step_s, event.checks)
+        for arm in run.plan.arms
         if arm.name not in sampled and (event := first.get(arm.name))
     ]

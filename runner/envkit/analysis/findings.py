@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from envkit.advice.symptoms import of_sample
 from envkit.analysis.metric_readings import metric_readings
 from envkit.analysis.unrelated_complaints import Printed, unrelated_complaints
-from envkit.bench.blocks import samples
-from envkit.bench.plan import Plan
-from envkit.bench.record import Event
+from envkit.bench.run import Run
 from envkit.checks.doctor import diagnose_process
 from envkit.checks.doctor.cpu_use_findings import in_all_arms, trainer_of
 from envkit.checks.doctor.finding import Finding, Situation
@@ -18,18 +13,17 @@ from envkit.profiles.environment import Environment
 from envkit.profiles.resolve import of_rank
 
 
-def findings(
-    events: Sequence[Event], plan: Plan, engines: dict[str, Any], environments: dict[str, Environment]
-) -> list[Finding]:
+def findings(run: Run, environments: dict[str, Environment]) -> list[Finding]:
     """Return what the samples of each arm show to be wrong."""
+    plan, engines = run.plan, run.beginning.engines
     found: list[tuple[str, Finding]] = []
     printed: list[Printed] = []
     for arm in plan.arms:
-        own = samples(events, arm)
+        own = run.samples(arm)
         if own:
             printed.append(Printed(environments[arm.name], own))
             inside = of_rank(engines[arm.target]["inspection"], plan.parts_of(arm))
-            middle = sorted(own, key=lambda sample: sample["usage"]["minor_faults"])[len(own) // 2]
+            middle = sorted(own, key=lambda sample: sample.usage.minor_faults)[len(own) // 2]
             symptoms = of_sample(middle)
             # a profile is there to take reasons away, and a command's usage has its start and end in it
             seen = arm in plan.references and plan.user_command is None and symptoms.is_long_enough

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from envkit.bench.events import SampleEvent
+from envkit.bench.events import Gpu, GpuReading, Sample
+from envkit.engines.measurement import Number
 
 # A GPU's clocks are not held back where it has nothing to do.
 NOT_HELD_BACK = ("idle",)
@@ -23,8 +24,8 @@ class GpuReadings:
 
     arm: str
     samples: int
-    sm_mhz: tuple[int, int] | None
-    temperature_c: tuple[int, int] | None
+    sm_mhz: tuple[Number, Number] | None
+    temperature_c: tuple[Number, Number] | None
     power_w: float | None
     held_back: dict[str, int]  # by reason: the samples around which it held the clocks back
     idle_share: float | None
@@ -33,14 +34,14 @@ class GpuReadings:
     nccl: dict[str, Any] | None  # what the first log says that there is (envkit.worker.evidence.nccl)
 
 
-def readings(arm: str, own: Sequence[SampleEvent]) -> GpuReadings | None:
+def readings(arm: str, own: Sequence[Sample]) -> GpuReadings | None:
     """Return what the arm's samples say; None where none of them saw a GPU."""
-    told = [event["gpu"] for event in own if event.get("gpu")]
+    told = [sample.gpu for sample in own if sample.gpu]
     nccl = next(filter(None, map(nccl_of, own)), None)
     if not told and nccl is None:
         return None
-    around = [[one[when] for when in ("before", "after") if one.get(when)] for one in told]
-    reasons = [{reason for one in both for reason in one["held_back"] or ()} for both in around]
+    around = [[one for one in (gpu.before, gpu.after) if one] for gpu in told]
+    reasons = [{reason for one in both for reason in one.held_back or ()} for both in around]
     held_back = Counter(reason for of_sample in reasons for reason in of_sample if reason not in NOT_HELD_BACK)
     return GpuReadings(
         arm=arm,
@@ -56,20 +57,20 @@ def readings(arm: str, own: Sequence[SampleEvent]) -> GpuReadings | None:
     )
 
 
-def nccl_of(event: SampleEvent) -> dict[str, Any] | None:
+def nccl_of(sample: Sample) -> dict[str, Any] | None:
     """Return what NCCL's log says in the first process of a sample that has one."""
-    processes = (event, *event.get("other_processes", ()))
-    found = (one["evidence"].get("nccl") or {} for one in processes)
+    processes = (sample, *(sample.other_processes or ()))
+    found = (one.evidence.get("nccl") or {} for one in processes)
     return next((one for one in found if one.get("log") == "written"), None)
 
 
-def _range(name: str, around: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[int, int] | None:
-    values: list[int] = [one[name] for both in around for one in both if one[name] is not None]
+def _range(name: str, around: Sequence[Sequence[GpuReading]]) -> tuple[Number, Number] | None:
+    values = [value for both in around for one in both if (value := getattr(one, name)) is not None]
     return (min(values), max(values)) if values else None
 
 
-def _median(name: str, told: Sequence[Mapping[str, Any]]) -> float | None:
-    values: list[float] = [one[name] for one in told if one.get(name) is not None]
+def _median(name: str, told: Sequence[Gpu]) -> float | None:
+    values: list[float] = [value for one in told if (value := getattr(one, name)) is not None]
     return basic.median(values) if values else None
 
 

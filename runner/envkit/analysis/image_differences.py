@@ -5,15 +5,13 @@ The workers' evidence is compared only as far as it follows from the image, not 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from envkit.analysis.engine_facts import engine_facts, shortened, text
 from envkit.bench.arms import Arm
-from envkit.bench.blocks import INITIAL_WEIGHTS, samples
-from envkit.bench.events import SampleEvent
-from envkit.bench.plan import Plan
-from envkit.bench.record import Event
+from envkit.bench.events import Sample
+from envkit.bench.run import INITIAL_WEIGHTS, Run
 
 # By probe, what its image decides.
 OBSERVED = {
@@ -38,15 +36,16 @@ class Difference:
     image: str | None
 
 
-def of_run(events: Sequence[Event], plan: Plan) -> dict[str, list[Difference]]:
+def of_run(run: Run) -> dict[str, list[Difference]]:
     """For each arm that is compared, in what its image differs from its reference's; empty where they have one image.
 
     The facts that matter most for timing come first, and system packages last.
     """
+    plan = run.plan
     if not plan.compares_images:
         return {}
-    facts = {arm.name: _inspected(events, arm) for arm in plan.arms}
-    first = {arm.name: samples(events, arm)[:1] for arm in plan.arms}
+    facts = {arm.name: _inspected(run, arm) for arm in plan.arms}
+    first = {arm.name: run.samples(arm)[:1] for arm in plan.arms}
     if all(first.values()):  # else what one of them has not seen yet would be a difference
         facts = {name: {**found, **_observed(first[name][0])} for name, found in facts.items()}
     return {arm.name: between(facts[plan.reference_of(arm).name], facts[arm.name]) for arm in plan.compared}
@@ -59,9 +58,9 @@ def between(there: Mapping[str, str | None], here: Mapping[str, str | None]) -> 
     return [Difference(name, there.get(name), here.get(name)) for name in last if there.get(name) != here.get(name)]
 
 
-def _inspected(events: Sequence[Event], arm: Arm) -> dict[str, str | None]:
+def _inspected(run: Run, arm: Arm) -> dict[str, str | None]:
     """Everything of an arm's image that could differ, by the name that reports use."""
-    seen = events[0]["engines"][arm.target]
+    seen = run.beginning.engines[arm.target]
     contents = seen["inspection"].get("contents", {})
     found = engine_facts(seen)
     found |= {f"torch's build: {name}": value for name, value in contents.get("torch", {}).items()}
@@ -70,12 +69,12 @@ def _inspected(events: Sequence[Event], arm: Arm) -> dict[str, str | None]:
     return found
 
 
-def _observed(sample: SampleEvent) -> dict[str, str | None]:
+def _observed(sample: Sample) -> dict[str, str | None]:
     """Return what a worker saw of that, and the weights that it began with."""
     found: dict[str, str | None] = {}
     for probe, names in OBSERVED.items():
-        evidence = sample["evidence"].get(probe, {})
+        evidence = sample.evidence.get(probe, {})
         found |= {f"observed {probe}.{name}": text(evidence.get(name)) for name in names}
-    if INITIAL_WEIGHTS in sample["digests"]:
-        found[OTHER_WEIGHTS] = shortened(sample["digests"][INITIAL_WEIGHTS])
+    if INITIAL_WEIGHTS in sample.digests:
+        found[OTHER_WEIGHTS] = shortened(sample.digests[INITIAL_WEIGHTS])
     return found

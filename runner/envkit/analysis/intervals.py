@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from envkit.bench.arms import Arm, Contrast, Role
-from envkit.bench.blocks import block_ratios, recorded_design
-from envkit.bench.plan import Plan
-from envkit.bench.record import Event
+from envkit.bench.measure import ENDED, PRECISE
+from envkit.bench.run import Run
 from envkit.stats.interval import Speedup
 from envkit.stats.sequential import at_end
 
@@ -26,32 +25,29 @@ class Estimate:
 class Intervals:
     """The intervals of a run: of the contrasts between arms that are in effect, once it has ended."""
 
-    events: Sequence[Event]
-    plan: Plan
+    run: Run
     in_effect: Collection[str]  # names of arms
-    ended: bool
-    stopped_early: bool
 
     def speedup(self, contrast: Contrast | None) -> Speedup | None:
         """Return the reference's time over the arm's, both for one item; None from too few blocks."""
-        design = recorded_design(self.events, self.plan) if self.ended else None
+        run, plan = self.run, self.run.plan
+        design = run.design if run.ended in ENDED else None
         if contrast is None or design is None or not contrast.pair <= set(self.in_effect):
             return None
-        arm, reference = self.plan.arm(contrast.arm), self.plan.arm(contrast.reference)
-        ratios = block_ratios(self.events, self.plan, arm, reference=reference)
-        return at_end(design, ratios, self.plan.stopping.margin, self.stopped_early)
+        ratios = run.block_ratios(plan.arm(contrast.arm), reference=plan.arm(contrast.reference))
+        return at_end(design, ratios, plan.stopping.margin, stopped_early=run.ended == PRECISE)
 
     def of(self, arm: Arm, role: Role) -> Speedup | None:
         """Return the same of an arm's contrast in a role."""
-        return self.speedup(self.plan.contrast(arm, role))
+        return self.speedup(self.run.plan.contrast(arm, role))
 
     def of_setting(self, setting: str, role: Role) -> Speedup | None:
         """Return the same of the contrast that is about a setting of an ablated profile."""
-        return self.speedup(next((one for one in self.plan.contrasts_of(role) if one.setting == setting), None))
+        return self.speedup(next((one for one in self.run.plan.contrasts_of(role) if one.setting == setting), None))
 
     def estimate(self, arm: Arm, role: Role) -> Estimate | None:
         """Return the ratio of an arm's contrast in a role, divided as that says."""
-        contrast = self.plan.contrast(arm, role)
+        contrast = self.run.plan.contrast(arm, role)
         found = self.speedup(contrast)
         if contrast is None or found is None:
             return None

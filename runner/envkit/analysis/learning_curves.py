@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from envkit.bench.arms import Arm
-from envkit.bench.blocks import samples
-from envkit.bench.events import EpochEvent
+from envkit.bench.events import Epoch as Recorded
 from envkit.bench.plan import Plan
-from envkit.bench.record import Event
+from envkit.bench.run import Run
 from envkit.worker.measure.quality_target import QualityTarget, parse
 
 
@@ -49,58 +48,65 @@ def target_of(plan: Plan) -> QualityTarget | None:
     return parse(plan.until) if plan.until is not None else None
 
 
-def learning_curves(events: Sequence[Event], plan: Plan) -> list[LearningCurve]:
+def learning_curves(run: Run) -> list[LearningCurve]:
     """Return one for each arm that has samples with a curve."""
-    return [found for arm in plan.arms if (found := _learning_curve(events, plan, arm)) is not None]
+    return [found for arm in run.plan.arms if (found := _learning_curve(run, arm)) is not None]
 
 
-def _learning_curve(events: Sequence[Event], plan: Plan, arm: Arm) -> LearningCurve | None:
-    recorded = [event["curve"] for event in samples(events, arm) if event.get("curve")]
+def _learning_curve(run: Run, arm: Arm) -> LearningCurve | None:
+    recorded = [sample.curve for sample in run.samples(arm) if sample.curve]
     if not recorded:
         return None
-    target = target_of(plan)
+    target = target_of(run.plan)
     longest = max(map(len, recorded))
     epochs = [_epoch(number, [curve[:number] for curve in recorded if len(curve) >= number])
               for number in range(1, longest + 1)]  # fmt: skip
     return LearningCurve(arm.name, len(recorded), epochs, _to_target(target, recorded) if target else None)
 
 
-def _epoch(number: int, curves: Sequence[Sequence[EpochEvent]]) -> Epoch:
+def _epoch(number: int, curves: Sequence[Sequence[Recorded]]) -> Epoch:
     """The last epoch of ``curves``, which are as long as its number."""
     last = [curve[-1] for curve in curves]
-    losses = [one["loss"] for one in last if one["loss"] is not None]
-    figures = [one["quality"] or {} for one in last]
+    losses = [one.loss for one in last if one.loss is not None]
+    figures = [one.quality or {} for one in last]
     return Epoch(
         number=number,
         training_s=basic.median(training_s(curve)[-1] for curve in curves),
         loss=basic.median(losses) if losses else None,
         quality={name: basic.median(one[name] for one in figures) for name in figures[0]},
-        test_s=basic.median(one["test_s"] for one in last),
+        test_s=basic.median(one.test_s for one in last),
     )
 
 
-def reached(events: Sequence[Event], plan: Plan, arm: Arm) -> bool:
+def reached(run: Run, arm: Arm) -> bool:
     """Whether no training of ``arm`` ended without having reached the target; where there is none, it was reached."""
-    target = target_of(plan)
-    curves = (event.get("curve") for event in samples(events, arm))
-    return target is None or all(target.reached_after(curve) for curve in curves if curve)
+    target = target_of(run.plan)
+    curves = (sample.curve for sample in run.samples(arm) if sample.curve)
+    return target is None or all(target.reached_after(readings(target, curve)) for curve in curves)
 
 
-def training_s(curve: Sequence[EpochEvent]) -> list[float]:
+def readings(target: QualityTarget, curve: Sequence[Recorded]) -> list[float | None]:
+    """After each epoch the metric of the target; None where it was not measured."""
+    return [target.reading(epoch.loss, epoch.quality) for epoch in curve]
+
+
+def training_s(curve: Sequence[Recorded]) -> list[float]:
     """After each epoch the seconds of all steps so far."""
-    return list(accumulate(epoch["seconds"] for epoch in curve))
+    return list(accumulate(epoch.seconds for epoch in curve))
 
 
-def time_to(target: QualityTarget, curve: Sequence[EpochEvent]) -> float | None:
+def time_to(target: QualityTarget, curve: Sequence[Recorded]) -> float | None:
     """The training time in seconds after which a sample had reached it; None where it never did."""
-    epoch = target.reached_after(curve)
+    epoch = target.reached_after(readings(target, curve))
     return None if epoch is None else training_s(curve)[epoch - 1]
 
 
-def _to_target(target: QualityTarget, curves: Sequence[Sequence[EpochEvent]]) -> TimeToTarget:
-    best = target.best([epoch for curve in curves for epoch in curve])
+def _to_target(target: QualityTarget, curves: Sequence[Sequence[Recorded]]) -> TimeToTarget:
+    best = target.best([value for curve in curves for value in readings(target, curve)])
     times = [time_to(target, curve) for curve in curves]
     known = [seconds for seconds in times if seconds is not None]
     if len(known) < len(times):
         return TimeToTarget(None, None, best)
-    return TimeToTarget(basic.median(known), max(target.reached_after(curve) or 0 for curve in curves), best)
+    return TimeToTarget(
+        basic.median(known), max(target.reached_after(readings(target, curve)) or 0 for curve in curves), best
+    )

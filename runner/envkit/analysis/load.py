@@ -5,7 +5,7 @@ A result under load says more about the load than about a profile, so nothing is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
@@ -13,8 +13,9 @@ from typing import Any
 from envkit.analysis.messages import CPUS_HOT, MACHINE_SWAPPED, BesideOtherPrograms, While, WhileStolen
 from envkit.analysis.noise import commonest
 from envkit.bench.arms import Arm
-from envkit.bench.record import Event
-from envkit.checks.interference import HOT, KINDS, OTHERS, STOLEN, disturbances, interference_in, others_cpus
+from envkit.bench.events import OtherPrograms, Sample
+from envkit.bench.run import Run
+from envkit.checks.interference import HOT, KINDS, OTHERS, STOLEN, disturbances, others_cpus
 from envkit.messages import Message
 
 # With as large a share of blocks disturbed from outside, a result says more about the disturbance than about a profile.
@@ -48,52 +49,47 @@ class Load:
         return While(CPUS_HOT if self.kind == HOT else MACHINE_SWAPPED)
 
 
-def load(events: Sequence[Event], arms: Sequence[Arm], hit: Mapping[int, Iterable[str]]) -> Load | None:
+def load(run: Run, arms: Sequence[Arm], hit: Mapping[int, Iterable[str]]) -> Load | None:
     """Return what disturbed the samples of ``arms`` in the blocks in ``hit``; None where these are not nearly all."""
-    blocks = {event["block"] for event in events if event["event"] == "sample"}
+    blocks = {sample.block for sample in run.samples()}
     if not hit or len(hit) < NEARLY_ALL * len(blocks):
         return None
-    names = {arm.name for arm in arms}
-    disturbed = [
-        event for event in events
-        if event["event"] == "sample" and event["arm"] in names and event["block"] in hit and interference_in(event)
-    ]  # fmt: skip
+    disturbed = [one for one in run.samples(*arms) if one.block in hit and disturbances(one.usage, one.seconds)]
     kind = commonest(hit)
-    used = [one for event in disturbed if (one := _cpus(event, kind)) is not None]
-    usable = [float(event["usage"]["worker_cpus"]) for event in disturbed if event["usage"].get("worker_cpus")]
+    used = [cpus for one in disturbed if (cpus := _cpus(one, kind)) is not None]
+    usable = [float(one.usage.worker_cpus) for one in disturbed if one.usage.worker_cpus]
     return Load(
         blocks=len(hit),
         of=len(blocks),
         kind=kind,
         cpus=round(median(used), 3) if used else None,
         usable_cpus=median(usable) if usable else None,
-        programs=_programs(events) if kind == OTHERS else (),
+        programs=_programs(run) if kind == OTHERS else (),
     )
 
 
-def neighbours(events: Sequence[Event], arms: Sequence[Arm]) -> Load | None:
+def neighbours(run: Run, arms: Sequence[Arm]) -> Load | None:
     """Return the other programs that disturbed the median sample of ``arms`` and took LEAST_CPUS or more; else None."""
-    names = {arm.name for arm in arms}
-    own = [event for event in events if event["event"] == "sample" and event["arm"] in names]
-    used = [(disturbances(event).get(OTHERS, 0.0), event) for event in own]
+    own = run.samples(*arms)
+    used = [(disturbances(one.usage, one.seconds).get(OTHERS, 0.0), one) for one in own]
     cpus = median(cpus for cpus, _ in used) if used else 0.0
     if cpus < LEAST_CPUS:
         return None
-    hit = {event["block"] for taken, event in used if taken >= LEAST_CPUS}
-    usable = [float(event["usage"]["worker_cpus"]) for event in own if event["usage"].get("worker_cpus")]
-    blocks = len({event["block"] for event in own})
-    return Load(len(hit), blocks, OTHERS, round(cpus, 3), median(usable) if usable else None, _programs(events))
+    hit = {one.block for taken, one in used if taken >= LEAST_CPUS}
+    usable = [float(one.usage.worker_cpus) for one in own if one.usage.worker_cpus]
+    blocks = len({one.block for one in own})
+    return Load(len(hit), blocks, OTHERS, round(cpus, 3), median(usable) if usable else None, _programs(run))
 
 
-def _cpus(event: Event, kind: str) -> float | None:
-    usage, seconds = event["usage"], event["seconds"]
+def _cpus(sample: Sample, kind: str) -> float | None:
+    usage, seconds = sample.usage, sample.seconds
     if kind == OTHERS:
         return others_cpus(usage, seconds)
-    stolen = usage.get("worker_cpus_steal_s")
+    stolen = usage.worker_cpus_steal_s
     return stolen / seconds if kind == STOLEN and stolen is not None else None
 
 
-def _programs(events: Collection[Event]) -> tuple[str, ...]:
+def _programs(run: Run) -> tuple[str, ...]:
     """Return the programs that the runner saw at work beside its first blocks."""
-    seen = next((event for event in events if event["event"] == "load"), None)
-    return tuple(f"{one['name']} ({one['pid']})" for one in (seen or {}).get("programs", ()))
+    seen = run.first(OtherPrograms)
+    return tuple(f"{one.name} ({one.pid})" for one in seen.programs) if seen else ()

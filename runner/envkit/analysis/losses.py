@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from envkit.bench.arms import Arm
-from envkit.bench.blocks import same_training, samples
 from envkit.bench.plan import Plan
-from envkit.bench.record import Event
+from envkit.bench.run import Run
 from envkit.stats.curves import apart
 from envkit.stats.interval import MIN_BLOCKS
 from envkit.worker.modes import BF16
@@ -43,17 +42,17 @@ class Losses:
     own_difference: float | None = None
 
 
-def between(events: Sequence[Event], plan: Plan, arm: Arm) -> Losses | None:
+def between(run: Run, arm: Arm) -> Losses | None:
     """How an arm's losses compare with those of its reference; None where they can't be compared. Both have samples."""
-    reference = plan.reference_of(arm)
-    if plan.user_command is not None:
-        return _of_command(events, arm, reference)
-    return compared(events, plan, arm, reference) if same_training(events, plan, arm) else None
+    reference = run.plan.reference_of(arm)
+    if run.plan.user_command is not None:
+        return _of_command(run, arm, reference)
+    return compared(run, arm, reference) if run.same_training(arm) else None
 
 
-def _of_command(events: Sequence[Event], arm: Arm, reference: Arm) -> Losses | None:
+def _of_command(run: Run, arm: Arm, reference: Arm) -> Losses | None:
     """The same of a user's command; None where no losses are read, or samples are fewer than an interval takes."""
-    own, there = ([event["losses"] for event in samples(events, one)] for one in (arm, reference))
+    own, there = ([sample.known_losses for sample in run.samples(one)] for one in (arm, reference))
     if min(len(own), len(there)) < MIN_BLOCKS or not all([*own, *there]):
         return None
     found = apart(own, there)
@@ -64,10 +63,11 @@ def _of_command(events: Sequence[Event], arm: Arm, reference: Arm) -> Losses | N
     return Losses(len(there[0]), reference_final, final, found.between, agree, single)
 
 
-def compared(events: Sequence[Event], plan: Plan, arm: Arm, reference: Arm) -> Losses:
+def compared(run: Run, arm: Arm, reference: Arm) -> Losses:
     """The worst agreement of any of the arm's samples with the first of ``reference``'s; both have some."""
-    there = samples(events, reference)[0]["losses"]
-    candidates = [event["losses"] for event in samples(events, arm)]
+    plan = run.plan
+    there = run.samples(reference)[0].known_losses
+    candidates = [sample.known_losses for sample in run.samples(arm)]
     if plan.until is not None:  # trainings may end after different epochs; as far as all got, batches are the same
         shortest = min(map(len, [there, *candidates]))
         there, candidates = there[:shortest], [losses[:shortest] for losses in candidates]

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from envkit.bench.arms import Arm
-from envkit.bench.record import Event
+from envkit.bench.events import ReferenceKernel
+from envkit.bench.run import Run
 from envkit.checks.interference import disturbances, interference_in
 from envkit.common.messages import About
 from envkit.messages import Message
@@ -22,26 +23,26 @@ from envkit.messages import Message
 UNEVEN, FEWEST_TIMES = 1.25, 4
 
 
-def interference_by_block(events: Sequence[Event]) -> dict[int, list[Message]]:
+def interference_by_block(run: Run) -> dict[int, list[Message]]:
     """Return by block which arms were disturbed, and why."""
     found: dict[int, list[Message]] = {}
-    for event in events:
-        if event["event"] == "sample" and (reasons := interference_in(event)):
-            found.setdefault(event["block"], []).extend(About(event["arm"], reason) for reason in reasons)
+    for sample in run.samples():
+        if reasons := interference_in(sample.usage, sample.seconds):
+            found.setdefault(sample.block, []).extend(About(sample.arm, reason) for reason in reasons)
     return found
 
 
-def disturbed_arms(events: Sequence[Event]) -> dict[int, set[str]]:
+def disturbed_arms(run: Run) -> dict[int, set[str]]:
     """Return the names of the arms whose sample was disturbed, by block."""
     found: dict[int, set[str]] = {}
-    for event in events:
-        if event["event"] == "sample" and disturbances(event):
-            found.setdefault(event["block"], set()).add(event["arm"])
+    for sample in run.samples():
+        if disturbances(sample.usage, sample.seconds):
+            found.setdefault(sample.block, set()).add(sample.arm)
     return found
 
 
 def reference_kernel_range(
-    events: Sequence[Event], interference: Mapping[int, Sequence[Message]]
+    readings: Sequence[ReferenceKernel], interference: Mapping[int, Sequence[Message]]
 ) -> tuple[float, float] | None:
     """The reference kernel's shortest and longest time in seconds, where others slow this machine and no counter tells.
 
@@ -49,25 +50,24 @@ def reference_kernel_range(
     Only blocks without interference are looked at, and never how long training took. Ten blocks lose the longest and
     the shortest, twenty lose two each, and so on: nothing counts what disturbs the reference kernel alone.
     """
-    found = [one for one in events if one["event"] == "reference-kernel" and one["block"] not in interference]
-    times = sorted(one["seconds"] for one in found)
-    if len(times) < FEWEST_TIMES or len({one["digest"] for one in found}) > 1:
+    found = [one for one in readings if one.block not in interference]
+    times = sorted(one.seconds for one in found)
+    if len(times) < FEWEST_TIMES or len({one.digest for one in found}) > 1:
         return None
     left_out = len(times) // 10
     least, most = times[left_out], times[-1 - left_out]
     return (least, most) if most >= UNEVEN * least else None
 
 
-def disturbed_blocks(events: Sequence[Event], both: Sequence[Arm]) -> dict[int, set[str]]:
+def disturbed_blocks(run: Run, both: Sequence[Arm]) -> dict[int, set[str]]:
     """Return the blocks in which a sample of one of these arms was disturbed, with the kinds of interference.
 
     With many arms nearly every block has a disturbed one, so a comparison asks for its own two arms.
     """
-    names = {arm.name for arm in both}
     found: dict[int, set[str]] = {}
-    for event in events:
-        if event["event"] == "sample" and event["arm"] in names and (kinds := disturbances(event)):
-            found.setdefault(event["block"], set()).update(kinds)
+    for sample in run.samples(*both):
+        if kinds := disturbances(sample.usage, sample.seconds):
+            found.setdefault(sample.block, set()).update(kinds)
     return found
 
 

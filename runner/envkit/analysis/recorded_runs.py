@@ -13,6 +13,7 @@ from typing import Any
 from envkit.analysis.messages import FOLDER_OF_RUNS
 from envkit.analysis.summary import Comparison, Summary, summarise
 from envkit.bench import record
+from envkit.bench import run as bench_run
 from envkit.bench.plan import Plan
 from envkit.bench.record import FILE_NAME
 from envkit.bench.record_messages import UnusableRecord
@@ -120,14 +121,13 @@ def runs(begun: list[Beginning], unread: list[Unread], wanted: Callable[[Run], b
     """Read the runs one by one as they are asked for; a record that can't be used is added to ``unread``."""
     for one in begun:
         try:
-            events = record.read(one.folder)
             with record.reading(one.folder):
+                measured = bench_run.read(one.folder)
                 arms: dict[int, set[str]] = {}
-                for event in events:
-                    if event["event"] == "sample":
-                        arms.setdefault(event["block"], set()).add(event["arm"])
+                for sample in measured.samples():
+                    arms.setdefault(sample.block, set()).add(sample.arm)
                 blocks = sum(len(names) == len(one.plan.arms) for names in arms.values())
-                run = Run(one.folder, one.started, summarise(events), blocks)
+                run = Run(one.folder, one.started, summarise(measured), blocks)
         except InputError as error:
             unread.append(Unread(one.folder, reason(error)))
             continue

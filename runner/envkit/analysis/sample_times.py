@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from envkit.bench.blocks import skipped_steps
-from envkit.bench.plan import Plan
-from envkit.bench.record import Event
+from envkit.bench import events
+from envkit.bench.run import Run
 from envkit.checks.interference import disturbances
 
 
@@ -32,23 +30,23 @@ class Sample:
         return self.epoch_steps > 0 and (self.warmup_steps + step) % self.epoch_steps == 0
 
 
-def sample_times(events: Sequence[Event], plan: Plan) -> list[Sample]:
+def sample_times(run: Run) -> list[Sample]:
     """All samples, in the order in which they were measured."""
     found = []
-    skipped = skipped_steps(events)
+    skipped = run.skipped_steps
     passed = 0.0  # the sum of what workers took, because clocks jump
-    for event in events:
-        if event["event"] == "sample":
+    for event in run.events:
+        if isinstance(event, events.Sample):
             found.append(
                 Sample(
-                    arm=event["arm"],
-                    block=event["block"],
+                    arm=event.arm,
+                    block=event.block,
                     began_s=passed,
-                    step_s=event["step_s"][skipped:],
-                    interference=disturbances(event),
-                    warmup_steps=len(event["warmup_step_s"]) + skipped,
-                    epoch_steps=event.get("loader", {}).get("steps_per_epoch", 0),
+                    step_s=event.step_s[skipped:],
+                    interference=disturbances(event.usage, event.seconds),
+                    warmup_steps=len(event.warmup_step_s) + skipped,
+                    epoch_steps=event.loader.steps_per_epoch if event.loader else 0,
                 )
             )
-        passed += event.get("worker_seconds", 0.0)
+        passed += event.worker_seconds
     return found

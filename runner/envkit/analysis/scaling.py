@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from envkit.analysis.intervals import Estimate, Intervals
 from envkit.analysis.losses import Losses, compared
 from envkit.bench.arms import Arm, Role
-from envkit.bench.blocks import samples
-from envkit.bench.events import SampleEvent
+from envkit.bench.events import Sample
 from envkit.bench.plan import STRONG
 from envkit.worker.workloads.all_reduce import bus_factor
 
@@ -54,22 +53,22 @@ class Scaled:
 
 def scaled(intervals: Intervals, arm: Arm) -> Scaled:
     """Return what the samples of ``arm``, of which there are some, say; ratios only of a run that has ended."""
-    events, plan = intervals.events, intervals.plan
+    run, plan = intervals.run, intervals.run.plan
     ranks = plan.ranks_of(arm)
     speedup, efficiency = plan.contrast(arm, Role.SPEEDUP), plan.contrast(arm, Role.EFFICIENCY)
     single = plan.arm(speedup.reference) if speedup else None
-    own = samples(events, arm)
-    told = [event["communication"] for event in own]
+    own = run.samples(arm)
+    told = [sample.communication for sample in own if sample.communication]
     by_rank = [_shares(event) for event in own]
     return Scaled(
         arm=arm.name,
         ranks=ranks,
         speedup=intervals.estimate(arm, Role.SPEEDUP),
         efficiency=intervals.estimate(arm, Role.EFFICIENCY),
-        communication_s=basic.median(one["seconds"] for one in told),
-        communication_share=basic.median(one["share"] for one in told),
+        communication_s=basic.median(one.seconds for one in told),
+        communication_share=basic.median(one.share for one in told),
         communication_range=(basic.median(map(min, by_rank)), basic.median(map(max, by_rank))),
-        losses=compared(events, plan, arm, single) if single and samples(events, single) and not plan.weak else None,
+        losses=compared(run, arm, single) if single and run.samples(single) and not plan.weak else None,
         exchanged=exchanged(own, ranks),
         kind=plan.scaling,
         speedup_over=speedup.reference if speedup else None,
@@ -77,16 +76,16 @@ def scaled(intervals: Intervals, arm: Arm) -> Scaled:
     )
 
 
-def _shares(sample: SampleEvent) -> list[float]:
+def _shares(sample: Sample) -> list[float]:
     """Return the share of a step in which each rank communicates."""
-    return [rank["communication"]["share"] for rank in sample["ranks"]]
+    return [rank.communication.share for rank in sample.ranks or () if rank.communication]
 
 
-def exchanged(own: Sequence[SampleEvent], ranks: int) -> tuple[Exchanged, ...]:
+def exchanged(own: Sequence[Sample], ranks: int) -> tuple[Exchanged, ...]:
     """Each size that was added up over ``ranks`` in the samples ``own``; none of other workloads."""
-    told = [event["exchange"] for event in own if event.get("exchange")]
+    told = [sample.exchange for sample in own if sample.exchange]
     found = []
     for of_size in zip(*told, strict=True):
-        size, seconds = of_size[0]["bytes"], basic.median(one["seconds"] for one in of_size)
+        size, seconds = of_size[0].bytes, basic.median(one.seconds for one in of_size)
         found.append(Exchanged(size, seconds, size / seconds, size / seconds * bus_factor(ranks)))
     return tuple(found)

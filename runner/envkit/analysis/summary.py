@@ -23,26 +23,15 @@ from envkit.analysis.sample_times import Sample, sample_times
 from envkit.analysis.scaling import Scaled, scaled
 from envkit.bench import dataset_messages as _of_data  # noqa: F401  from_json knows those that were imported
 from envkit.bench.arms import Arm, Role
-from envkit.bench.blocks import (
-    block_ratios,
-    comparable_steps,
-    complete_blocks,
-    first_event,
-    recorded_design,
-    recorded_lengths,
-    recorded_plan,
-    samples,
-    skipped_steps,
-    timed_steps,
-)
-from envkit.bench.events import SampleEvent
+from envkit.bench.events import Failure, LeftOut, ReferenceKernel
+from envkit.bench.events import Sample as Recorded
 from envkit.bench.measure import ENDED, FAILED, PRECISE
 from envkit.bench.plan import Plan
 from envkit.bench.problems import restored
-from envkit.bench.record import Event
+from envkit.bench.run import Run
 from envkit.checks.doctor.finding import Finding
 from envkit.checks.effect import Check
-from envkit.checks.sample_effect import checks_of, set_by_the_command
+from envkit.checks.sample_effect import set_by_the_command
 from envkit.messages import Message, from_json
 from envkit.profiles.environment import Environment
 from envkit.stats.bootstrap import Bootstrap, bootstrap
@@ -146,7 +135,7 @@ class Summary:
     seconds_per_block: float  # with the starts of the workers
     calibration: dict[str, Any] | None  # what the baseline against itself showed
     findings: list[Finding]
-    failures: list[Event]
+    failures: list[Failure]
     removed_variables: list[str]
     allowed_variables: list[str]
     not_measured: dict[str, Message]  # why a matrix left profiles out
@@ -201,7 +190,7 @@ class Summary:
             "gpus": [asdict(one) for one in self.gpus],
             "settings": [one.to_json() for one in self.ablation],
             "learning_curves": [asdict(one) for one in self.learning],
-            "failures": [{key: event[key] for key in ("block", "arm", "problem")} for event in self.failures],
+            "failures": [{"block": one.block, "arm": one.arm, "problem": one.problem} for one in self.failures],
             "not_measured": {name: reason.to_json() for name, reason in self.not_measured.items()},
             "ended": self.ended,
             **self.course.to_json(),
@@ -218,70 +207,65 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def summarise(events: Sequence[Event]) -> Summary:
-    """The summary of a record's events, whether the run was completed or not."""
-    run = events[0]
-    plan = recorded_plan(events)
-    kept = run["allowed_variables"]
-    environments = {name: Environment.from_json(document) for name, document in run["environments"].items()}
+def summarise(run: Run) -> Summary:
+    """Return what a run shows, whether it was completed or not."""
+    first, plan, ended = run.beginning, run.plan, run.ended
+    kept = first.allowed_variables
+    environments = {name: Environment.from_json(document) for name, document in first.environments.items()}
     measured = {
-        arm.name: _measured(arm, environments[arm.name], kept, own, skipped_steps(events))
+        arm.name: _measured(arm, environments[arm.name], kept, own, run.skipped_steps)
         for arm in plan.arms
-        if (own := samples(events, arm))
+        if (own := run.samples(arm))
     }
-    last = next((event for event in reversed(events) if event["event"] in ("end", "resume")), {"event": "run"})
-    ended = last["reason"] if last["event"] == "end" else None  # else it still runs, or was killed
-    interference = interference_by_block(events)
-    fixed = recorded_lengths(events)
-    left_out = first_event(events, "left-out")
+    interference = interference_by_block(run)
+    fixed = run.lengths
+    left_out = run.first(LeftOut)
     in_effect = {one.arm for one in measured.values() if one.in_effect}
-    intervals = Intervals(events, plan, in_effect, ended in ENDED, stopped_early=ended == PRECISE)
+    intervals = Intervals(run, in_effect)
     return Summary(
         plan=plan,
-        engines=run["engines"],
-        data_source=from_json(run["data_source"]),
+        engines=first.engines,
+        data_source=from_json(first.data_source),
         environments=environments,
-        command=run["command"],
-        cwd=run["cwd"],
-        commands=fixed["commands"] if fixed else run["commands"],
+        command=first.command,
+        cwd=first.cwd,
+        commands=fixed.commands if fixed else first.commands,
         measured=list(measured.values()),
-        comparisons=[_comparison(events, plan, arm, measured, ended) for arm in plan.compared],
-        samples=sample_times(events, plan),
+        comparisons=[_comparison(run, arm, measured) for arm in plan.compared],
+        samples=sample_times(run),
         interference=interference,
-        disturbed_arms=disturbed_arms(events),
-        reference_kernel_range_s=reference_kernel_range(events, interference),
-        design=recorded_design(events, plan),
-        warm_up=fixed["warm_up"] if fixed else {},
-        unsteady=fixed["unsteady"] if fixed else [],
-        skipped_steps=skipped_steps(events),
-        left_out={
-            plan.workload_of(arm): plan.workload_spec(arm).warmup_steps + skipped_steps(events) for arm in plan.arms
-        },
-        reference_drift=drift([basic.fmean(steps) for steps in timed_steps(events, plan.reference)]),
-        seconds_per_block=_seconds_per_block(events),
-        calibration=run["calibration"],
+        disturbed_arms=disturbed_arms(run),
+        reference_kernel_range_s=reference_kernel_range(run.all(ReferenceKernel), interference),
+        design=run.design,
+        warm_up=fixed.warm_up if fixed else {},
+        unsteady=fixed.unsteady if fixed else [],
+        skipped_steps=run.skipped_steps,
+        left_out={plan.workload_of(arm): plan.workload_spec(arm).warmup_steps + run.skipped_steps for arm in plan.arms},
+        reference_drift=drift([basic.fmean(steps) for steps in run.timed_steps(plan.reference)]),
+        seconds_per_block=_seconds_per_block(run),
+        calibration=first.calibration,
         findings=[
-            *map(Finding.of_json, run["findings"]),
-            *findings(events, plan, run["engines"], environments),
+            *map(Finding.of_json, first.findings),
+            *findings(run, environments),
         ],
-        failures=[event for event in events if event["event"] == "failure"],
-        removed_variables=[*run["removed_variables"]],
+        failures=run.all(Failure),
+        removed_variables=[*first.removed_variables],
         allowed_variables=[*kept],
-        not_measured={name: restored(one) for name, one in left_out["profiles"].items()} if left_out else {},
+        not_measured={name: restored(one) for name, one in left_out.profiles.items()} if left_out else {},
         ended=ended,
-        image_differences=of_run(events, plan),
+        image_differences=of_run(run),
         scaling=_scaling(intervals, measured),
         instances=_at_once(intervals),
-        gpus=[found for arm in plan.arms if (found := readings(arm.name, samples(events, arm)))],
+        gpus=[found for arm in plan.arms if (found := readings(arm.name, run.samples(arm)))],
         ablation=taken_apart(intervals),
-        learning=learning_curves(events, plan),
-        course=course(events, plan, ended),
+        learning=learning_curves(run),
+        course=course(run, ended),
     )
 
 
 def _scaling(intervals: Intervals, measured: Mapping[str, Measured]) -> list[Scaled]:
     """Scaling of each arm with several ranks that is in effect, compared with one process in effect."""
-    plan = intervals.plan
+    plan = intervals.run.plan
     if any(one.name in measured and one.name not in intervals.in_effect for one in plan.single_processes):
         return []
     return [scaled(intervals, arm) for arm in plan.distributed if arm.name in intervals.in_effect]
@@ -289,75 +273,70 @@ def _scaling(intervals: Intervals, measured: Mapping[str, Measured]) -> list[Sca
 
 def _at_once(intervals: Intervals) -> list[AtOnce]:
     """Of each arm of several at once, where that and what it is compared with are in effect."""
-    plan, roles = intervals.plan, (Role.EFFECT, Role.INSTANCES)
+    plan, roles = intervals.run.plan, (Role.EFFECT, Role.INSTANCES)
     beside = {arm: [one.pair for role in roles if (one := plan.contrast(arm, role))] for arm in plan.at_once}
     sound = {*intervals.in_effect}
     shown = [arm for arm, pairs in beside.items() if {arm.name}.union(*pairs) <= sound]
     return [at_once(intervals, arm) for arm in shown]
 
 
-def _seconds_per_block(events: Sequence[Event]) -> float:
+def _seconds_per_block(run: Run) -> float:
     """How long a block takes, with the starts of its workers; 0 where none is complete."""
-    in_blocks = [event for event in events if event["event"] in ("sample", "reference-kernel")]
-    blocks = len({event["block"] for event in in_blocks})
-    return sum(event["worker_seconds"] for event in in_blocks) / blocks if blocks else 0.0
+    in_blocks: list[Recorded | ReferenceKernel] = [*run.samples(), *run.all(ReferenceKernel)]
+    blocks = len({event.block for event in in_blocks})
+    return sum(event.worker_seconds for event in in_blocks) / blocks if blocks else 0.0
 
 
-def _comparison(
-    events: Sequence[Event],
-    plan: Plan,
-    arm: Arm,
-    measured: dict[str, Measured],
-    ended: str | None,
-) -> Comparison:
+def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison:
+    plan, ended = run.plan, run.ended
     reference = plan.reference_of(arm)
     both = [measured[name] for name in (reference.name, arm.name) if name in measured]
     if not all(one.in_effect for one in both):
         return Comparison(arm.name, Verdict.NOT_IN_EFFECT)
-    losses = between(events, plan, arm) if len(both) == 2 else None
-    ratios = block_ratios(events, plan, arm)
+    losses = between(run, arm) if len(both) == 2 else None
+    ratios = run.block_ratios(arm)
     if ended == FAILED:
         return Comparison(arm.name, Verdict.FAILED, losses=losses)
-    if not all(reached(events, plan, one) for one in (reference, arm)):
+    if not all(reached(run, one) for one in (reference, arm)):
         return Comparison(arm.name, Verdict.NOT_REACHED, losses=losses)
     if plan.one_run_each and ratios:
         return Comparison(arm.name, Verdict.ONE_RUN_EACH, single_ratio=math.exp(ratios[0]), losses=losses)
-    planned = recorded_design(events, plan) or design(len(ratios), len(plan.compared))
+    planned = run.design or design(len(ratios), len(plan.compared))
     if ended not in ENDED:
         return Comparison(arm.name, Verdict.NOT_ENDED, losses=losses)
     found = at_end(planned, ratios, plan.stopping.margin, stopped_early=ended == PRECISE)
-    hit = disturbed_blocks(events, (reference, arm))
-    quiet = block_ratios(events, plan, arm, without=set(hit))
-    blocks = set(complete_blocks(events, plan, arm))
+    hit = disturbed_blocks(run, (reference, arm))
+    quiet = run.block_ratios(arm, without=set(hit))
+    blocks = set(run.complete_blocks(arm))
     rest = at_end(planned, quiet, plan.stopping.margin, stopped_early=False) if blocks & hit.keys() else None
-    beside = neighbours(events, (reference, arm)) if found else None
+    beside = neighbours(run, (reference, arm)) if found else None
     return Comparison(
         arm.name,
         verdict=found.verdict if found else Verdict.TOO_FEW_SAMPLES,
         speedup=found,
         losses=losses,
         without_interference=rest,
-        load=load(events, (reference, arm), hit) or beside if found and not rest else None,
+        load=load(run, (reference, arm), hit) or beside if found and not rest else None,
         beside=beside,
-        bootstrap=bootstrap(*(comparable_steps(events, plan, one, blocks) for one in (reference, arm))),
+        bootstrap=bootstrap(*(run.comparable_steps(one, blocks) for one in (reference, arm))),
         deviation=basic.stdev(ratios) if len(ratios) > 1 else None,
         drift=drift([math.exp(ratio) for ratio in ratios]),
     )
 
 
-def _steps(event: SampleEvent) -> float:
+def _steps(sample: Recorded) -> float:
     """How many steps a sample's usage is of; what a user's command used is known of all of it alone."""
-    return event.get("usage_steps") or (1 if event["images_per_step"] is None else len(event["step_s"]))
+    return sample.usage_steps or (1 if sample.images_per_step is None else len(sample.step_s))
 
 
 def _measured(
-    arm: Arm, environment: Environment, kept: dict[str, str], own: Sequence[SampleEvent], skipped: int
+    arm: Arm, environment: Environment, kept: dict[str, str], own: Sequence[Recorded], skipped: int
 ) -> Measured:
-    images = own[0]["images_per_step"]
-    step_s = basic.median(basic.fmean(event["step_s"][skipped:]) for event in own)
-    usage = [event["usage"] for event in own]
-    losses = [event["losses"][-1] for event in own if event["losses"]]
-    checked = [checks_of(event) for event in own]
+    images = own[0].images_per_step
+    step_s = basic.median(basic.fmean(sample.step_s[skipped:]) for sample in own)
+    usage = [sample.usage for sample in own]
+    losses = [sample.known_losses[-1] for sample in own if sample.known_losses]
+    checked = [sample.checks for sample in own]
     # of several samples the one that is least in effect, and least of which was verified, is shown
     worst = max(checked, key=lambda of: (sum(not one.holds for one in of), sum(not one.verified for one in of)))
     return Measured(
@@ -365,23 +344,23 @@ def _measured(
         samples=len(own),
         step_s=step_s,
         images_per_s=None if images is None else images / step_s,
-        system_share=basic.median(one["system_s"] / (one["system_s"] + one["user_s"] or 1) for one in usage),
-        faults_per_step=basic.median(event["usage"]["minor_faults"] / _steps(event) for event in own),
-        peak_memory_bytes=basic.median(event["peak_memory_bytes"] for event in own),
-        throttled_s=sum(one["throttled_s"] for one in usage),
-        training_s=basic.median(event["seconds"] for event in own),
+        system_share=basic.median(one.system_s / (one.system_s + one.user_s or 1) for one in usage),
+        faults_per_step=basic.median(one.usage.minor_faults / _steps(one) for one in own),
+        peak_memory_bytes=basic.median(one.peak_memory_bytes for one in own),
+        throttled_s=sum(one.throttled_s for one in usage),
+        training_s=basic.median(one.seconds for one in own),
         quality=_quality(own),
         final_loss=basic.median(losses) if losses else None,
         checks=worst,
-        not_observed=next((found for event in own if (found := event["evidence"].get("not_observed"))), None),
+        not_observed=next((found for one in own if (found := one.evidence.get("not_observed"))), None),
         set_by_itself=dict(pair for one in own for pair in set_by_the_command(environment, one, kept).items()),
-        unit=own[0].get("unit") or "images",
-        cpu_s=basic.median((one["usage"]["system_s"] + one["usage"]["user_s"]) / _steps(one) for one in own),
-        system_s=basic.median(one["usage"]["system_s"] / _steps(one) for one in own),
+        unit=own[0].unit or "images",
+        cpu_s=basic.median((one.usage.system_s + one.usage.user_s) / _steps(one) for one in own),
+        system_s=basic.median(one.usage.system_s / _steps(one) for one in own),
     )
 
 
-def _quality(own: Sequence[SampleEvent]) -> dict[str, float]:
+def _quality(own: Sequence[Recorded]) -> dict[str, float]:
     """The medians of the figures of those samples that were tested."""
-    tested = [found for event in own if (found := event.get("quality"))]
+    tested = [found for one in own if (found := one.quality)]
     return {name: basic.median(one[name] for one in tested) for name in (tested[0] if tested else ())}

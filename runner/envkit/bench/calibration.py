@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from envkit.bench import record
-from envkit.bench.blocks import block_ratios
 from envkit.bench.measure import ENDED
 from envkit.bench.plan import Plan
+from envkit.bench.run import Run
 from envkit.common.errors import InputError
 from envkit.engines import ENGINES
 from envkit.stats.interval import MIN_BLOCKS
@@ -45,10 +45,10 @@ def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str
                 conditions = _conditions(of, first["engines"], first["allowed_variables"])
                 if not is_calibration(of) or conditions != _conditions(plan, engines, kept):
                     continue
-                events = record.read(path.parent)
-                if events[-1].get("reason") not in ENDED:
+                run = Run.parse(record.read(path.parent))
+                if run.ended not in ENDED:
                     continue
-                ratios = block_ratios(events, of, of.compared[0])
+                ratios = run.block_ratios(of.compared[0])
         except InputError:
             continue  # a record that can't be read is not this run's affair
         if len(ratios) >= MIN_BLOCKS:

@@ -1,38 +1,100 @@
-"""Typed events of a record, for most of its readers.
+"""Typed events of a record: each line is parsed into one of these classes (``envkit.bench.run``).
 
-``envkit.bench.record`` appends and reads events as plain dictionaries. A key may be missing where its comment names a
-condition.
+A field with a default may be missing in the record.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any
+
+from msgspec import Struct
+
+from envkit.checks.effect import Check
+from envkit.engines.measurement import Communication, Measurement, Number
 
 
-class Usage(TypedDict, total=False):
-    """What the timed steps took, of the process and of what it started beside itself. None: it could not be read."""
+class Timed(Struct, frozen=True, kw_only=True):
+    """Any event. ``time`` is in seconds since 1970; ``worker_seconds`` are those of the worker that it is about."""
 
-    user_s: float
-    system_s: float
-    minor_faults: int
-    major_faults: int
-    voluntary_switches: int
-    involuntary_switches: int
-    throttled_s: float  # summed over the CPUs, by a quota
-    throttle_events: int | None
-    cpu_pressure_s: float | None
-    machine_busy_s: float | None
-    machine_steal_s: float | None
-    machine_swapped_bytes: int | None
-    worker_cpus: int  # how many it could run on
-    worker_cpus_busy_s: float | None
-    worker_cpus_steal_s: float | None
-    frequency_mhz: float | None  # at the end of the steps
-    engine_s: float  # CPU time of what the engine ran beside it, where that is known
+    event: str
+    time: float = 0.0
+    worker_seconds: float = 0.0
 
 
-class EpochEvent(TypedDict):
-    """One epoch of a full training, in a sample's ``curve``."""
+class Beginning(Timed, frozen=True, kw_only=True):
+    """The event ``run``: the plan, the machine and its images, and the command line that started the run."""
+
+    plan: dict[str, Any]
+    engines: dict[str, dict[str, Any]]  # by Arm.target: what each said of itself (engine) and its image (inspection)
+    environments: dict[str, dict[str, Any]]
+    data_source: dict[str, Any]
+    command: list[str]
+    cwd: str
+    commands: dict[str, str]
+    findings: list[dict[str, Any]]
+    removed_variables: dict[str, str] | list[str]
+    allowed_variables: dict[str, str]
+    calibration: dict[str, Any] | None
+    kit_version: str = ""
+    schema: int = 0
+
+
+class WarmUp(Timed, frozen=True, kw_only=True):
+    """The event ``warm-up``: the first worker of an arm, which is no sample. Its pace is unknown without ``step_s``."""
+
+    arm: str
+    step_s: list[float] | None = None
+    peak_memory_bytes: Number = 0
+    checks: list[Check] = []
+
+
+class Lengths(Timed, frozen=True, kw_only=True):
+    """The event ``lengths``: the lengths of samples, as they were fixed before anything was compared."""
+
+    warm_up: dict[str, int]  # by the arm's name: after so many steps it was steady
+    unsteady: list[str]  # arms that were not steady
+    together: int  # workers that are started at once
+    skipped_steps: int
+    commands: dict[str, str]
+    steps: dict[str, int] | None = None  # by the workload's name; not of a user's command
+    warmup_steps: dict[str, int] | None = None
+
+
+class FixedDesign(Timed, frozen=True, kw_only=True):
+    """The event ``design``: how many blocks there will be, and after which of them the results are looked at."""
+
+    planned_blocks: int
+    looks: list[int]
+
+
+class LeftOut(Timed, frozen=True, kw_only=True):
+    """The event ``left-out``: why a matrix does not measure some profiles, each reason a message as JSON."""
+
+    profiles: dict[str, dict[str, Any]]
+
+
+class Program(Struct, frozen=True, kw_only=True):
+    """Another program that used the machine's CPUs."""
+
+    name: str
+    pid: int
+
+
+class OtherPrograms(Timed, frozen=True, kw_only=True):
+    """The event ``load``: other programs at work beside the first blocks."""
+
+    programs: list[Program]
+
+
+class Longer(Timed, frozen=True, kw_only=True):
+    """The event ``longer``: a verdict takes longer than the budget, and the run goes on. Times are in seconds."""
+
+    budget_s: float
+    takes_s: float
+
+
+class Epoch(Struct, frozen=True, kw_only=True):
+    """One epoch of a full training."""
 
     seconds: float  # of its timed steps
     loss: float | None  # the mean of its steps' training losses
@@ -40,7 +102,7 @@ class EpochEvent(TypedDict):
     test_s: float  # how long that took, in no other figure
 
 
-class ReadingsCover(TypedDict):
+class ReadingsCover(Struct, frozen=True, kw_only=True):
     """How long a metric's readings are, and the time in which they were printed, in seconds.
 
     ``fits`` is a unit in which they would be as long as that, or an empty text.
@@ -51,113 +113,111 @@ class ReadingsCover(TypedDict):
     fits: str
 
 
-class SampleEvent(TypedDict, total=False):
+class GpuReading(Struct, frozen=True, kw_only=True):
+    """A GPU right before or after the timed steps. None is unknown."""
+
+    sm_mhz: Number | None = None
+    temperature_c: Number | None = None
+    held_back: list[str] | None = None
+
+
+class Gpu(Struct, frozen=True, kw_only=True):
+    """The GPU that a sample trained on, or all of several ranks together. None is unknown."""
+
+    before: GpuReading | None = None
+    after: GpuReading | None = None
+    mean_power_w: float | None = None
+    idle_share: float | None = None
+    kernels_per_step: Number | None = None
+    allocated_bytes: Number | None = None
+
+
+class Exchange(Struct, frozen=True, kw_only=True):
+    """One size of an all-reduce, and the seconds that it takes."""
+
+    bytes: int
+    seconds: float
+
+
+class Loader(Struct, frozen=True, kw_only=True):
+    """The workers that load data, where epochs end as DataLoader's do."""
+
+    steps_per_epoch: int = 0
+
+
+class Sample(Measurement, frozen=True, kw_only=True):
     """The event ``sample``: what one worker measured and observed."""
 
     event: str
-    time: float  # seconds since 1970
     block: int
     arm: str
-    worker_seconds: float  # of the whole worker, with its start
-    padding_bytes: int
     seconds: float  # of the timed steps
-    step_s: list[float]
     warmup_step_s: list[float]
-    losses: list[Any]  # numbers; None each where a workload learns nothing; of a command those its loss metric reads
-    images_per_step: int | None  # None of a user's command
-    unit: str  # what images_per_step counts
-    quality: dict[str, float] | None  # of a test, where one was made
-    curve: list[EpochEvent]  # of a full training
-    modes: dict[str, Any] | None
-    usage: Usage
-    peak_memory_bytes: int
+    losses: list[float | None]  # None each where a workload learns nothing; of a command those its loss metric reads
+    images_per_step: Number | None  # None of a user's command
     digests: dict[str, str]
-    evidence: dict[str, Any]  # by the probe's name
-    other_processes: list[dict[str, Any]]  # of a user's command: the further ones that left evidence
-    stderr: str
-    checks: list[dict[str, Any]]  # what was expected and seen
-    ranks: list[dict[str, Any]]  # of several processes that trained together
-    instances: list[dict[str, Any]]  # of several that trained at once, each by itself
-    usage_steps: float  # of these: how many steps `usage` is of, with those for the others' sake
-    backend: str
-    communication: dict[str, float]
-    exchange: list[dict[str, Any]]  # of the workload all-reduce
-    loader: dict[str, Any]  # where epochs end as DataLoader's do: what was seen of the workers that load
-    gpu: dict[str, Any]  # of a training on GPUs
-    unmatched_lines: tuple[int, str]  # lines that a user's metric does not match, amid alike ones that it does, and one
-    rank_lines: tuple[str, int]  # the mark of the lines that were read and how many ranks print, only if several do
-    readings_cover: ReadingsCover  # only if a metric's times are far from the time in which they were printed
-    readings_rounding: float  # the share of a metric's times that their last digits stand for, only if it is large
+    peak_memory_bytes: Number
+    checks: list[Check]
+    time: float = 0.0
+    worker_seconds: float = 0.0  # of the whole worker, with its start
+    padding_bytes: int = 0
+    unit: str | None = None  # what images_per_step counts
+    quality: dict[str, float] | None = None  # of a test, where one was made
+    curve: list[Epoch] | None = None  # of a full training
+    usage_steps: float | None = None  # how many steps ``usage`` is of, with those for other ranks' sake
+    communication: Communication | None = None  # of several ranks
+    exchange: list[Exchange] | None = None  # of the workload all-reduce
+    loader: Loader | None = None
+    gpu: Gpu | None = None
+    unmatched_lines: tuple[int, str] | None = None  # lines that a metric misses amid alike ones that it reads, and one
+    rank_lines: tuple[str, int] | None = None  # the mark of the lines that were read, and how many ranks print
+    readings_cover: ReadingsCover | None = None  # where a metric's times are far from the time of their printing
+    readings_rounding: float | None = None  # the share of a metric's times that their last digits stand for
+
+    @property
+    def known_losses(self) -> list[float]:
+        """Return the losses; none of a workload that learns nothing."""
+        return [loss for loss in self.losses if loss is not None]
 
 
-class LengthsEvent(TypedDict, total=False):
-    """The event ``lengths``: how long samples are, as it was fixed before anything was compared."""
+class Failure(Timed, frozen=True, kw_only=True):
+    """The event ``failure``: a worker failed. ``problem`` is a message as JSON."""
 
-    event: str
-    time: float
-    warm_up: dict[str, int]  # by the arm's name: after so many steps it was steady
-    unsteady: list[str]  # arms that were not steady in what was seen
-    together: int  # workers that are started at once
-    skipped_steps: int
-    steps: dict[str, int]  # by the workload's name; not of a user's command
-    warmup_steps: dict[str, int]
-    commands: dict[str, str]
-
-
-class RunEvent(TypedDict, total=False):
-    """The event ``run``: what is measured, on what, and from where it was started."""
-
-    event: str
-    time: float
-    schema: int
-    kit_version: str
-    command: list[str]
-    cwd: str
-    specification: dict[str, Any] | None
-    plan: dict[str, Any]
-    engines: dict[str, dict[str, Any]]
-    data_source: dict[str, Any] | str
-    environments: dict[str, dict[str, Any]]
-    commands: dict[str, str]
-    findings: list[dict[str, Any]]
-    calibration: dict[str, Any] | None
-    removed_variables: dict[str, str] | list[str]
-    allowed_variables: dict[str, str]
-
-
-class FailureEvent(TypedDict, total=False):
-    """The events ``failure`` and ``reference-kernel-failure``."""
-
-    event: str
-    time: float
     block: int
     arm: str
-    worker_seconds: float
     problem: dict[str, Any] | str
-    stderr: str
+    stderr: str = ""
 
 
-class ReferenceKernelEvent(TypedDict, total=False):
+class ReferenceKernel(Timed, frozen=True, kw_only=True):
     """The event ``reference-kernel``: a fixed piece of work, timed outside of any profile."""
 
-    event: str
-    time: float
     block: int
-    worker_seconds: float
     seconds: float
     digest: str
 
 
-class EndEvent(TypedDict, total=False):
+class ReferenceKernelFailure(Timed, frozen=True, kw_only=True):
+    """The event ``reference-kernel-failure``."""
+
+    block: int
+    problem: dict[str, Any] | str
+    stderr: str = ""
+
+
+class Resume(Timed, frozen=True, kw_only=True):
+    """The event ``resume``: the run goes on after an interruption."""
+
+
+class End(Timed, frozen=True, kw_only=True):
     """The event ``end``."""
 
-    event: str
-    time: float
     reason: str
 
 
-# What is known of the events of a record, by their names.
-FORMS: dict[str, type] = {
-    "run": RunEvent, "sample": SampleEvent, "lengths": LengthsEvent, "failure": FailureEvent,
-    "reference-kernel": ReferenceKernelEvent, "reference-kernel-failure": FailureEvent, "end": EndEvent,
+# By the name of the event. Events of other names are of no matter to a run's readers.
+EVENTS: dict[str, type[Timed | Sample]] = {
+    "run": Beginning, "warm-up": WarmUp, "lengths": Lengths, "design": FixedDesign, "left-out": LeftOut,
+    "load": OtherPrograms, "longer": Longer, "sample": Sample, "failure": Failure, "reference-kernel": ReferenceKernel,
+    "reference-kernel-failure": ReferenceKernelFailure, "resume": Resume, "end": End,
 }  # fmt: skip

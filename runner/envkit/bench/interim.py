@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from envkit.bench.blocks import block_ratios
 from envkit.bench.messages import InterimBest, InterimSpeedup
-from envkit.bench.plan import Plan
-from envkit.bench.record import Event
+from envkit.bench.run import Run
 from envkit.common.messages import Clauses
 from envkit.messages import Message
 from envkit.stats.interval import ERROR_RATE, speedup
@@ -16,15 +12,16 @@ from envkit.stats.interval import ERROR_RATE, speedup
 MOST_PROFILES = 3
 
 
-def standing(events: Sequence[Event], plan: Plan) -> Message | None:
-    """Return the speedups after the blocks in ``events``; None before the first interval.
+def standing(run: Run) -> Message | None:
+    """Return the speedups after the blocks of ``run``; None before the first interval.
 
     Each interval is that of one comparison, of which 95% hold the truth if nobody chooses when to look.
     """
+    plan = run.plan
     shown = [plan.whole] if plan.ablated else plan.compared
     found = []
     for arm in shown:
-        interval = speedup(block_ratios(events, plan, arm), ERROR_RATE, plan.stopping.margin)
+        interval = speedup(run.block_ratios(arm), ERROR_RATE, plan.stopping.margin)
         if interval is not None:
             found.append(InterimSpeedup(arm.name, interval.ratio, interval.low, interval.high))
     if len(found) > MOST_PROFILES:

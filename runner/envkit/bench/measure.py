@@ -16,8 +16,8 @@ from typing import Any
 
 from envkit.bench import pace, private_values, quality, requests, room, writes
 from envkit.bench.arms import Arm
-from envkit.bench.blocks import block_ratios, recorded_design, recorded_lengths, samples, skipped_steps
 from envkit.bench.costs import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
+from envkit.bench.events import FixedDesign, Longer, Resume, WarmUp
 from envkit.bench.interim import standing
 from envkit.bench.job import Job
 from envkit.bench.messages import ONE_OF_EACH, BlocksFit
@@ -37,6 +37,7 @@ from envkit.bench.problem_messages import FewSteps, WarmingUp
 from envkit.bench.record import Event, Record
 from envkit.bench.record_messages import BLOCKS_MEASURED, BUDGET_TOO_SHORT, BUDGET_USED_UP, WORKER_FAILED
 from envkit.bench.record_messages import NOT_IN_EFFECT as WAS_NOT_IN_EFFECT
+from envkit.bench.run import Run
 from envkit.checks.effect import Check
 from envkit.checks.sample_effect import check_sample
 from envkit.common.progress import Progress
@@ -68,7 +69,8 @@ class _Run:
 
     def __init__(self, job: Job, record: Record, events: list[Event], progress: Progress) -> None:
         self.job = job
-        self.events = events
+        self.so_far = Run.parse(events).measuring(job.plan)
+        self._events = events
         self._record = record
         self._progress = progress
         self._neighbours = Neighbours()
@@ -76,7 +78,7 @@ class _Run:
     @property
     def spent_s(self) -> float:
         """Return what counts towards the budget: all workers so far, those of an interrupted run too."""
-        return float(sum(event.get("worker_seconds", 0) for event in self.events))
+        return sum(event.worker_seconds for event in self.so_far.events)
 
     @property
     def plan(self) -> Plan:
@@ -85,17 +87,17 @@ class _Run:
     @property
     def usable_cpus(self) -> int:
         """The fewest that any arm's workers have, as was seen inside what they run in."""
-        seen = self.events[0]["engines"].values()
+        seen = self.so_far.beginning.engines.values()
         return min(int(one["inspection"]["facts"]["usable_cpus"]) for one in seen)
 
     @property
     def design(self) -> Design | None:
-        return recorded_design(self.events, self.plan)
+        return self.so_far.design
 
     @property
     def planned(self) -> int:
         """How many blocks there will be; 0 before that is fixed."""
-        longer = self.plan.fewest_blocks if self.has(room.LONGER) else 0
+        longer = self.plan.fewest_blocks if self.so_far.first(Longer) else 0
         return self.design.planned if self.design else self.plan.stopping.blocks or longer
 
     def say(self, message: Message) -> None:
@@ -104,16 +106,12 @@ class _Run:
     def append(self, event: str, **fields: Any) -> None:
         """Record an event, without the values of the caller's variables."""
         hidden = private_values.hidden(fields, self.job.kept, self.job.inherited)
-        self.events.append(self._record.append(event, **hidden))
+        self._events.append(self._record.append(event, **hidden))
+        self.so_far = self.so_far.followed_by(self._events[-1])
 
     def commands(self) -> dict[str, str]:
         """Return the shell commands that start workers, by the arm's name."""
         return {arm.name: self.job.typed(arm, self._record.path.parent) for arm in self.plan.arms}
-
-    def has(self, event: str, **fields: Any) -> bool:
-        return any(
-            one["event"] == event and all(one[name] == value for name, value in fields.items()) for one in self.events
-        )
 
     def first(self, arm: Arm) -> bool:
         """Start ``arm`` once, unmeasured, and record its pace; all its files are in the page cache from then on.
@@ -136,7 +134,7 @@ class _Run:
         if "evidence" in document:
             checks = self._checked(arm, {**document, "stderr": outcome.stderr_tail})
             if not all(one.holds for one in checks):
-                return self._sample(len(samples(self.events, arm)), arm, outcome, padding=0)
+                return self._sample(len(self.so_far.samples(arm)), arm, outcome, padding=0)
             told["checks"] = [*map(asdict, checks)]
         if arm == self.plan.reference and (written := writes.told(self.plan, document)):
             self.say(written)
@@ -161,8 +159,8 @@ class _Run:
 
     def block(self, block: int, arms: Sequence[Arm]) -> bool:
         """Measure one sample of each of ``arms``; returns whether all profiles were in effect."""
-        lengths = recorded_lengths(self.events)
-        at_once = lengths["together"] if lengths else 1
+        lengths = self.so_far.lengths
+        at_once = lengths.together if lengths else 1
         for first in range(0, len(arms), at_once):
             some = arms[first : first + at_once]
             self._progress.start(_stage(block), some[0].name, self.goes_on_s(block))
@@ -178,8 +176,8 @@ class _Run:
         if self.plan.one_run_each:
             return
         of = f" of {self.planned}" if self.planned else ""
-        self._progress.block(_stage(block, of), standing(self.events, self.plan), self.goes_on_s(block + 1))
-        if (seen := self._neighbours.after_block(self.events, block)) is not None:
+        self._progress.block(_stage(block, of), standing(self.so_far), self.goes_on_s(block + 1))
+        if (seen := self._neighbours.after_block(self.so_far, block)) is not None:
             self.append(LOAD, block=block, programs=seen.programs)
             self.say(seen.message)
 
@@ -203,7 +201,7 @@ class _Run:
     def _sample(self, block: int, arm: Arm, outcome: Outcome, padding: int) -> bool:
         """Record a sample; returns whether the profile was in effect."""
         alike = {one.name for one in self.plan.arms if self.plan.workload_of(one) == self.plan.workload_of(arm)}
-        before = [event for event in samples(self.events) if event["arm"] in alike]
+        before = [event for event in self._events if event["event"] == "sample" and event["arm"] in alike]
         earlier = [held_against(event, self.plan, arm) for event in before]
         document, problem = parse_sample(outcome, earlier, self.plan.options)
         if problem is not None:
@@ -213,7 +211,7 @@ class _Run:
         wrong = wrong or other_loader(document, self.plan.workload_of(arm))
         if wrong := wrong or unlike_parts(self.plan, arm, document, earlier):
             raise _Failure(arm.name, wrong, outcome)
-        if len(document["step_s"]) <= (skipped := skipped_steps(self.events)):  # logs may be short
+        if len(document["step_s"]) <= (skipped := self.so_far.skipped_steps):  # logs may be short
             raise _Failure(arm.name, FewSteps(len(document["step_s"]), skipped), outcome)
         where = {"block": block, "arm": arm.name, "worker_seconds": round(outcome.seconds, 3)}
         document = quality.worked_out({**document, "stderr": outcome.stderr_tail})
@@ -236,7 +234,7 @@ class _Run:
         """About how long the run goes on after ``blocks`` blocks: beyond the budget where the plan does."""
         if not self.planned or not blocks:
             return self.left_s()
-        return (self.planned - blocks) * block_s(self.events, blocks) + readings_s(self.events, self.plan, blocks)
+        return (self.planned - blocks) * block_s(self.so_far, blocks) + readings_s(self.so_far, blocks)
 
 
 def measure(job: Job, record: Record, events: list[Event], progress: Progress) -> str:
@@ -246,7 +244,7 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
     their time counts towards the budget.
     """
     run = _Run(job, record, events, progress)
-    measured = {(event["block"], event["arm"]) for event in samples(events)}
+    measured = {(sample.block, sample.arm) for sample in run.so_far.samples()}
     prepared = job.plan.epochs > 0  # the full training begins as one's own would
     for block in itertools.count():
         missing = [arm for arm in job.plan.order(block) if (block, arm.name) not in measured]
@@ -260,7 +258,7 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
             if not prepared and (reason := _prepare(run)) is not None:
                 return reason
             prepared = True
-            if wants_reading(run.events, run.plan, block):
+            if wants_reading(run.so_far, block):
                 run.reference_kernel(block)
             if not run.block(block, missing):
                 return NOT_IN_EFFECT
@@ -275,7 +273,7 @@ def _prepare(run: _Run) -> str | None:
 
     Returns why to end: a profile was not in effect, or the budget is much too short; None to go on.
     """
-    unknown = recorded_lengths(run.events) is None
+    unknown = run.so_far.lengths is None
     if unknown and run.job.passed_on is not None:
         run.say(run.job.passed_on)
     for arm in run.plan.arms:
@@ -288,10 +286,10 @@ def _prepare(run: _Run) -> str | None:
         ):
             return TOO_SHORT
     if unknown:
-        warm_ups = [event for event in run.events if event["event"] == "warm-up" and "step_s" in event]
-        first = {event["arm"]: pace.seen(event) for event in warm_ups}
+        first = {event.arm: pace.seen(event) for event in run.so_far.all(WarmUp) if event.step_s}
         found = pace.lengths(run.plan, first, run.usable_cpus, pace.free_bytes())
-        run.job = replace(run.job, plan=pace.sized(run.plan, found))
+        plan = run.plan.sized(found["steps"], found["warmup_steps"]) if "steps" in found else run.plan
+        run.job = replace(run.job, plan=plan)
         run.append("lengths", **found, commands=run.commands())
         if not _has_room(run, room.UNSURE):
             return TOO_SHORT
@@ -300,13 +298,14 @@ def _prepare(run: _Run) -> str | None:
         whole = run.plan.user_command is not None and not run.plan.user_command.is_paced
         if whole and not run.plan.stopping.blocks and fit >= run.plan.fewest_blocks:
             run.say(BlocksFit(first_s, fit))
-    run.job = replace(run.job, plan=pace.sized(run.job.plan, recorded_lengths(run.events)))
+    run.job = replace(run.job, plan=run.so_far.plan)
     return None
 
 
-def precise_enough(events: Sequence[Event], plan: Plan, fixed: Design) -> bool:
+def precise_enough(run: Run, fixed: Design) -> bool:
     """Whether all comparisons are decided, each by an interval that is narrow enough."""
-    ratios = [block_ratios(events, plan, arm, reference=other) for arm, other in plan.pairs]
+    plan = run.plan
+    ratios = [run.block_ratios(arm, reference=other) for arm, other in plan.pairs]
     return all(may_stop(at_look(fixed, of_arm, plan.stopping.margin), plan.stopping.precision) for of_arm in ratios)
 
 
@@ -317,13 +316,13 @@ def _reason_to_end(run: _Run, blocks: int) -> str | None:
         return None
     if plan.one_run_each:
         return COMPLETE
-    if not run.has("design"):
+    if run.so_far.first(FixedDesign) is None:
         if not _has_room(run):
             return TOO_SHORT
         if blocks >= (LATEST if plan.stopping.blocks else DESIGN_BLOCKS):
             _fix_design(run, blocks)
     fixed = run.design
-    if fixed is not None and blocks in fixed.looks[:-1] and precise_enough(run.events, plan, fixed):
+    if fixed is not None and blocks in fixed.looks[:-1] and precise_enough(run.so_far, fixed):
         return PRECISE
     if plan.stopping.blocks:
         return COMPLETE if blocks >= plan.stopping.blocks else None
@@ -335,8 +334,8 @@ def _over_budget(run: _Run, blocks: int) -> str | None:
     plan = run.plan
     if plan.contrasts and blocks < plan.fewest_blocks:
         return None  # a budget that had far too little room was refused
-    reads = wants_reading(run.events, plan, blocks)
-    next_s = block_s(run.events, blocks, 1) + (reading_s(run.events) if reads else 0.0)
+    reads = wants_reading(run.so_far, blocks)
+    next_s = block_s(run.so_far, blocks, 1) + (reading_s(run.so_far) if reads else 0.0)
     return BUDGET if run.spent_s + next_s > (1 + room.OVERSHOOT) * plan.stopping.budget_s else None
 
 
@@ -346,8 +345,8 @@ def _fix_design(run: _Run, blocks: int) -> None:
     if plan.stopping.blocks:
         fixed = Design(plan.stopping.blocks, (plan.stopping.blocks,), plan.sharing)
     else:
-        one_s = block_s(run.events, blocks, DESIGN_BLOCKS)
-        planned = blocks + int(max(0.0, run.left_s() - readings_s(run.events, plan, blocks)) / one_s)
+        one_s = block_s(run.so_far, blocks, DESIGN_BLOCKS)
+        planned = blocks + int(max(0.0, run.left_s() - readings_s(run.so_far, blocks)) / one_s)
         fixed = design(max(planned, plan.fewest_blocks), plan.sharing)
     run.append("design", planned_blocks=fixed.planned, looks=fixed.looks)
 
@@ -358,10 +357,10 @@ def _has_room(run: _Run, share: float = 1.0) -> bool:
     The answer follows from how long workers took, and from no ratio: blocks take ``share`` of what was seen. A run is
     refused before its second block or not at all, and never where it was resumed: its user knows what it takes.
     """
-    found = room.need(run.events, run.plan)
-    if found is None or not room.is_short(found, run.plan, share) or run.has(room.LONGER):
+    found = room.need(run.so_far)
+    if found is None or not room.is_short(found, run.plan, share) or run.so_far.first(Longer):
         return True
-    if found.blocks <= 1 and not run.has("resume") and room.is_refused(found, run.plan):
+    if found.blocks <= 1 and not run.so_far.first(Resume) and room.is_refused(found, run.plan):
         return not room.is_refused(found, run.plan, share)  # where it is not sure yet the first block tells
     run.append(room.LONGER, budget_s=run.plan.stopping.budget_s, takes_s=round(found.total_s(), 3), blocks=found.fewest)
     run.say(room.going_on(found))

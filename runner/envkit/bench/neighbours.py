@@ -14,8 +14,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from envkit.bench.events import OtherPrograms, Sample
 from envkit.bench.messages import BesidePrograms, Disturbed, Program
-from envkit.bench.record import Event
+from envkit.bench.run import Run
 from envkit.checks.interference import OTHERS, disturbances, interference_in, others_cpus
 from envkit.messages import Message
 
@@ -54,14 +55,14 @@ class Neighbours:
         self._time_s, self._before = time.monotonic(), processes()
         self._done = False
 
-    def after_block(self, events: Sequence[Event], block: int) -> Seen | None:
+    def after_block(self, run: Run, block: int) -> Seen | None:
         """Return what disturbs the run, once: after IN_A_ROW disturbed blocks where nearly all were until then."""
-        if self._done or any(event["event"] == LOAD for event in events):
+        if self._done or run.first(OtherPrograms):
             self._done = True
             return None
         before, since_s = self._before, self._time_s
         self._time_s, self._before = time.monotonic(), processes()
-        hit = {event["block"]: event for event in events if event["event"] == "sample" and interference_in(event)}
+        hit = {one.block: one for one in run.samples() if disturbances(one.usage, one.seconds)}
         in_a_row = all(number in hit for number in range(block - IN_A_ROW + 1, block + 1))
         if not in_a_row or len(hit) < NEARLY_ALL * (block + 1):
             return None
@@ -108,10 +109,11 @@ def _is_ours(pid: int, all_of_them: Mapping[int, Process]) -> bool:
     return False
 
 
-def _message(hit: Sequence[Event], programs: Sequence[Mapping[str, Any]]) -> Message:
+def _message(hit: Sequence[Sample], programs: Sequence[Mapping[str, Any]]) -> Message:
     """Return what disturbs the run, and what to do about it."""
-    used = [one for event in hit if (one := others_cpus(event["usage"], event["seconds"])) is not None]
-    if used and OTHERS in disturbances(hit[-1]):
+    used = [cpus for one in hit if (cpus := others_cpus(one.usage, one.seconds)) is not None]
+    last = hit[-1]
+    if used and OTHERS in disturbances(last.usage, last.seconds):
         named = tuple(Program(one["name"], one["pid"], one["cpus"]) for one in programs)
-        return BesidePrograms(median(used), hit[-1]["usage"]["worker_cpus"], named)
-    return Disturbed(tuple(interference_in(hit[-1])))
+        return BesidePrograms(median(used), last.usage.worker_cpus or 0, named)
+    return Disturbed(tuple(interference_in(last.usage, last.seconds)))

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from envkit.bench.arms import Arm
+from envkit.bench.events import WarmUp
 from envkit.bench.plan import Plan
-from envkit.bench.record import Event
 from envkit.bench.user_command import PACE_S, PACE_STEPS
 from envkit.stats.steady import MIN_STEPS, steady
 from envkit.worker.cgroup import memory_limit
@@ -50,14 +50,14 @@ class Seen:
     memory_bytes: float
 
 
-def seen(warm_up: Event) -> Seen:
+def seen(warm_up: WarmUp) -> Seen:
     """By the event of an arm's first worker, with the time of each of its steps from the very first."""
-    curve = warm_up["step_s"]
+    curve = warm_up.step_s or []
     found = steady([curve]) if len(curve) >= MIN_STEPS else None
     slow, reached = (found.steps, found.reached) if found else _leading(curve)
-    other = max(0.0, warm_up["worker_seconds"] - sum(curve))
-    memory = warm_up["peak_memory_bytes"]
-    return Seen(statistics.median(curve[slow:]), warm_up["worker_seconds"], other, len(curve), slow, reached, memory)
+    other = max(0.0, warm_up.worker_seconds - sum(curve))
+    memory = warm_up.peak_memory_bytes
+    return Seen(statistics.median(curve[slow:]), warm_up.worker_seconds, other, len(curve), slow, reached, memory)
 
 
 def first_steps(plan: Plan, arm: Arm) -> int:
@@ -185,11 +185,6 @@ def starts_ahead(plan: Plan, arm: Arm) -> bool:
     """Whether a worker of ``arm`` can wait for its turn: one process of a workload of the kit's, on CPUs."""
     alone = plan.ranks_of(arm) == 1 and (arm.cpu_shares or arm.instances or 1) == 1
     return alone and plan.user_command is None and not plan.epochs and plan.nodes == 1 and not plan.options.on_gpus
-
-
-def sized(plan: Plan, lengths: Mapping[str, Any] | None) -> Plan:
-    """The plan with the lengths of its samples, where these were fixed."""
-    return plan.sized(lengths["steps"], lengths["warmup_steps"]) if lengths and "steps" in lengths else plan
 
 
 def block_s(plan: Plan, first: Mapping[str, Seen]) -> float:

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from envkit.bench.arms import Arm
-from envkit.bench.blocks import INITIAL_WEIGHTS
-from envkit.bench.events import SampleEvent
 from envkit.bench.messages import WorkerEnded, WorkerReported
 from envkit.bench.plan import Plan
 from envkit.bench.problem_messages import (
@@ -34,6 +32,8 @@ from envkit.bench.problem_messages import (
     WorkersStayed,
 )
 from envkit.bench.problems import restored
+from envkit.bench.record import Event
+from envkit.bench.run import INITIAL_WEIGHTS
 from envkit.checks import process_limit
 from envkit.engines import reply
 from envkit.engines.base import Outcome
@@ -49,7 +49,7 @@ KERNEL_KEYS = {"seconds", "digest"}
 CODE = "code"
 
 
-def held_against(event: SampleEvent, plan: Plan, arm: Arm) -> SampleEvent:
+def held_against(event: Event, plan: Plan, arm: Arm) -> Event:
     """A sample, for one of ``arm``: another engine or image may have another PyTorch.
 
     Another image may make other initial weights; and the digest of the code tells sizes of batches apart.
@@ -65,7 +65,7 @@ def held_against(event: SampleEvent, plan: Plan, arm: Arm) -> SampleEvent:
     return _without(event, INITIAL_WEIGHTS)
 
 
-def _without(event: SampleEvent, digest: str) -> SampleEvent:
+def _without(event: Event, digest: str) -> Event:
     return {**event, "digests": {name: found for name, found in event["digests"].items() if name != digest}}
 
 

@@ -18,7 +18,7 @@ from envkit.bench.plan_messages import (
     UnknownPlanKey,
     UnusableText,
 )
-from envkit.common import typed
+from envkit.common import codec
 from envkit.common.file_messages import ManyEntries
 from envkit.common.messages import UnknownWord
 from envkit.engines.base import EngineOptions
@@ -321,10 +321,10 @@ class Plan:
         """Parse a document. Raise KeyError, TypeError or ValueError if it is invalid."""
         for name in ("arms", "workloads", "contrasts", "ablated"):
             if len(document[name]) > MOST_ENTRIES:
-                raise typed.Misfit(ManyEntries(f"plan.{name}", MOST_ENTRIES))
+                raise codec.Misfit(ManyEntries(f"plan.{name}", MOST_ENTRIES))
         names = {one.name for one in fields(Plan)}
         if unknown := document.keys() - names:
-            raise typed.Misfit(UnknownPlanKey(min(unknown)))
+            raise codec.Misfit(UnknownPlanKey(min(unknown)))
         if missing := names - document.keys():
             raise KeyError(min(missing))
         found = {
@@ -338,7 +338,7 @@ class Plan:
             "ablated": tuple(Ablated(**one) for one in document["ablated"]),
             "keep_env": tuple(document["keep_env"]),
         }
-        made = typed.checked(Plan(**{**document, **found}))
+        made = codec.checked(Plan(**{**document, **found}))
         _require_numbers(made)
         _require_arms(made)
         _require_texts(made)
@@ -358,29 +358,29 @@ def _require_numbers(made: Plan) -> None:
         least["user_command.optimizer_steps"] = (made.user_command.optimizer_steps, 0)
     for key, (value, lowest) in least.items():
         if value < lowest:
-            raise typed.Misfit(BelowLeast(key, value, lowest))
+            raise codec.Misfit(BelowLeast(key, value, lowest))
 
 
 def _require_arms(made: Plan) -> None:
     """Raise Misfit if a contrast or a setting names an arm that is not there, or an arm a workload that is not."""
     if not made.arms:
-        raise typed.Misfit(NoArms())
+        raise codec.Misfit(NoArms())
     there = {None, *(arm.name for arm in made.arms)}
     for contrast in made.contrasts:
         for name in (contrast.arm, contrast.reference):
             if name not in there:
-                raise typed.Misfit(UnknownArm("contrasts", name))
+                raise codec.Misfit(UnknownArm("contrasts", name))
     for one in made.ablated:
         for wanted in (one.alone, one.beside, one.without):
             if wanted not in there:
-                raise typed.Misfit(UnknownArm(f"ablated: {one.setting}", str(wanted)))
+                raise codec.Misfit(UnknownArm(f"ablated: {one.setting}", str(wanted)))
 
 
 def require_workloads(made: Plan) -> None:
     """Raise Misfit for a workload that this kit does not have."""
     for workload in made.own_workloads:
         if workload != EVERY and find(workload) is None:
-            raise typed.Misfit(UnknownWord("workload", workload, tuple(WORKLOADS)))
+            raise codec.Misfit(UnknownWord("workload", workload, tuple(WORKLOADS)))
 
 
 def _require_texts(made: Plan) -> None:
@@ -389,9 +389,9 @@ def _require_texts(made: Plan) -> None:
         try:
             parse_target(made.until)
         except TargetError as error:
-            raise typed.Misfit(UnusableText("until", made.until, _problem(error))) from None
+            raise codec.Misfit(UnusableText("until", made.until, _problem(error))) from None
         if not made.epochs:
-            raise typed.Misfit(TargetWithoutEpochs())
+            raise codec.Misfit(TargetWithoutEpochs())
     own = made.user_command
     if own is None:
         return
@@ -400,9 +400,9 @@ def _require_texts(made: Plan) -> None:
             try:
                 read(text)
             except MetricError as error:
-                raise typed.Misfit(UnusableText(f"user_command.{name}", text, _problem(error))) from None
+                raise codec.Misfit(UnusableText(f"user_command.{name}", text, _problem(error))) from None
     if own.metric is not None and own.optimizer_steps is not None:
-        raise typed.Misfit(StepsBesideMetric())
+        raise codec.Misfit(StepsBesideMetric())
 
 
 def _problem(error: MetricError | TargetError) -> Message:

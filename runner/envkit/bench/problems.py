@@ -10,17 +10,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from envkit.bench.events import Failure, ReferenceKernelFailure
 from envkit.bench.problem_messages import UnknownProblem
-from envkit.bench.record import Event
 from envkit.messages import Message, from_json
 
 # The packages whose messages a record can hold.
 PACKAGES = ("advice", "bench", "checks", "cli", "cluster", "common", "engines", "profiles", "tuning", "worker")
 
 
-def problem_of(event: Event) -> Message:
+def problem_of(event: Failure | ReferenceKernelFailure) -> Message:
     """Return the ``problem`` of an event; UnknownProblem if this version does not know its code or its fields."""
-    return restored(event["problem"])
+    return restored(event.problem)
 
 
 def restored(document: Any) -> Message:

@@ -12,14 +12,13 @@ import hashlib
 import json
 import os
 import shlex
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from envkit.bench import seal
-from envkit.bench.events import FORMS
+from envkit.bench.events import EVENTS
 from envkit.bench.messages import HoldsRun
 from envkit.bench.record_messages import (
     GIVE_RUN,
@@ -40,9 +39,9 @@ from envkit.bench.record_messages import (
     SampleTwice,
     UnusableRecord,
 )
-from envkit.common import atomic, documents, files, typed
+from envkit.common import atomic, codec, documents, files
 from envkit.common.errors import MISFITS, InputError
-from envkit.common.file_messages import LargerThan, ManyValues, OtherType
+from envkit.common.file_messages import LargerThan, ManyValues
 from envkit.common.messages import OtherSchema, Unreadable, Unwritable
 from envkit.messages import Message, MessageError, message_of
 
@@ -51,7 +50,6 @@ FILE_NAME = "record.jsonl"
 CONFIRMATION = "confirmation"
 SCHEMA = 1
 PART = 2**20  # bytes that are read at once
-LARGEST_FLOAT = sys.float_info.max
 # Events of which each is one measurement.
 MEASURED = ("sample", "trial")
 Event = dict[str, Any]
@@ -301,12 +299,10 @@ def _parsed(path: Path, number: int, line: bytes, parse: Callable[[bytes], Any])
 
 def _require_form(path: Path, number: int, event: Event) -> None:
     """Raise InputError for an event with a value of another type than runs write. Values that are missing are not."""
-    if (kind := FORMS.get(event["event"])) is not None:
+    if (kind := EVENTS.get(event["event"])) is not None:
         try:
-            typed.require(event, kind)
-            if abs(event.get("time", 0.0)) > LARGEST_FLOAT:  # an integer may be larger
-                raise typed.Misfit(OtherType("time"))
-        except typed.Misfit as error:
+            codec.require(event, kind)
+        except codec.Misfit as error:
             raise InputError(UnusableRecord(str(path), NotUnderstood(error.message), number)) from None
 
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from envkit.bench import costs, pace
-from envkit.bench.blocks import recorded_lengths
+from envkit.bench.events import WarmUp
 from envkit.bench.messages import BudgetBelowLeast, BudgetTooShort, GoingOn
 from envkit.bench.plan import Plan
-from envkit.bench.record import Event
+from envkit.bench.run import Run
 from envkit.common.errors import InputError
 
 # A run may take so much more than its budget to complete the blocks that were planned.
@@ -63,31 +63,28 @@ class Need:
         return self.total_s() - self.spent_s
 
 
-def need(events: Sequence[Event], plan: Plan) -> Need | None:
-    """Return what a verdict takes by the times of the workers in ``events``.
+def need(run: Run) -> Need | None:
+    """Return what a verdict takes by the times of the workers so far.
 
     None where nothing is compared, where each arm has one run, or before the first worker ended.
     """
+    plan, lengths = run.plan, run.lengths
     if not plan.contrasts or plan.one_run_each:
         return None
     arms_of: dict[int, set[str]] = {}
-    first: dict[str, Event] = {}
-    for event in events:
-        if event["event"] == "sample":
-            arms_of.setdefault(event["block"], set()).add(event["arm"])
-        elif event["event"] == "warm-up":
-            first[event["arm"]] = event
+    for sample in run.samples():
+        arms_of.setdefault(sample.block, set()).add(sample.arm)
+    first = {event.arm: event for event in run.all(WarmUp)}
     blocks = sum(len(arms) == len(plan.arms) for arms in arms_of.values())
-    spent_s = float(sum(event.get("worker_seconds", 0) for event in events))
+    spent_s = sum(event.worker_seconds for event in run.events)
     missing, before_s = [arm for arm in plan.arms if arm.name not in first], 0.0
-    lengths = recorded_lengths(events)
     if blocks:
-        block_s = costs.block_s(events, blocks)
+        block_s = costs.block_s(run, blocks)
     elif first and (missing or lengths is None):
-        each = sum(event["worker_seconds"] for event in first.values()) / len(first)
+        each = sum(event.worker_seconds for event in first.values()) / len(first)
         block_s, before_s = each * len(plan.arms), each * len(missing)
     elif first:
-        block_s = pace.block_s(pace.sized(plan, lengths), {name: pace.seen(event) for name, event in first.items()})
+        block_s = pace.block_s(plan, {name: pace.seen(event) for name, event in first.items()})
     else:
         return None
     return Need(blocks, plan.fewest_blocks, spent_s, block_s, before_s)

@@ -12,10 +12,8 @@ CPUs and no other work known of, "others" (the kernel's own threads, interrupts 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from envkit.checks.messages import CpusStolen, OthersUsed, Swapped, TooHot
+from envkit.engines.measurement import Usage
 from envkit.messages import Message
 
 # CPU time of others, on the CPUs that the worker may run on: as a share of these, and at least in CPUs. An OpenMP team
@@ -34,35 +32,33 @@ TICK_S = 0.01
 OTHERS, STOLEN, SWAPPED, HOT = KINDS = ("other-programs", "stolen", "swapping", "hot-cores")
 
 
-def disturbances(sample: Mapping[str, Any]) -> dict[str, float]:
-    """Return what disturbed a sample: the amount of each of KINDS that exceeds its limit.
+def disturbances(usage: Usage, seconds: float) -> dict[str, float]:
+    """Return what disturbed a sample of so many ``seconds``: the amount of each of KINDS that exceeds its limit.
 
     The amounts are CPUs for OTHERS and STOLEN, bytes for SWAPPED and events for HOT. A kind that the sample does not
     tell, because the kernel does not count it, is left out.
     """
-    usage, seconds = sample["usage"], sample["seconds"]
-    cpus = usage.get("worker_cpus")
+    cpus = usage.worker_cpus
     found: dict[str, float] = {}
     if cpus:
         uncertain = 2 * TICK_S * cpus / seconds
         others = others_cpus(usage, seconds)
         if others is not None and others > max(OTHERS_SHARE * cpus, OTHERS_CPUS) + uncertain:
             found[OTHERS] = others
-        steal = usage.get("worker_cpus_steal_s")
+        steal = usage.worker_cpus_steal_s
         if steal is not None and steal / seconds > max(STEAL_SHARE * cpus, STEAL_CPUS) + uncertain:
             found[STOLEN] = steal / seconds
-    swapped = usage.get("machine_swapped_bytes")
+    swapped = usage.machine_swapped_bytes
     if swapped is not None and swapped > SWAPPED_BYTES:
         found[SWAPPED] = swapped
-    throttled = usage.get("throttle_events")
-    if throttled:
-        found[HOT] = throttled
+    if usage.throttle_events:
+        found[HOT] = usage.throttle_events
     return found
 
 
-def interference_in(sample: Mapping[str, Any]) -> list[Message]:
+def interference_in(usage: Usage, seconds: float) -> list[Message]:
     """Return why a sample counts as disturbed; nothing for one that does not."""
-    return [_message(kind, amount) for kind, amount in disturbances(sample).items()]
+    return [_message(kind, amount) for kind, amount in disturbances(usage, seconds).items()]
 
 
 def _message(kind: str, amount: float) -> Message:
@@ -71,13 +67,13 @@ def _message(kind: str, amount: float) -> Message:
     return {OTHERS: OthersUsed, STOLEN: CpusStolen, SWAPPED: Swapped}[kind](amount)
 
 
-def others_cpus(usage: Mapping[str, Any], seconds: float) -> float | None:
+def others_cpus(usage: Usage, seconds: float) -> float | None:
     """Return what other programs used on average of the CPUs that the worker may run on.
 
     A process that the engine runs for the worker (``engine_s``, of a user's own command in Apptainer, whose image
     squashfuse reads for it) does not count as another program. A little of it is of before and after: up to so much of
     others is overlooked.
     """
-    busy = usage.get("worker_cpus_busy_s")
-    own = usage["user_s"] + usage["system_s"] + (usage.get("engine_s") or 0.0)
+    busy = usage.worker_cpus_busy_s
+    own = usage.user_s + usage.system_s + (usage.engine_s or 0.0)
     return None if busy is None else max(0.0, (busy - own) / seconds)

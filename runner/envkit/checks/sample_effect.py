@@ -11,6 +11,7 @@ from envkit.checks.effect import Check, changed, check
 from envkit.checks.effect_messages import Cpus, InheritedCpus, OwnCpus, ThreadsOnOneCpu, Together, WrittenByHook
 from envkit.checks.process_scan import shorter
 from envkit.common.errors import MISFITS
+from envkit.engines.measurement import Measurement
 from envkit.profiles.environment import Environment
 from envkit.worker.host import expand_cpu_list
 from envkit.worker.libraries import setting
@@ -168,12 +169,12 @@ def _is_own(name: str, value: str, environment: Environment, kept: Mapping[str, 
     return kept.get(name) != value and is_performance_variable(name)
 
 
-def set_by_the_command(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> dict[str, str]:
+def set_by_the_command(environment: Environment, sample: Measurement, kept: Mapping[str, str]) -> dict[str, str]:
     """The variables that a user's own command, or its image, set for the main process of a sample as it is recorded.
 
     envkit's own workloads have none of them. The caller's that say where things are look the same, and are left out.
     """
-    own = _set_by_itself(sample["evidence"], environment, kept) if "other_processes" in sample else {}
+    own = {} if sample.other_processes is None else _set_by_itself(sample.evidence, environment, kept)
     return {name: value for name, value in own.items() if is_withheld(name)}
 
 
@@ -219,10 +220,11 @@ def _check_sample(environment: Environment, sample: Mapping[str, Any], kept: Map
     return checks
 
 
-def unrelated_complaints(environment: Environment, sample: Mapping[str, Any]) -> list[str]:
+def unrelated_complaints(environment: Environment, sample: Measurement) -> list[str]:
     """``effect.unrelated_complaints`` of a sample as it is recorded."""
-    first = next(iter(sample.get("ranks") or sample.get("instances") or [sample]))
-    return effect.unrelated_complaints(environment, first["evidence"], sample.get("stderr") or "")
+    processes = sample.ranks or sample.instances
+    evidence = processes[0].evidence if processes else sample.evidence
+    return effect.unrelated_complaints(environment, evidence, sample.stderr)
 
 
 def checks_of(sample: Mapping[str, Any]) -> list[Check]:

@@ -25,6 +25,7 @@ from envkit.bench.problems import restored
 from envkit.bench.record import Event, Record
 from envkit.bench.requirements import require_nodes
 from envkit.bench.room import TooShort
+from envkit.bench.run import Run
 from envkit.cli import output_options
 from envkit.cli.arguments import option
 from envkit.cli.ending import end_with, error
@@ -218,7 +219,7 @@ def _go_on(folder: Path, first: Event, job: Job, how: Invocation, then: Then | N
         require_unchanged(folder, first, events)
         resuming.require_numbers(folder, events)
         with record.reading(folder):
-            model.report_of(summarise(events), str(folder), full=False)  # else measuring more is in vain
+            model.report_of(summarise(Run.parse(events)), str(folder), full=False)  # else measuring more is in vain
         events.append(opened.append("resume", command=sys.argv))
         return _measure(job, opened, events, how, then)
 
@@ -250,7 +251,7 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
     except KeyboardInterrupt:
         reason = measure.INTERRUPTED
     events.append(opened.append("end", reason=reason))
-    summary = summarise(events)
+    summary = summarise(Run.parse(events))
     status = FAILED if reason == measure.FAILED or summary.not_in_effect or summary.not_reached else MEASURED
     unfinished = reason in (measure.INTERRUPTED, measure.TOO_SHORT)
     if then is not None and not unfinished and status == MEASURED:
@@ -260,7 +261,7 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
     if not how.json:
         terminal.show(summary, str(short(folder)), terminal.console())
     if reason == measure.TOO_SHORT:
-        found = room.need(events, job.plan)
+        found = room.need(Run.parse(events).measuring(job.plan))
         assert found is not None, "a worker ended"
         again = None if how.resumed_by is None else _go_on_with(how, folder)
         raise TooShort(room.refusal(found, job.plan, again), document)

@@ -6,7 +6,7 @@ measured something else, or that are slow are left out by the rules of a fleet.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,8 @@ from envkit.analysis.load import Load, load
 from envkit.analysis.noise import disturbed_blocks
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record
-from envkit.bench.blocks import block_ratios
 from envkit.bench.plan import Plan
-from envkit.bench.record import Event
+from envkit.bench.run import Run, read
 from envkit.cluster.fleet import comparability, slow
 from envkit.cluster.fleet.extract import read_node
 from envkit.cluster.fleet.node import LeftOut, Node
@@ -74,19 +73,19 @@ class _Runs:
     wrong: dict[str, Message] = field(default_factory=dict)
     first: Summary | None = None
 
-    def add(self, node: str, summary: Summary, events: Sequence[Event], pair: tuple[str, str] | None) -> None:
+    def add(self, node: str, summary: Summary, run: Run, pair: tuple[str, str] | None) -> None:
         self.first = self.first or summary
         plan = summary.plan
         of = {arm.name: arm for arm in plan.arms}
         for one in summary.comparisons:
-            self.ratios.setdefault(one.arm, {})[node] = block_ratios(events, plan, of[one.arm])
+            self.ratios.setdefault(one.arm, {})[node] = run.block_ratios(of[one.arm])
             if any(one.arm == missed.arm for missed in summary.not_in_effect):
                 self.wrong.setdefault(one.arm, NotInEffectOn(node))
             elif one.losses is not None and not one.losses.agree:
                 self.wrong.setdefault(one.arm, LossesDifferOn(node))
         if pair is not None and {*pair} <= of.keys():
             own, reference = (of[name] for name in pair)
-            self.versus[node] = block_ratios(events, plan, own, reference=reference)
+            self.versus[node] = run.block_ratios(own, reference=reference)
 
 
 def find(places: Mapping[str, Path], margin: float, pair: tuple[str, str] | None = None) -> TypeVerdict | None:
@@ -113,9 +112,9 @@ def find(places: Mapping[str, Path], margin: float, pair: tuple[str, str] | None
         left_out |= {name: UnderLoad(why) for name, one in loads.items() if (why := beside(one))}
         nodes, loads = sound, {}
     for name in nodes:
-        events = record.read(places[name])
         with record.reading(places[name]):
-            runs.add(name, summarise(events), events, pair)
+            run = read(places[name])
+            runs.add(name, summarise(run), run, pair)
     assert runs.first is not None, "slow nodes are fewer than half"
     plan = runs.first.plan
     rate = ERROR_RATE / plan.sharing
@@ -135,12 +134,12 @@ def find(places: Mapping[str, Path], margin: float, pair: tuple[str, str] | None
 
 def _load(place: Path) -> Load | None:
     """Return what disturbed nearly all blocks of a node's run; None if the others are enough."""
-    events = record.read(place)
     with record.reading(place):
-        summary = summarise(events)
+        run = read(place)
+        summary = summarise(run)
         if any(one.without_interference for one in summary.comparisons):
             return None
-        return load(events, summary.plan.arms, disturbed_blocks(events, summary.plan.arms))
+        return load(run, summary.plan.arms, disturbed_blocks(run, summary.plan.arms))
 
 
 def _node(name: str, place: Path) -> Node | LeftOut:

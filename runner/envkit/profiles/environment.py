@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from envkit.common import typed, yamlfile
+from envkit.common import codec, yamlfile
 from envkit.profiles import places
 from envkit.worker.performance_variables import LISTS, is_performance_variable, settings
 
@@ -32,7 +32,7 @@ class Environment:
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Environment:
         """Parse a document. Raise KeyError, TypeError or ValueError if it is invalid."""
-        return typed.checked(Environment(**{**document, "prefix": tuple(document["prefix"])}))
+        return codec.checked(Environment(**{**document, "prefix": tuple(document["prefix"])}))
 
 
 def capabilities(prefix: Sequence[str]) -> list[str]:

@@ -72,7 +72,7 @@ def _to_go_on(summary: Summary, folder: str) -> list[Message]:
     of_loader, unfinished = grid.is_grid(summary.plan), summary.course.unfinished
     resume = f"envkit {'loader-grid' if of_loader else 'bench'} --resume {shlex.quote(folder)}"
     if summary.failures and not any(one.speedup for one in summary.comparisons):
-        arm = str(summary.failures[-1]["arm"])
+        arm = str(summary.failures[-1].arm)
         others = len(summary.plan.compared) > 1 and arm in [one.name for one in summary.plan.compared]
         if (lack := judgement.memory_that_ran_out(summary)) is not None:
             return [messages.FreeMemory(resume, lack.group, arm if lack.retaining else None)]

@@ -44,8 +44,8 @@ def _readings(one: GpuReadings) -> list[Message]:
     return found
 
 
-def _ends(ends: tuple[int, int]) -> tuple[int, int | None]:
-    least, most = ends
+def _ends(ends: tuple[float, float]) -> tuple[int, int | None]:
+    least, most = map(round, ends)
     return least, None if least == most else most
 
 

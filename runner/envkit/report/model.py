@@ -10,7 +10,7 @@ from typing import Any
 from envkit.analysis import ranking
 from envkit.analysis.summary import Measured, Summary
 from envkit.bench import quality
-from envkit.bench.problems import problem_of
+from envkit.bench.problems import problem_of, restored
 from envkit.bench.record import Event
 from envkit.common.messages import About
 from envkit.messages import Message
@@ -80,7 +80,7 @@ def to_json(summary: Summary, folder: str) -> dict[str, Any]:
     told = [{"label": row.label, **row.text.to_json()} for row in rows if isinstance(row.text, Message)]
     verdicts = {one.arm: verdict.of(summary, one).to_json() for one in summary.comparisons}
     found = {**summary.to_json(), "headline": headline(summary), "verdicts": verdicts, "messages": told}
-    failures = [{**one, "problem": _told(problem_of(one))} for one in found["failures"]]
+    failures = [{**one, "problem": _told(restored(one["problem"]))} for one in found["failures"]]
     findings = [finding_document(one) for one in summary.findings]
     not_measured = {name: _told(reason) for name, reason in summary.not_measured.items()}
     others = {"data_source": _told(summary.data_source), "not_measured": not_measured}
@@ -154,8 +154,8 @@ def _wide(summary: Summary) -> Table:
 def failures(summary: Summary, node: str = "") -> list[Row]:
     """Return which workers failed, and what they printed; ``node`` is where, if there are several."""
     return [
-        Row("Failed", messages.WorkerFailure(one["block"] + 1, one["arm"], problem_of(one), node or None), "bad",
-            output=one["stderr"].strip())
+        Row("Failed", messages.WorkerFailure(one.block + 1, one.arm, problem_of(one), node or None), "bad",
+            output=one.stderr.strip())
         for one in summary.failures
     ]  # fmt: skip
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from envkit.analysis.summary import Summary
 from envkit.bench import record
-from envkit.bench.blocks import first_event
 from envkit.bench.record import FILE_NAME, Event
 from envkit.report.messages import context as messages
 from envkit.report.messages.lines import Details
@@ -49,7 +48,7 @@ def rows(folder: Path, events: Sequence[Event], summary: Summary) -> list[Row]:
         *([Row("seed", messages.Seed(seed))] if (seed := summary.plan.seed) is not None else []),
         Row("kit version", messages.KitVersion(run["kit_version"], run["schema"])),
     ]
-    if (first := first_event(events, "sample")) is not None:
+    if (first := next((event for event in events if event["event"] == "sample"), None)) is not None:
         found += [Row(name.replace("_", " "), messages.FileDigest(value)) for name, value in first["digests"].items()]
     return [
         *found,

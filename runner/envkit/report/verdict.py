@@ -111,7 +111,7 @@ def without_speedup(summary: Summary, one: Comparison) -> Message:
     if one.verdict == Verdict.NOT_IN_EFFECT:
         return messages.NotInEffect(next((name for name in wrong if name in (arm, reference)), arm))
     if one.verdict == Verdict.FAILED and summary.failures:
-        return messages.WorkerFailed(str(summary.failures[-1]["arm"]), problem_of(summary.failures[-1]))
+        return messages.WorkerFailed(str(summary.failures[-1].arm), problem_of(summary.failures[-1]))
     if one.verdict == Verdict.NOT_REACHED:
         return not_reached(summary, one)
     if one.verdict == Verdict.NOT_ENDED and wrong:
@@ -235,7 +235,7 @@ def _without_result(summary: Summary, subject: str) -> Message | None:
     if summary.not_in_effect:
         return messages.NotInEffect(summary.not_in_effect[0].arm)
     if summary.ended == FAILED and summary.failures:
-        return messages.WorkerFailed(str(summary.failures[-1]["arm"]), problem_of(summary.failures[-1]))
+        return messages.WorkerFailed(str(summary.failures[-1].arm), problem_of(summary.failures[-1]))
     if not summary.samples:
         return messages.NothingMeasured()
     if summary.ended in CUT_SHORT:

@@ -17,7 +17,6 @@ from rich.text import Text
 from envkit.analysis.summary import Comparison, Summary
 from envkit.bench.plan import MARGIN, Plan
 from envkit.bench.record import Event
-from envkit.checks.interference import interference_in
 from envkit.common.plain_table import plain_table
 from envkit.messages import Message
 from envkit.rendering import ratio, text
@@ -35,7 +34,7 @@ from envkit.tuning.live import ranked
 from envkit.tuning.narrow import LeftOut
 from envkit.tuning.progress_messages import Busy, NoRoom, WayOn
 from envkit.tuning.space import Space
-from envkit.tuning.trial_store import TrialStore
+from envkit.tuning.trial_store import TrialStore, disturbed
 from envkit.tuning.trials import TRIAL, WARM_UP
 from envkit.worker.workloads import DEFAULT
 
@@ -48,7 +47,7 @@ LITTLE = 0.005
 
 def busy(events: Iterable[Event]) -> Message | None:
     """Return what disturbed trials from outside, to add to a message about too little time; None if nothing did."""
-    found = [reasons for event in events if event["event"] in (TRIAL, WARM_UP) and (reasons := interference_in(event))]
+    found = [reasons for event in events if event["event"] in (TRIAL, WARM_UP) and (reasons := disturbed(event))]
     return Busy(tuple(found[-1])) if found else None
 
 
@@ -59,7 +58,7 @@ def no_room(least_budget_s: float, events: Iterable[Event]) -> Message:
 
 def way_on(confirmation: Summary, go_on: Message) -> Message:
     """Return how to go on, and what else to do if the arm that failed had failed before."""
-    arms = [event["arm"] for event in confirmation.failures]
+    arms = [failure.arm for failure in confirmation.failures]
     again = arms[-1] if arms[-1:] == arms[-2:-1] and arms else None
     return WayOn(go_on, again)
 

@@ -14,9 +14,9 @@ from statistics import fmean
 from envkit.analysis.load import Load
 from envkit.analysis.summary import Comparison, Summary
 from envkit.bench.arms import Arm, Contrast, Role, effects
-from envkit.bench.blocks import block_ratios, recorded_design
-from envkit.bench.plan import REFERENCE_PROFILE, Plan
+from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.bench.record import Event
+from envkit.bench.run import Run
 from envkit.stats.interval import Speedup
 from envkit.stats.sequential import at_end, fewest_blocks
 from envkit.stats.verdict import Verdict
@@ -124,7 +124,7 @@ def arms(engine: str, tuned: str | None, shipped: str | None) -> tuple[Arm, ...]
     return tuple(Arm(name, profile, engine) for name, profile in given if name is not None and profile is not None)
 
 
-def decide(summary: Summary, events: Sequence[Event], shipped: str | None, same_losses: bool) -> Decision:
+def decide(summary: Summary, run: Run, shipped: str | None, same_losses: bool) -> Decision:
     """Who won. The tuned profile must beat the shipped one by an interval, which otherwise is preferred, being known.
 
     With ``same_losses`` an arm whose losses differ from the baseline's by more than rounding can't win.
@@ -133,7 +133,7 @@ def decide(summary: Summary, events: Sequence[Event], shipped: str | None, same_
     tuned_one, shipped_one = found.get(TUNED), found.get(shipped or "")
     versus = None
     if tuned_one and shipped_one and tuned_one.speedup and shipped_one.speedup:  # both in effect, to the run's end
-        versus = _versus(summary.plan, events, shipped or "")
+        versus = _versus(run, shipped or "")
     best = winner(_wins(tuned_one, same_losses), _wins(shipped_one, same_losses), versus)
     won = {TUNED: tuned_one, SHIPPED: shipped_one}.get(best)
     agree = won is None or won.losses is None or won.losses.agree
@@ -157,9 +157,8 @@ def _wins(one: Comparison | None, same_losses: bool) -> bool:
     return not same_losses and math.isfinite(one.losses.largest_difference)
 
 
-def _versus(plan: Plan, events: Sequence[Event], shipped: str) -> Speedup | None:
+def _versus(run: Run, shipped: str) -> Speedup | None:
     """Tuned against shipped: the same blocks and the same share of the error rate."""
-    of = {arm.name: arm for arm in plan.arms}
-    ratios = block_ratios(events, plan, of[TUNED], reference=of[shipped])
-    fixed = recorded_design(events, plan)
+    plan, fixed = run.plan, run.design
+    ratios = run.block_ratios(plan.arm(TUNED), reference=plan.arm(shipped))
     return at_end(fixed, ratios, plan.stopping.margin, stopped_early=False) if fixed else None

@@ -15,6 +15,7 @@ from envkit.bench.arms import own_ranks
 from envkit.bench.job import Job
 from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.record import Event, Record
+from envkit.bench.run import Run
 from envkit.common import yamlfile
 from envkit.common.errors import InputError
 from envkit.common.progress import Progress
@@ -174,9 +175,10 @@ class Session:
         number = self.search.best(shipped=True)
         shipped = None if number is None else self.search.candidates[number]
         reason, events = self.confirmed(chosen, shipped, (self.search.best(), number))
-        summary = summarise(events)
+        run = Run.parse(events)
+        summary = summarise(run)
         shipped_name = shipped.profile.name if shipped else None
-        return reason, summary, confirm.decide(summary, events, shipped_name, self.settings.numerics == "same")
+        return reason, summary, confirm.decide(summary, run, shipped_name, self.settings.numerics == "same")
 
     def confirmed(
         self, chosen: Candidate, shipped: Candidate | None, numbers: tuple[int | None, int | None]

@@ -11,6 +11,8 @@ from statistics import fmean
 
 from envkit.bench.record import Event
 from envkit.checks.interference import interference_in
+from envkit.common import codec
+from envkit.engines.measurement import Usage
 from envkit.messages import Message, from_json
 from envkit.stats.interval import middle_of
 from envkit.tuning.space import Choice
@@ -18,6 +20,11 @@ from envkit.tuning.space import Choice
 BASELINE = -1  # stands for the baseline where other numbers stand for candidates
 # Events before a round, and those with which a tuning ends and goes on.
 PREPARING = ("candidate", "promoted", "end", "resume")
+
+
+def disturbed(trial: Event) -> list[Message]:
+    """Return what disturbed a trial from outside."""
+    return interference_in(codec.parse(trial["usage"], Usage), trial["seconds"])
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,7 @@ class TrialStore:
                 of_round = self.step_s[event["round"]]
                 if event["candidate"] == BASELINE:
                     # all others of the round are compared with it; its second trial counts, whatever disturbed that
-                    self.repeat = BASELINE not in of_round and bool(interference_in(event))
+                    self.repeat = BASELINE not in of_round and bool(disturbed(event))
                 of_round[event["candidate"]] = fmean(event["step_s"])
                 self.trials_s_of.setdefault(event["candidate"], []).append(event["worker_seconds"])
             case "warm-up":

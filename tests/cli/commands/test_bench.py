@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from envkit.bench import record
-from envkit.bench.blocks import samples as recorded_samples
 from envkit.common import user_key
 from envkit.worker.request import Train, WorkerRequest, read
 
+from tests.records import samples as recorded_samples
 from tests.simulation import times
 
 # --- several profiles ---

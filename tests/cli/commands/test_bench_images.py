@@ -8,14 +8,13 @@ import json
 import os
 
 import pytest
-from envkit.analysis.summary import summarise
 from envkit.bench import calibration, record
-from envkit.bench.blocks import samples
 from envkit.bench.plan import Plan
 from envkit.cli.image_options import short_names
 from envkit.engines import container
 
 from tests.cli.commands.conftest import words
+from tests.records import samples, summarise
 from tests.simulation import times
 
 OLD, NEW = "envkit-cpu:old", "envkit-cpu:new"

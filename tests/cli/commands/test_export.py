@@ -7,11 +7,11 @@ import io
 import json
 
 import pytest
-from envkit.bench import measure, record
+from envkit.bench import record
 from envkit.report.exports import FORMATS
 from pyarrow import parquet
 
-from tests.records import arm, run_events, write
+from tests.records import arm, run_events, samples, write
 from tests.simulation import times
 
 
@@ -30,7 +30,7 @@ def test_every_sample_of_a_real_run_is_a_row(bench, simulation, instant, cli, ru
     result = cli("export", run_folder, "--format", "csv")
     assert (result.returncode, result.stderr) == (0, "")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    recorded = measure.samples(record.read(run_folder))
+    recorded = samples(record.read(run_folder))
     assert [(int(row["block"]), row["arm"], float(row["seconds"])) for row in rows] == [
         (event["block"], event["arm"], event["seconds"]) for event in recorded
     ]

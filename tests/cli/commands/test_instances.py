@@ -7,12 +7,12 @@ import json
 import pytest
 from envkit.bench.messages import WorkerReported
 from envkit.bench.plan import Plan
-from envkit.bench.problems import problem_of
 from envkit.rendering import text
 from envkit.worker.messages import ProcessKilled
 from envkit.worker.request import Instances, Train
 
 from tests.cli.commands.conftest import FACTS, words
+from tests.records import problem_of
 from tests.simulation import STEADY, times
 from tests.worker_runs import document_of
 

@@ -7,9 +7,9 @@ import re
 
 import pytest
 from envkit.bench import record
-from envkit.bench.blocks import samples as recorded_samples
 
 from tests.cli.commands.conftest import words
+from tests.records import samples as recorded_samples
 from tests.simulation import times
 
 # A ratio of blocks that varies by about 4%.

@@ -9,7 +9,6 @@ import pytest
 from envkit.bench import quality
 from envkit.bench.messages import WorkerReported
 from envkit.bench.plan import Plan
-from envkit.bench.problems import problem_of
 from envkit.engines import step
 from envkit.engines.messages import ExitStatus, Killed, OverMemoryLimit
 from envkit.rendering import text
@@ -18,6 +17,7 @@ from envkit.worker.request import Ranks, Train
 from envkit.worker.workloads import WORKLOADS
 
 from tests.cli.commands.conftest import FACTS, words
+from tests.records import problem_of
 from tests.simulation import STEADY, times
 from tests.worker_runs import document_of
 

@@ -8,9 +8,9 @@ import signal
 
 import pytest
 from envkit.bench import record
-from envkit.bench.blocks import samples as recorded_samples
 
 from tests.processes import PATIENCE_S, gone, until
+from tests.records import samples as recorded_samples
 from tests.simulated_worker import inspection
 from tests.simulation import times
 

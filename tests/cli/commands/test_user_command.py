@@ -9,13 +9,13 @@ import pytest
 from envkit.bench import record, seal
 from envkit.bench.messages import SharedByCopies
 from envkit.bench.problem_messages import WarmingUp, Written, WroteOutside
-from envkit.bench.problems import problem_of
 from envkit.common import progress
 from envkit.rendering import text
 from envkit.worker.messages import ProcessKilled
 from envkit.worker.request import RunCommand, UserCommand
 
 from tests.cli.commands.conftest import words
+from tests.records import problem_of
 from tests.simulation import times
 from tests.worker_runs import document_of
 

@@ -10,7 +10,6 @@ import time
 
 import pytest
 from envkit.bench import record
-from envkit.bench.blocks import samples
 from envkit.cli import slurm_node
 from envkit.cli.workload_messages import StartsCommand
 from envkit.cluster.slurm import node_status
@@ -25,7 +24,7 @@ from envkit.worker.request import UserCommand
 
 from tests.cluster.slurm.conftest import JOB, settings, specification
 from tests.processes import PATIENCE_S, until
-from tests.records import run_events, write
+from tests.records import run_events, samples, write
 from tests.sessions import rewrite
 from tests.simulated_worker import inspection
 from tests.simulation import times

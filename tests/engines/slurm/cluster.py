@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 from envkit.bench import record
-from envkit.bench.blocks import samples
 from envkit.engines.base import PROJECT
 
 from tests.processes import PATIENCE_S
+from tests.records import samples
 
 CLUSTER = PROJECT / ".ci/engines/slurm"
 CONFIGURATION = Path("/etc/slurm/slurm.conf")

@@ -7,9 +7,9 @@ from envkit.worker.measure.quality_target import QualityTarget, TargetError, par
 from envkit.worker.messages import NoTargetNumber, NotATarget, TargetOutOfRange
 
 
-def curve(*epochs):
-    """Of pairs of a loss and an accuracy."""
-    return [{"loss": loss, "quality": {"accuracy": accuracy}} for loss, accuracy in epochs]
+def readings(target, *epochs):
+    """Of a target's metric after these epochs, of a loss and an accuracy each."""
+    return [target.reading(loss, {"accuracy": accuracy}) for loss, accuracy in epochs]
 
 
 @pytest.mark.parametrize(
@@ -51,15 +51,16 @@ def test_what_is_none(text, said):
      ("mIoU=0.1", None)],
 )  # fmt: skip
 def test_a_figure_is_got_up_to_and_a_loss_down_to(text, after):
-    assert parse(text).reached_after(curve((2.0, 0.5), (1.6, 0.7), (1.4, 0.6))) == after
+    target = parse(text)
+    assert target.reached_after(readings(target, (2.0, 0.5), (1.6, 0.7), (1.4, 0.6))) == after
 
 
 def test_the_best_that_there_was():
-    found = curve((2.0, 0.5), (float("nan"), 0.7), (1.4, 0.6))
-    assert (parse("accuracy=0.9").best(found), parse("loss=0.1").best(found)) == (0.7, 1.4)
-    assert parse("mIoU=0.9").best(found) is None
+    targets = [*map(parse, ("accuracy=0.9", "loss=0.1", "mIoU=0.9"))]
+    epochs = (2.0, 0.5), (float("nan"), 0.7), (1.4, 0.6)
+    assert [target.best(readings(target, *epochs)) for target in targets] == [0.7, 1.4, None]
 
 
 def test_what_was_not_told_is_not_reached():
-    assert parse("loss=2").reached_after([{"loss": None, "quality": None}]) is None
-    assert parse("accuracy=0.1").reached_after([{"loss": 1.0, "quality": None}]) is None
+    assert parse("loss=2").reached_after([parse("loss=2").reading(None, None)]) is None
+    assert parse("accuracy=0.1").reached_after([parse("accuracy=0.1").reading(1.0, None)]) is None

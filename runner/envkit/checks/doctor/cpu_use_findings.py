@@ -25,6 +25,7 @@ from envkit.checks.process_messages import (
     WidenTool,
 )
 from envkit.common.messages import About
+from envkit.engines.measurement import Measurement
 from envkit.messages import Message, from_json
 from envkit.worker.evidence.cpu_use import chosen_by, is_few
 from envkit.worker.messages.cpus import (
@@ -96,12 +97,12 @@ def trainer(processes: Sequence[Mapping[str, Any]], pid: int | None = None) -> M
     return {**chosen, "cpu_use": {**use, "ranks": max(use["ranks"], alike)}}
 
 
-def trainer_of(sample: Mapping[str, Any]) -> Mapping[str, Any]:
+def trainer_of(sample: Measurement) -> Mapping[str, Any]:
     """Return the evidence of the process that trains in a sample; without its ``cpu_use`` if envkit shared the CPUs."""
-    if "ranks" in sample or "instances" in sample:
-        return {name: value for name, value in sample["evidence"].items() if name != "cpu_use"}
-    others = (one["evidence"] for one in sample.get("other_processes", ()))
-    return trainer([sample["evidence"], *others], (sample.get("observed") or {}).get("pid"))
+    if sample.ranks is not None or sample.instances is not None:
+        return {name: value for name, value in sample.evidence.items() if name != "cpu_use"}
+    others = (one.evidence for one in sample.other_processes or ())
+    return trainer([sample.evidence, *others], sample.observed.pid if sample.observed else None)
 
 
 def in_all_arms(found: Sequence[tuple[str, Finding]], arms: int) -> list[Finding]:

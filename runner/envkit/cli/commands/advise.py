@@ -18,11 +18,12 @@ from envkit import engines
 from envkit.advice import expected, reasons
 from envkit.advice.symptoms import Symptoms, of_process, of_sample
 from envkit.analysis.summary import Summary, summarise
-from envkit.bench import early_checks, private_values, record, room
+from envkit.bench import early_checks, private_values, room
 from envkit.bench.arms import Arm
 from envkit.bench.plan import REFERENCE_PROFILE, Plan, StoppingRule
 from envkit.bench.prepare import located, prepare
 from envkit.bench.room import TooShort
+from envkit.bench.run import read
 from envkit.checks import steady_process
 from envkit.checks.doctor import diagnose_process
 from envkit.checks.doctor.cpu_use_findings import TOO_FEW_THREADS, trainer_of
@@ -36,11 +37,13 @@ from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import Parser
 from envkit.cli.user_command import add_folder_options, folder_options, shortened
 from envkit.cli.workload_file import WARMUP_STEPS
+from envkit.common import codec
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import short
 from envkit.common.machine_lock import machine_lock
 from envkit.engines.inspect_image import inspect
 from envkit.engines.local import LocalEngine
+from envkit.engines.measurement import Measurement
 from envkit.messages import Message
 from envkit.profiles import profile
 from envkit.rendering import text
@@ -135,7 +138,7 @@ def _of_command(asked: Plan, arguments: argparse.Namespace) -> tuple[Advice, int
     instead = _instead(left_out, inspection)
     argv = arguments.user_command
     sample = watching.watch(prepared.job, argv, quiet=output_options.is_quiet(arguments))
-    symptoms = of_sample(sample)
+    symptoms = of_sample(codec.parse(sample, Measurement))
     if sample["evidence"].get("gpu"):
         applying, instead, left_out = [], [], {**left_out, **dict.fromkeys(applying, messages.ComputesOnGpu())}
     clash = _clashing(applying, sample["evidence"], inspection)
@@ -144,7 +147,8 @@ def _of_command(asked: Plan, arguments: argparse.Namespace) -> tuple[Advice, int
     steps = max(FEWEST_STEPS, round(SAMPLE_S / symptoms.step_s))
     again = shlex.join(["envkit", "advise", "--prove", PROOF, *words(arguments, SAME), "--", *argv])
     proving = again if arguments.prove is None else None
-    found = _findings(inspection, trainer_of(private_values.hidden(sample, prepared.job.kept, prepared.job.inherited)))
+    hidden = private_values.hidden(sample, prepared.job.kept, prepared.job.inherited)
+    found = _findings(inspection, trainer_of(codec.parse(hidden, Measurement)))
     applying, left_out = _unless_few_threads(found, applying, left_out)
     instead = instead if applying else []
     advice = _advice(symptoms, applying, left_out, inspection, instead, found, proving)
@@ -286,7 +290,7 @@ def _prove(asked: Plan, advice: Advice, steps: int, arguments: argparse.Namespac
     how = Invocation(arguments.output, arguments.json, output_options.is_quiet(arguments), cut_short=proved)
 
     def then(folder: Path) -> int:
-        summary = summarise(record.read(folder))
+        summary = summarise(read(folder))
         if arguments.json:
             print(json.dumps(proved(summary, folder)))
             return MEASURED

@@ -17,6 +17,7 @@ from envkit.analysis.summary import summarise
 from envkit.bench import record
 from envkit.bench.arms import Arm
 from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.bench.run import read
 from envkit.cli import measuring, measuring_options, user_command
 from envkit.cli.arguments import counts, no_effect, refuse, words_of
 from envkit.cli.commands import messages
@@ -141,9 +142,8 @@ def _require_epochs(arguments: argparse.Namespace, wanted: Sequence[Settings]) -
 
 
 def _tell(folder: Path, as_json: bool) -> int:
-    events = record.read(folder)
     with record.reading(folder):
-        summary = summarise(events)
+        summary = summarise(read(folder))
         drawn = pictures.png(summary) if extras.is_there("matplotlib") else None
     path = folder / PICTURE
     if drawn is None:

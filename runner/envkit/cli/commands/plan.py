@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from envkit.analysis.summary import Summary, summarise
-from envkit.bench import record
 from envkit.bench.arms import Arm
-from envkit.bench.blocks import block_ratios, recorded_plan, timed_steps
 from envkit.bench.calibration import is_calibration
 from envkit.bench.plan import MARGIN, REFERENCE_PROFILE, Plan
+from envkit.bench.run import read
 from envkit.cli import measuring, measuring_options, user_command
 from envkit.cli.arguments import option, words
 from envkit.cli.commands import messages
@@ -92,12 +91,12 @@ def _same_options(arguments: argparse.Namespace) -> list[str]:
 
 def _tell(folder: Path, as_json: bool, given: argparse.Namespace | None = None) -> int:
     """Print how long a difference takes to find; ``given`` is None for a run that the record alone goes on with."""
-    events = record.read(folder)
-    plan, summary = recorded_plan(events), summarise(events)
+    measured = read(folder)
+    plan, summary = measured.plan, summarise(measured)
     (arm,) = plan.compared
-    ratios = block_ratios(events, plan, arm)
+    ratios = measured.block_ratios(arm)
     deviation = statistics.stdev(ratios)
-    noise = bootstrap(timed_steps(events, plan.reference), timed_steps(events, arm))
+    noise = bootstrap(measured.timed_steps(plan.reference), measured.timed_steps(arm))
     within = noise.within_share if noise else 0.0
     needs = _needs(plan, deviation, len(ratios), summary.seconds_per_block, given or _recorded(summary))
     if as_json:

@@ -16,6 +16,7 @@ from envkit.analysis import recorded_runs
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record
 from envkit.bench.record import Event
+from envkit.bench.run import Run
 from envkit.cli import redacting
 from envkit.cli.arguments import option
 from envkit.cli.commands import results_messages as messages
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.redact:
             redaction = Redaction()
             events, named = redaction.events(events, arguments.folder), redaction.path(arguments.folder)
-        summary = summarise(events)
+        summary = summarise(Run.parse(events))
         contents = _contents(arguments, Path(named), events, summary)
     for path, content in contents.items():
         if path == STANDARD_OUTPUT:

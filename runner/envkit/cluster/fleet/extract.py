@@ -13,12 +13,13 @@ from envkit.analysis.messages import KINDS
 from envkit.analysis.noise import commonest
 from envkit.bench import record
 from envkit.bench.arms import Arm
-from envkit.bench.blocks import INITIAL_WEIGHTS, skipped_steps
+from envkit.bench.events import Lengths
 from envkit.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
 from envkit.bench.plan import Plan
-from envkit.bench.problems import problem_of
+from envkit.bench.problems import restored
 from envkit.bench.record import FILE_NAME, Event
 from envkit.bench.record_messages import UnusableRecord
+from envkit.bench.run import INITIAL_WEIGHTS
 from envkit.checks.effect import shown
 from envkit.checks.interference import disturbances
 from envkit.checks.sample_effect import checks_of
@@ -34,11 +35,12 @@ from envkit.cluster.fleet.messages import (
 )
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.cluster.fleet.parsing import shortened, whole
-from envkit.common import files, typed
+from envkit.common import codec, files
 from envkit.common.errors import InputError
 from envkit.common.file_messages import OtherType
 from envkit.common.messages import OtherSchema, Unreadable
 from envkit.common.printable import encoded
+from envkit.engines.measurement import Usage
 from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.worker.modes import CUDA, FP32
@@ -86,7 +88,8 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
     environment = Environment.from_json(run["environments"][arm.name])
     kept = run["allowed_variables"]
     _require_effect(environment.profile, whole(samples[-1]))
-    skipped = skipped_steps(events)
+    fixed = next((codec.parse(event, Lengths) for event in events if event["event"] == "lengths"), None)
+    skipped = fixed.skipped_steps if fixed else 0
     step_s = tuple(statistics.fmean(event["step_s"][skipped:]) for event in samples)
     if not all(math.isfinite(second) and second > 0 for second in step_s):
         raise InputError(NoTime())
@@ -96,11 +99,12 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
     seen = run["engines"][arm.target]
     memory_bytes = seen["inspection"]["fingerprint"]["memory_bytes"]
     if type(memory_bytes) is int and not 0 <= memory_bytes < MOST_BYTES:
-        raise typed.Misfit(OtherType("memory_bytes"))
+        raise codec.Misfit(OtherType("memory_bytes"))
     driver = (seen["inspection"].get("accelerator") or {}).get("driver")
     known = {**engine_facts(seen), "GPU driver": driver}
     facts = {what: value for what, value in known.items() if value is not None}
-    disturbed = {number: kinds for number, event in enumerate(samples) if (kinds := disturbances(event))}
+    each = (disturbances(codec.parse(event["usage"], Usage), event["seconds"]) for event in samples)
+    disturbed = {number: kinds for number, kinds in enumerate(each) if kinds}
     kernels = [event for event in events if event["event"] == "reference-kernel"]
     clocks = [mhz for event in samples if (mhz := event["usage"].get("frequency_mhz")) is not None]
     found = Node(
@@ -120,7 +124,7 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
         reference_kernel_digest=kernels[0]["digest"] if kernels else None,
         clock_mhz=statistics.median(clocks) if clocks else None,
     )
-    return typed.checked(found)  # what an image's inspection and an engine said has no form of its own
+    return codec.checked(found)  # what an image's inspection and an engine said has no form of its own
 
 
 def _kind(plan: Plan, inspection: dict[str, Any]) -> str:
@@ -154,7 +158,7 @@ def _require_success(events: Sequence[Event]) -> None:
     if reason == FAILED:
         failure = next(event for event in reversed(events) if event["event"] == "failure")
         printed = str(failure["stderr"]).strip().splitlines()
-        raise InputError(NodeFailed(problem_of(failure), printed[-1] if printed else None))
+        raise InputError(NodeFailed(restored(failure["problem"]), printed[-1] if printed else None))
     if reason == NOT_IN_EFFECT:
         run, sample = events[0], next(event for event in reversed(events) if event["event"] == "sample")
         profile = run["environments"][sample["arm"]]["profile"]

@@ -13,6 +13,7 @@ from envkit.bench import record
 from envkit.bench.measure import NOT_IN_EFFECT
 from envkit.bench.messages import NotInEffect
 from envkit.bench.problems import problem_of
+from envkit.bench.run import read
 from envkit.cluster import type_verdict
 from envkit.cluster.slurm import node_preflight, node_status
 from envkit.cluster.slurm.follow import LATE, Followed
@@ -133,9 +134,8 @@ def _result(
     summary: Summary | None = None
     try:
         if begun and not settings.fleet:
-            events = record.read(run)
             with record.reading(run):
-                summary = summarise(events)
+                summary = summarise(read(run))
     except InputError as error:
         return NodeResult(name, WORKER_FAILED, error.message)
     if ended is not None:
@@ -178,8 +178,8 @@ def _failure(summary: Summary | None, place: Path) -> Message:
     if summary is None or not summary.failures:
         return PartFailed(str(place / node_status.LOG))
     last = summary.failures[-1]
-    printed = last["stderr"].strip().splitlines()
-    return WorkerFailed(last["block"] + 1, last["arm"], problem_of(last), printed[-1] if printed else None)
+    printed = last.stderr.strip().splitlines()
+    return WorkerFailed(last.block + 1, last.arm, problem_of(last), printed[-1] if printed else None)
 
 
 def _why(folder: Path, job: Job | None, down: str | None) -> Message:

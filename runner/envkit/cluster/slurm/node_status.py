@@ -11,7 +11,7 @@ from typing import Any
 from envkit.bench import record
 from envkit.bench.measure import ENDED, NOT_IN_EFFECT
 from envkit.bench.problems import restored
-from envkit.common import atomic, documents, files, typed
+from envkit.common import atomic, codec, documents, files
 from envkit.messages import Message
 
 NAME = "node.json"
@@ -50,7 +50,7 @@ def read(place: Path) -> Outcome | None:
     try:
         fields = documents.parse(files.read(place / NAME))
         problem = fields.get("problem")
-        return typed.checked(Outcome(**{**fields, "problem": None if problem is None else restored(problem)}))
+        return codec.checked(Outcome(**{**fields, "problem": None if problem is None else restored(problem)}))
     except (OSError, ValueError, TypeError, AttributeError):
         return None
 

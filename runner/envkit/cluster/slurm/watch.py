@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from envkit.bench import record
-from envkit.bench.events import FORMS, EndEvent
+from envkit.bench.events import EVENTS, Timed
 from envkit.bench.plan import Plan
 from envkit.cluster.slurm import node_status
-from envkit.common import documents, files, typed
+from envkit.common import codec, documents, files
 from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, MISFITS
 
 DONE = "measured"
@@ -75,7 +75,7 @@ def _update(sight: Sight, place: Path, jobs: Collection[str]) -> None:
 def _count(sight: Sight, line: bytes) -> None:
     try:
         event = documents.parse(line)
-        typed.require(event, FORMS.get(event["event"], EndEvent))
+        codec.require(event, EVENTS.get(event["event"], Timed))
         sight.spent_s += event.get("worker_seconds", 0.0)
         if event["event"] == "run":
             plan = Plan.from_json(event["plan"])

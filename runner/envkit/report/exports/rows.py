@@ -12,13 +12,12 @@ from envkit.analysis.gpu_readings import nccl_of
 from envkit.analysis.learning_curves import target_of, time_to, training_s
 from envkit.analysis.scaling import exchanged
 from envkit.analysis.summary import summarise
-from envkit.bench import blocks
 from envkit.bench.arms import Arm
-from envkit.bench.events import SampleEvent
+from envkit.bench.events import ReferenceKernel, Sample
 from envkit.bench.plan import Plan
 from envkit.bench.record import Event
+from envkit.bench.run import Run
 from envkit.checks.interference import interference_in
-from envkit.checks.sample_effect import checks_of
 from envkit.rendering import text
 
 Row = dict[str, Any]
@@ -41,62 +40,61 @@ def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
     how long, and what share of a step, one of several communicated or waited, under the profiler. None is what one
     process does not have.
     """
-    run = events[0]
-    plan = Plan.from_json(run["plan"])
-    kernel_s = {event["block"]: event["seconds"] for event in events if event["event"] == "reference-kernel"}
+    run = Run.parse(events)
+    plan = run.plan
+    kernel_s = {reading.block: reading.seconds for reading in run.all(ReferenceKernel)}
     rows = []
-    for event in blocks.samples(events):
-        arm = plan.arm(event["arm"])
-        checks = checks_of(event)
-        communication = event.get("communication") or {}
+    recorded = (event for event in events if event["event"] == "sample")
+    for sample, event in zip(run.samples(), recorded, strict=True):
+        arm = plan.arm(sample.arm)
         rows.append(
             {
-                **_about(folder, event["time"], run, plan, arm),
-                "block": event["block"],
-                "seconds": event["seconds"],
-                "mean_step_s": basic.fmean(event["step_s"]),
-                "median_step_s": basic.median(event["step_s"]),
-                "in_effect": all(one.holds for one in checks),
-                "interference": "; ".join(map(text, interference_in(event))),
-                "peak_memory_bytes": event["peak_memory_bytes"],
-                "padding_bytes": event["padding_bytes"],
-                "reference_kernel_s": kernel_s.get(event["block"]),
-                "communication_s": communication.get("seconds"),
-                "communication_share": communication.get("share"),
+                **_about(folder, sample.time, run, arm),
+                "block": sample.block,
+                "seconds": sample.seconds,
+                "mean_step_s": basic.fmean(sample.step_s),
+                "median_step_s": basic.median(sample.step_s),
+                "in_effect": all(one.holds for one in sample.checks),
+                "interference": "; ".join(map(text, interference_in(sample.usage, sample.seconds))),
+                "peak_memory_bytes": sample.peak_memory_bytes,
+                "padding_bytes": sample.padding_bytes,
+                "reference_kernel_s": kernel_s.get(sample.block),
+                "communication_s": sample.communication.seconds if sample.communication else None,
+                "communication_share": sample.communication.share if sample.communication else None,
                 **_flat("usage", event["usage"]),
                 **_flat("gpu", event.get("gpu") or {}),
-                **_nccl(event),
-                **_learning(event, plan),
-                **_exchanged(event, plan.ranks_of(arm)),
+                **_nccl(sample),
+                **_learning(sample, plan),
+                **_exchanged(sample, plan.ranks_of(arm)),
             }
         )
     return rows
 
 
-def _nccl(event: SampleEvent) -> Row:
+def _nccl(sample: Sample) -> Row:
     """Return what NCCL chose, of a sample with a log of it."""
-    log = nccl_of(event)
+    log = nccl_of(sample)
     return {} if log is None else {f"nccl_{name}": log[name] for name in NCCL}
 
 
-def _learning(event: SampleEvent, plan: Plan) -> Row:
+def _learning(sample: Sample, plan: Plan) -> Row:
     """Of a full training its epochs, from 1, and how long it trained until it reached the target, if there was one."""
-    curve = event.get("curve")
+    curve = sample.curve
     if not curve:
         return {}
     target = target_of(plan)
     found: Row = {"time_to_target_s": time_to(target, curve)} if target else {}
     for number, (epoch, seconds) in enumerate(zip(curve, training_s(curve), strict=True), start=1):
-        figures = {name.replace(" ", "_"): value for name, value in (epoch["quality"] or {}).items()}
-        told = {"training_s": seconds, "loss": epoch["loss"], **figures, "test_s": epoch["test_s"]}
+        figures = {name.replace(" ", "_"): value for name, value in (epoch.quality or {}).items()}
+        told = {"training_s": seconds, "loss": epoch.loss, **figures, "test_s": epoch.test_s}
         found |= {f"epoch_{number}_{name}": value for name, value in told.items()}
     return found
 
 
-def _exchanged(event: SampleEvent, ranks: int) -> Row:
+def _exchanged(sample: Sample, ranks: int) -> Row:
     """For each size of an all-reduce how long one took, and its bus bandwidth."""
     found: Row = {}
-    for one in exchanged([event], ranks):
+    for one in exchanged([sample], ranks):
         name = f"all_reduce_{one.size_bytes}"
         found |= {f"{name}_s": one.seconds, f"{name}_bus_bytes_per_s": one.bus_bytes_per_s}
     return found
@@ -108,7 +106,8 @@ def results(folder: Path, events: Sequence[Event]) -> list[Row]:
     The reference has no ``ratio``, and one process no ``communication_s``. ``load`` is what disturbed nearly all blocks
     (``envkit.analysis.load``), so that the result holds only beside that; ``load_cpus`` is how many CPUs it took.
     """
-    summary = summarise(events)
+    run = Run.parse(events)
+    summary = summarise(run)
     compared = {one.arm: one for one in summary.comparisons}
     scaling = {one.arm: one for one in summary.scaling}
     rows = []
@@ -118,7 +117,7 @@ def results(folder: Path, events: Sequence[Event]) -> list[Row]:
         load = comparison and comparison.load
         rows.append(
             {
-                **_about(folder, events[-1]["time"], events[0], summary.plan, arm, of_result=True),
+                **_about(folder, run.events[-1].time, run, arm, of_result=True),
                 "samples": measured.samples,
                 "step_s": measured.step_s,
                 "in_effect": measured.in_effect,
@@ -136,12 +135,13 @@ def columns(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def _about(folder: Path, time: float, run: Event, plan: Plan, arm: Arm, of_result: bool = False) -> Row:
-    """What was measured where and when; ``run`` is the record's first event. A result also names its reference."""
+def _about(folder: Path, time: float, run: Run, arm: Arm, of_result: bool = False) -> Row:
+    """What was measured where and when. A result also names its reference."""
+    plan = run.plan
     return {
         "run": str(folder),
         "time": time,
-        "cpu_model": run["engines"][arm.target]["inspection"]["fingerprint"]["cpu_model"],
+        "cpu_model": run.beginning.engines[arm.target]["inspection"]["fingerprint"]["cpu_model"],
         "engine": arm.engine,
         "arm": arm.name,
         "profile": arm.profile,

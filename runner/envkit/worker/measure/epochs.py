@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -24,7 +24,9 @@ def train_epochs(
     """
     stretches: list[Stretch] = []
     curve: list[dict[str, Any]] = []
-    while len(curve) < epochs and not (until and until.reached_after(curve)):
+    while len(curve) < epochs and not (
+        until and until.reached_after(until.reading(one["loss"], one["quality"]) for one in curve)
+    ):
         stretches.append(epoch())
         begin = time.perf_counter()
         found = test()
@@ -34,6 +36,10 @@ def train_epochs(
         seconds = stretches[-1].seconds
         curve.append({"seconds": seconds, "loss": loss, "quality": quality, "test_s": round(took_s, 6)})
     return joined(stretches), curve
+
+
+def _reached(until: QualityTarget, curve: Sequence[Mapping[str, Any]]) -> bool:
+    return until.reached_after(until.reading(one["loss"], one["quality"]) for one in curve) is not None
 
 
 def _of_all_ranks(loss: float | None, quality: Figures | None) -> tuple[float | None, Figures | None]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from envkit.worker.errors import WorkerError
 from envkit.worker.messages import NoTargetNumber, NotATarget, TargetOutOfRange
@@ -30,21 +29,20 @@ class QualityTarget:
         """Whether less is better."""
         return self.metric == LOSS
 
-    def found(self, epoch: Mapping[str, Any]) -> float | None:
-        """The metric after an epoch (an item of a sample's ``curve``); None where it was not told."""
-        value = epoch["loss"] if self.is_loss else (epoch["quality"] or {}).get(self.metric)
-        return None if value is None else float(value)
+    def reading(self, loss: float | None, quality: Mapping[str, float] | None) -> float | None:
+        """The metric after an epoch, by its training loss and the figures of its test; None if it is not there."""
+        return loss if self.is_loss else (quality or {}).get(self.metric)
 
     def is_reached(self, value: float) -> bool:
         return value <= self.value if self.is_loss else value >= self.value
 
-    def reached_after(self, curve: Sequence[Mapping[str, Any]]) -> int | None:
+    def reached_after(self, readings: Iterable[float | None]) -> int | None:
         """The number of the first epoch, from 1, after which it was reached; None where it never was."""
-        values = enumerate(map(self.found, curve), start=1)
-        return next((number for number, value in values if value is not None and self.is_reached(value)), None)
+        numbered = enumerate(readings, start=1)
+        return next((number for number, value in numbered if value is not None and self.is_reached(value)), None)
 
-    def best(self, curve: Sequence[Mapping[str, Any]]) -> float | None:
-        values = [value for value in map(self.found, curve) if value is not None and math.isfinite(value)]
+    def best(self, readings: Iterable[float | None]) -> float | None:
+        values = [value for value in readings if value is not None and math.isfinite(value)]
         return (min if self.is_loss else max)(values, default=None)
 
 

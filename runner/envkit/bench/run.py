@@ -1,0 +1,164 @@
+"""A run read back: its plan and the typed events of its record, with the blocks and times that follow from these."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec import Struct
+
+from envkit.bench import record
+from envkit.bench.arms import Arm
+from envkit.bench.events import EVENTS, Beginning, End, FixedDesign, Lengths, Resume, Sample, Timed
+from envkit.bench.plan import Plan
+from envkit.bench.record import Event
+from envkit.common import codec
+from envkit.stats.interval import log_ratios
+from envkit.stats.sequential import Design
+
+# The digest of what follows from the code and PyTorch, of which the latter may be what is compared.
+INITIAL_WEIGHTS = "initial_weights"
+AnyEvent = Timed | Sample
+Kind = TypeVar("Kind", bound=Struct)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run, completed or not. ``plan`` has the lengths of samples, if the machine's pace has fixed them.
+
+    ``events`` are in the order of the record. An event of an unknown kind is a ``Timed``.
+    """
+
+    plan: Plan
+    events: tuple[AnyEvent, ...]
+
+    @staticmethod
+    def parse(events: Sequence[Event]) -> Run:
+        """Return the run of a record's events. Raise KeyError, TypeError or ValueError for another form."""
+        typed = tuple(map(_typed, events))
+        first = typed[0]
+        assert isinstance(first, Beginning), "a run's record begins with it"
+        plan = Plan.from_json(first.plan)
+        return Run(plan, typed).measuring(plan)
+
+    def followed_by(self, event: Event) -> Run:
+        """Return the run with one event more."""
+        more = _typed(event)
+        plan = _sized(self.plan, more) if isinstance(more, Lengths) and self.lengths is None else self.plan
+        return Run(plan, (*self.events, more))
+
+    def measuring(self, plan: Plan) -> Run:
+        """Return the run with another plan: a run that goes on may have another budget."""
+        return Run(_sized(plan, self.lengths), self.events)
+
+    @property
+    def beginning(self) -> Beginning:
+        return self.all(Beginning)[0]
+
+    @property
+    def ended(self) -> str | None:
+        """Return why the run ended; None if it still runs, or was killed."""
+        last = next((event for event in reversed(self.events) if isinstance(event, End | Resume)), None)
+        return last.reason if isinstance(last, End) else None
+
+    def all(self, kind: type[Kind]) -> list[Kind]:
+        """Return the events of a kind, in order."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def first(self, kind: type[Kind]) -> Kind | None:
+        """Return the first event of a kind, or None."""
+        return next((event for event in self.events if isinstance(event, kind)), None)
+
+    def samples(self, *arms: Arm) -> list[Sample]:
+        """Return all samples, or those of some arms, in the order in which they were measured."""
+        names = {arm.name for arm in arms}
+        return [event for event in self.events if isinstance(event, Sample) and (not arms or event.arm in names)]
+
+    @property
+    def lengths(self) -> Lengths | None:
+        """Return how long samples are (``envkit.bench.pace``), or None if the run did not get that far."""
+        return self.first(Lengths)
+
+    @property
+    def skipped_steps(self) -> int:
+        """Return how many timed steps at the start of each sample don't count: training was still warming up."""
+        fixed = self.lengths
+        return fixed.skipped_steps if fixed else 0
+
+    @property
+    def design(self) -> Design | None:
+        """Return the looks that were fixed early in the run, or None if it did not get that far."""
+        fixed = self.first(FixedDesign)
+        if fixed is None or not self.plan.contrasts:
+            return None
+        return Design(fixed.planned_blocks, tuple(fixed.looks), self.plan.sharing)
+
+    def same_training(self, arm: Arm) -> bool:
+        """Whether ``arm`` trains what its reference does, from the same weights: only then do losses compare.
+
+        A user's command has no known value.
+        """
+        plan, reference = self.plan, self.plan.reference_of(arm)
+        first = (self.samples(one)[:1] for one in (reference, arm))
+        weights = {sample.digests.get(INITIAL_WEIGHTS) for found in first for sample in found}
+        return plan.user_command is None and plan.workload_of(arm) == plan.workload_of(reference) and len(weights) <= 1
+
+    def timed_steps(self, arm: Arm, blocks: Container[int] | None = None) -> list[list[float]]:
+        """Per sample of ``arm``, or of those in ``blocks``, the seconds of the steps that count."""
+        skipped = self.skipped_steps
+        return [one.step_s[skipped:] for one in self._within(arm, blocks)]
+
+    def complete_blocks(self, arm: Arm, reference: Arm | None = None) -> list[int]:
+        """The blocks that have a sample of both ``arm`` and its reference (or another one), in order."""
+        of_arm = {sample.block for sample in self.samples(arm)}
+        return sorted(of_arm & {sample.block for sample in self.samples(reference or self.plan.reference_of(arm))})
+
+    def comparable_steps(self, arm: Arm, blocks: Container[int] | None = None) -> list[list[float]]:
+        """Per sample, its steps' seconds for equal work, so that the means of arms with other batches compare.
+
+        Samples of so many steps compare by the time per image. Full trainings go over the same images equally often.
+        They compare by the time of all steps, so a step counts as many times as there are.
+        """
+        work = [
+            1 / len(one.step_s) if self.plan.epochs else one.images_per_step or 1 for one in self._within(arm, blocks)
+        ]
+        pairs = zip(self.timed_steps(arm, blocks), work, strict=True)
+        return [steps if share == 1 else [second / share for second in steps] for steps, share in pairs]
+
+    def block_ratios(self, arm: Arm, without: Container[int] = (), reference: Arm | None = None) -> list[float]:
+        """Per complete block, in order, the logarithm of the reference's time over the arm's. Some can be left out.
+
+        ``reference`` is another than the plan has for the arm.
+        """
+        reference = reference or self.plan.reference_of(arm)
+        times = [dict(self._means(one)) for one in (reference, arm)]
+        blocks = [block for block in self.complete_blocks(arm, reference) if block not in without]
+        return log_ratios(*([of_arm[block] for block in blocks] for of_arm in times))
+
+    def _within(self, arm: Arm, blocks: Container[int] | None) -> list[Sample]:
+        return [sample for sample in self.samples(arm) if blocks is None or sample.block in blocks]
+
+    def _means(self, arm: Arm) -> Iterator[tuple[int, float]]:
+        for sample, steps in zip(self.samples(arm), self.comparable_steps(arm), strict=True):
+            yield sample.block, statistics.fmean(steps)
+
+
+def read(folder: Path) -> Run:
+    """Return the run in ``folder``. Raise InputError for a record that is damaged or of another form."""
+    events = record.read(folder)
+    with record.reading(folder):
+        return Run.parse(events)
+
+
+def _typed(event: Event) -> AnyEvent:
+    return codec.parse(event, EVENTS.get(event["event"], Timed))
+
+
+def _sized(plan: Plan, lengths: Lengths | None) -> Plan:
+    """Return the plan with the lengths of its samples, if these are fixed."""
+    if lengths is None or lengths.steps is None or lengths.warmup_steps is None:
+        return plan
+    return plan.sized(lengths.steps, lengths.warmup_steps)

@@ -1,0 +1,87 @@
+"""The document of a worker that measured a training: what later code reads of it, as typed data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+# A whole number stays one, so that counts are printed as such; a mean over several processes may have a fraction.
+Number = int | float
+Evidence = dict[str, Any]  # by the probe's name: plain data, of which only the probe and its checks know the form
+
+
+class Usage(Struct, frozen=True, kw_only=True):
+    """Resources that the timed steps took, of the process and of what it started beside itself. None: it is unknown."""
+
+    user_s: float
+    system_s: float
+    minor_faults: Number
+    throttled_s: float = 0.0  # summed over the CPUs, by a quota
+    major_faults: Number | None = None
+    voluntary_switches: Number | None = None
+    involuntary_switches: Number | None = None
+    throttle_events: Number | None = None
+    cpu_pressure_s: float | None = None
+    machine_busy_s: float | None = None
+    machine_steal_s: float | None = None
+    machine_swapped_bytes: Number | None = None
+    worker_cpus: Number | None = None  # how many it could run on
+    worker_cpus_busy_s: float | None = None
+    worker_cpus_steal_s: float | None = None
+    frequency_mhz: float | None = None  # at the end of the steps
+    engine_s: float | None = None  # CPU time of what the engine ran beside it
+
+
+class HelperUsage(Struct, frozen=True, kw_only=True):
+    """CPU time of a command's other processes while it was watched."""
+
+    user_s: float
+    system_s: float
+    seconds: float
+
+
+class OperatorTimes(Struct, frozen=True, kw_only=True):
+    """Seconds in each operator itself, by its name, of the ``seconds`` of the profiled steps."""
+
+    self_s: dict[str, float]
+    seconds: float
+
+
+class Observed(Struct, frozen=True, kw_only=True):
+    """Observations of a command that was watched while it trained."""
+
+    pid: int | None = None
+    usage: Usage | None = None
+    operators: OperatorTimes | None = None
+    waited_s: float | None = None
+    threads: int | None = None
+    helpers: HelperUsage | None = None
+
+
+class Communication(Struct, frozen=True, kw_only=True):
+    """Seconds of a step in which ranks communicate or wait for each other, and their share of a step."""
+
+    seconds: float
+    share: float
+
+
+class Process(Struct, frozen=True, kw_only=True):
+    """One process of several: a rank, an instance, or a further process of a user's command."""
+
+    evidence: Evidence
+    communication: Communication | None = None  # of a rank
+
+
+class Measurement(Struct, frozen=True, kw_only=True):
+    """A worker's measurement of one training, as far as checks and advice read it."""
+
+    step_s: list[float]
+    usage: Usage
+    evidence: Evidence
+    seconds: float | None = None  # of the timed steps
+    other_processes: list[Process] | None = None  # of a user's command: the further ones that left evidence
+    ranks: list[Process] | None = None  # that trained together
+    instances: list[Process] | None = None  # that trained at once, each by itself
+    observed: Observed | None = None  # of a command that was watched
+    stderr: str = ""
