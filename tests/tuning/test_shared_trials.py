@@ -30,7 +30,7 @@ def measure(store, number, seconds, in_round=0):
     store.add({"event": "round", "round": in_round, "order": [BASELINE, number], "stage": "trials"})
     for candidate, step_s in ((BASELINE, 1.0), (number, seconds)):
         event = {"event": "trial", "round": in_round, "candidate": candidate, "worker_seconds": 1.0, "step_s": [step_s]}
-        store.add({**event, "usage": {}, "seconds": step_s})
+        store.add({**event, "usage": {"user_s": 1.0, "system_s": 0.0, "minor_faults": 0}, "seconds": step_s})
 
 
 def test_what_one_node_measures_the_other_knows(node):
