@@ -1,13 +1,15 @@
 """A plugin of pytest: run the tests of one list, and write which of them run which lines, or which of them fails.
 
-``ENVKIT_MUTANT`` names a folder. Its ``request.json`` has ``tests``, the node ids to run in their order (null: all), and
-``lines``, the numbers of interest by absolute path. ``reply.jsonl`` gets a line for each test that has ended.
+``ENVKIT_MUTANT`` names a folder. Its ``request.json`` has ``tests``, the node ids to run in their order (null: all),
+``lines``, the numbers of interest by absolute path, and ``seconds``, the limit of CPU time. ``reply.jsonl`` gets a line
+for each test that has ended.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
 import threading
 import time
@@ -53,6 +55,8 @@ class Plugin:
 
     def __init__(self, folder: Path) -> None:
         request = json.loads((folder / "request.json").read_text())
+        limit = int(request["seconds"]) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
         self.tests: list[str] | None = request["tests"]
         self.lines = Lines(request["lines"])
         self.reply = folder / "reply.jsonl"

@@ -10,7 +10,6 @@ import ast
 import hashlib
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -64,14 +63,14 @@ class Copy:
         """Yield all mutants with the changed source of their module."""
         for package in self.packages:
             for path in sorted((self.folder / "runner/envkit" / package).rglob("*.py")):
-                module = ".".join(path.relative_to(self.folder / "runner").with_suffix("").parts)
+                module = _module(path.relative_to(self.folder / "runner"))
                 yield from mutations.mutants(module, str(path.relative_to(self.folder)), path.read_text())
 
     def unchanged(self) -> dict[tuple[str, str], list[str]]:
         """Return the modules in which each function stands, by its qualified name and digest."""
         found: dict[tuple[str, str], list[str]] = {}
         for path in sorted((self.folder / "runner/envkit").rglob("*.py")):
-            module = ".".join(path.relative_to(self.folder / "runner").with_suffix("").parts)
+            module = _module(path.relative_to(self.folder / "runner"))
             for name, function in mutations.functions(ast.parse(path.read_text())):
                 found.setdefault((name, mutations.digest(function)), []).append(module)
         return found
@@ -82,7 +81,7 @@ class Copy:
         """Run tests (None: all that ``options`` choose); return the exit status, and a line for each that has ended."""
         reply = self.exchange / "reply.jsonl"
         reply.unlink(missing_ok=True)
-        (self.exchange / "request.json").write_text(json.dumps({"tests": tests, "lines": lines}))
+        (self.exchange / "request.json").write_text(json.dumps({"tests": tests, "lines": lines, "seconds": seconds}))
         paths = os.pathsep.join((str(self.folder / "runner"), str(self.folder), str(PROJECT)))
         variables = {**os.environ, "PYTHONPATH": paths, "ENVKIT_MUTANT": str(self.exchange)}
         variables.pop("PYTHONDONTWRITEBYTECODE", None)  # each mutant would compile all modules anew
@@ -90,7 +89,6 @@ class Copy:
             [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "benchmarks.mutant_tests", *options],
             cwd=self.folder, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
             stderr=subprocess.DEVNULL,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2)),
         )  # fmt: skip
         try:
             status = process.wait(seconds * WALL)
@@ -107,18 +105,30 @@ class Copy:
         wanted: dict[str, list[int]] = {}
         for mutant in mutants:
             wanted.setdefault(str(self.folder / mutant.path), []).extend(range(mutant.lines[0], mutant.lines[1] + 1))
-        _, ended = self.test(None, wanted, 3600, *options)
+        known = self.exchange / f"reach-{self._key(wanted, *options)}.jsonl"
+        if not known.exists():
+            status, _ = self.test(None, wanted, 3600, *options)
+            if status not in {0, 1}:
+                raise ScriptError(f"the tests ended with exit status {status} without a mutant")
+            (self.exchange / "reply.jsonl").rename(known)
         found = [
             Reach(line["test"], line["seconds"], frozenset((path, number) for path, number in line["lines"]))
-            for line in ended if line["passed"]
+            for line in map(json.loads, known.read_text().splitlines()) if line["passed"]
         ]  # fmt: skip
         return sorted(found, key=lambda one: one.seconds)
+
+    def _key(self, *about: object) -> str:
+        """Return a digest of the copy's code, and of what else decides which tests run what."""
+        known = hashlib.sha256(repr(about).encode())
+        for path in sorted(path for folder in ("runner", "tests") for path in (self.folder / folder).rglob("*.py")):
+            known.update(path.read_bytes())
+        return known.hexdigest()[:12]
 
     def judge(self, mutant: Mutant, source: str, reach: Sequence[Reach]) -> Line:
         """Make one mutant, run the tests that reach it until one fails, and restore the copy."""
         path = self.folder / mutant.path
         lines = {(str(path), number) for number in range(mutant.lines[0], mutant.lines[1] + 1)}
-        mirror = "tests/" + "/".join(mutant.module.split(".")[1:-1]) + "/"
+        mirror = f"{Path(mutant.path).parent}/".replace("runner/envkit/", "tests/")
         tests = sorted((one for one in reach if one.lines & lines), key=lambda one: not one.test.startswith(mirror))
         if not tests:
             return {"outcome": NOT_REACHED, "tests": 0, "test": None}
@@ -129,10 +139,16 @@ class Copy:
             status, ended = self.test([one.test for one in tests], {}, limit, "-x", *files)
         finally:
             path.write_text(before)
-            shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)  # two mutants may be alike in size and second
+            shutil.rmtree(
+                path.parent / "__pycache__", ignore_errors=True
+            )  # two mutants may be alike in size and second
         failed = [line["test"] for line in ended if not line["passed"]]
         outcome = SURVIVED if status == 0 else TIMED_OUT if status in {-signal.SIGXCPU, -signal.SIGKILL} else KILLED
         return {"outcome": outcome, "tests": len(tests), "test": failed[0] if failed else None}
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 
 def drawn(mutants: Sequence[tuple[Mutant, str]], seed: int, count: int) -> list[tuple[Mutant, str]]:
@@ -187,15 +203,18 @@ def write_page(path: Path, results: Results) -> None:
     explained = {line["id"]: line["text"] for line in results.of("explanation")}
     counts = Counter(line["outcome"] for line in lines)
     survivors = [
-        [f"`{line['module']}.{line['function']}`", line["kind"], f"`{line['before']}`", f"`{line['after']}`",
+        [f"`{line['module']}.{line['function']}`", line["change"], f"`{line['before']}`", f"`{line['after']}`",
          f"{line['outcome']}: {explained.get(line['id'], 'not explained yet')}"]
         for line in lines if not is_killed(line)
     ]  # fmt: skip
-    rows = [[f"`{line['id']}`", line["kind"], line["outcome"], f"`{line['test']}`" if line["test"] else ""] for line in lines]
+    rows = [
+        [f"`{line['id']}`", line["change"], line["outcome"], f"`{line['test']}`" if line["test"] else ""]
+        for line in lines
+    ]
     killed = sum(map(is_killed, lines))
     page.write(path, [
         page.heading("Mutants", "How many small mutants of statistics, measuring, checks, profiles and analysis do the quick tests kill?",
-                     lines, page.machine()) + f"\n- commit: {results.lines[0]['commit']}, seed {results.lines[0]['seed']}",
+                     lines, page.machine()) + f"\n- commit: {', '.join(sorted({line['commit'] for line in lines}))}; seed: {results.lines[0]['seed']}",
         f"The quick tests kill {page.share(killed, len(lines))} of the mutants; {counts[TIMED_OUT]} of these ran into the time limit.",
         "## Survivors",
         page.table(["function", "change", "before", "after", "explanation"], survivors),
@@ -214,11 +233,17 @@ def main() -> int:
     parser.set_defaults(results=PROJECT / "benchmarks" / "mutants.jsonl")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     parser.add_argument("--mutants", type=int, default=100, metavar="N", help="how many to draw (default: 100)")
-    parser.add_argument("--minutes", type=float, default=60, metavar="N", help="start no mutant after so long (default: 60)")
+    parser.add_argument(
+        "--minutes", type=float, default=60, metavar="N", help="start no mutant after so long (default: 60)"
+    )
     parser.add_argument("--scratch", type=Path, default=PROJECT / "build/mutants", metavar="FOLDER")
     parser.add_argument("--tests", nargs="+", default=[], metavar="PATH", help="the quick tests of these paths only")
-    parser.add_argument("--only-unchanged", type=Path, metavar="EARLIER", help="judge the mutants of an earlier file again")
-    parser.add_argument("--explain", nargs=2, metavar=("ID", "TEXT"), help="say why a mutant survives, and write the page")
+    parser.add_argument(
+        "--only-unchanged", type=Path, metavar="EARLIER", help="judge the mutants of an earlier file again"
+    )
+    parser.add_argument(
+        "--explain", nargs=2, metavar=("ID", "TEXT"), help="say why a mutant survives, and write the page"
+    )
     arguments = parser.parse_args()
     options = ["-m", "not slow", *arguments.tests]
     if arguments.only_unchanged:
@@ -235,13 +260,13 @@ def main() -> int:
 def measure(results: Results, count: int, copy: Copy, minutes: float, options: Sequence[str]) -> None:
     """Judge the mutants of a sample that have no result yet, as long as there is time."""
     end = time.monotonic() + minutes * 60
-    done = {line["id"] for line in results.of("mutant")}
+    version, done = commit(), {line["id"] for line in results.of("mutant")}
     sample = [one for one in drawn(list(copy.mutants()), results.lines[0]["seed"], count) if one[0].id not in done]
     reach = copy.reach([mutant for mutant, _ in sample], *options)
     for mutant, source in sample:
         if time.monotonic() > end:
             break
-        results.append("mutant", **mutant.to_json(), **copy.judge(mutant, source, reach))
+        results.append("mutant", **mutant.to_json(), commit=version, **copy.judge(mutant, source, reach))
         print(f"{results.lines[-1]['outcome']}: {mutant.id} {results.lines[-1]['test'] or ''}", flush=True)
 
 

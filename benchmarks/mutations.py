@@ -34,7 +34,7 @@ class Mutant:
     function: str
     digest: str
     number: int
-    kind: str
+    change: str
     path: str
     lines: tuple[int, int]
     before: str
@@ -71,7 +71,10 @@ def digest(function: Function) -> str:
 def mutants(module: str, path: str, source: str) -> Iterator[tuple[Mutant, str]]:
     """Yield each mutant of a module's functions with the changed source."""
     for name, function in functions(ast.parse(source)):
-        found, now = digest(function), (change for statement in code(function) for change in _changes(statement, statement))
+        found, now = (
+            digest(function),
+            (change for statement in code(function) for change in _changes(statement, statement)),
+        )
         for number, (kind, statement, node, text) in enumerate(now):
             first, last = _span(source, node)
             raw = source.encode()
