@@ -1,7 +1,7 @@
 """A plugin of pytest: run the tests of one list, and write which of them run which lines, or which of them fails.
 
-``ENVKIT_MUTANT`` names a folder. Its ``request.json`` has ``tests``, the node ids to run in their order (null: all),
-``lines``, the numbers of interest by absolute path, and ``seconds``, the limit of CPU time. ``reply.jsonl`` gets a line
+``ENVKIT_MUTANT`` names a folder. ``tests`` in its ``request.json`` are the node ids to run, in their order (null: all).
+``lines`` are the numbers of interest by absolute path, and ``seconds`` limits the CPU time. ``reply.jsonl`` gets a line
 for each test that has ended.
 """
 
@@ -13,7 +13,7 @@ import resource
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -68,7 +68,7 @@ class Plugin:
             items[:] = sorted((item for item in items if item.nodeid in places), key=lambda item: places[item.nodeid])
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[object]:
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         self.failed, start = False, time.process_time()
         self.lines.run.clear()
         if self.lines.wanted:

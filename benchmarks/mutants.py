@@ -1,7 +1,7 @@
-"""Which small mutants of statistics, measuring, checks, profiles and analysis do the quick tests kill?
+"""How many small mutants do the quick tests kill?
 
 A seed draws the mutants, as many of each package. Each is made in a copy of the project, never in the working tree.
-The quick tests run once unchanged, and note which of them run the lines to be changed. These alone then run on the mutant.
+The quick tests run once without a mutant, and note which of them run its lines. These alone then run on the mutant.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from benchmarks.errors import ScriptError
 from benchmarks.mutations import Mutant
 from benchmarks.results import Line, Results
 
+QUESTION = "How many small mutants of statistics, measuring, checks, profiles and analysis do the quick tests kill?"
 PACKAGES = ("stats", "bench", "checks", "profiles", "analysis")
 NOT_COPIED = (".git", ".venv*", "results", "build", ".*_cache", ".hypothesis")
 # Seconds of CPU of a mutant's tests, beside three times what they need without it; and wall seconds for each of these.
@@ -182,7 +183,7 @@ def rerun(copy: Copy, earlier: Path, options: Sequence[str]) -> int:
         raise ScriptError(f"{earlier}: is not what this script writes; give the file of --results") from None
     before = [line for line in lines if line["kind"] == "mutant"]
     pairs = again(copy, before)
-    reach, lost, killed = copy.reach([mutant for mutant, _, _ in pairs], *options), [], Counter[bool]()
+    reach, lost, killed = copy.reach([mutant for mutant, _, _ in pairs], *options), [], Counter[str]()
     for mutant, source, line in pairs:
         result = copy.judge(mutant, source, reach)
         was, now = is_killed(line), is_killed(result)
@@ -201,29 +202,27 @@ def write_page(path: Path, results: Results) -> None:
     """Write the survivors with their explanations, then all mutants."""
     lines = results.of("mutant")
     explained = {line["id"]: line["text"] for line in results.of("explanation")}
-    counts = Counter(line["outcome"] for line in lines)
-    survivors = [
-        [f"`{line['module']}.{line['function']}`", line["change"], f"`{line['before']}`", f"`{line['after']}`",
-         f"{line['outcome']}: {explained.get(line['id'], 'not explained yet')}"]
-        for line in lines if not is_killed(line)
-    ]  # fmt: skip
-    rows = [
-        [f"`{line['id']}`", line["change"], line["outcome"], f"`{line['test']}`" if line["test"] else ""]
-        for line in lines
-    ]
-    killed = sum(map(is_killed, lines))
+    survivors = [line for line in lines if not is_killed(line)]
+    commits, late = {line["commit"] for line in lines}, sum(line["outcome"] == TIMED_OUT for line in lines)
+    about = f"\n- commit: {', '.join(sorted(commits))}; seed: {results.lines[0]['seed']}"
+    killed = page.share(len(lines) - len(survivors), len(lines))
     page.write(path, [
-        page.heading("Mutants", "How many small mutants of statistics, measuring, checks, profiles and analysis do the quick tests kill?",
-                     lines, page.machine()) + f"\n- commit: {', '.join(sorted({line['commit'] for line in lines}))}; seed: {results.lines[0]['seed']}",
-        f"The quick tests kill {page.share(killed, len(lines))} of the mutants; {counts[TIMED_OUT]} of these ran into the time limit.",
+        page.heading("Mutants", QUESTION, lines, page.machine()) + about,
+        f"The quick tests kill {killed} of the mutants. {late} of these ran into the time limit.",
         "## Survivors",
-        page.table(["function", "change", "before", "after", "explanation"], survivors),
+        page.table(["mutant", "before", "after", "explanation"], [
+            [f"`{line['id']}`", f"`{line['before']}`", f"`{line['after']}`",
+             f"{line['outcome']}: {explained.get(line['id'], 'not explained yet')}"] for line in survivors
+        ]),
         "## All mutants",
-        page.table(["mutant", "change", "outcome", "first test that fails"], rows),
+        page.table(["mutant", "change", "outcome", "first test that fails"], [
+            [f"`{line['id']}`", line["change"], line["outcome"], f"`{line['test']}`" if line["test"] else ""]
+            for line in lines
+        ]),
     ])  # fmt: skip
 
 
-def commit() -> str:
+def _commit() -> str:
     words = ["git", "describe", "--always", "--dirty"]
     return subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=False).stdout.strip()
 
@@ -260,7 +259,7 @@ def main() -> int:
 def measure(results: Results, count: int, copy: Copy, minutes: float, options: Sequence[str]) -> None:
     """Judge the mutants of a sample that have no result yet, as long as there is time."""
     end = time.monotonic() + minutes * 60
-    version, done = commit(), {line["id"] for line in results.of("mutant")}
+    version, done = _commit(), {line["id"] for line in results.of("mutant")}
     sample = [one for one in drawn(list(copy.mutants()), results.lines[0]["seed"], count) if one[0].id not in done]
     reach = copy.reach([mutant for mutant, _ in sample], *options)
     for mutant, source in sample:
