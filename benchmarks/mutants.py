@@ -6,7 +6,6 @@ The quick tests run once without a mutant, and note which of them run its lines.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import os
@@ -64,17 +63,9 @@ class Copy:
         """Yield all mutants with the changed source of their module."""
         for package in self.packages:
             for path in sorted((self.folder / "runner/envkit" / package).rglob("*.py")):
-                module = _module(path.relative_to(self.folder / "runner"))
-                yield from mutations.mutants(module, str(path.relative_to(self.folder)), path.read_text())
-
-    def unchanged(self) -> dict[tuple[str, str], list[str]]:
-        """Return the modules in which each function stands, by its qualified name and digest."""
-        found: dict[tuple[str, str], list[str]] = {}
-        for path in sorted((self.folder / "runner/envkit").rglob("*.py")):
-            module = _module(path.relative_to(self.folder / "runner"))
-            for name, function in mutations.functions(ast.parse(path.read_text())):
-                found.setdefault((name, mutations.digest(function)), []).append(module)
-        return found
+                at = path.relative_to(self.folder)
+                module = ".".join(at.with_suffix("").parts[1:]).removesuffix(".__init__")
+                yield from mutations.mutants(module, str(at), path.read_text())
 
     def test(
         self, tests: Sequence[str] | None, lines: dict[str, list[int]], seconds: float, *options: str
@@ -148,10 +139,6 @@ class Copy:
         return {"outcome": outcome, "tests": len(tests), "test": failed[0] if failed else None}
 
 
-def _module(path: Path) -> str:
-    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
-
-
 def drawn(mutants: Sequence[tuple[Mutant, str]], seed: int, count: int) -> list[tuple[Mutant, str]]:
     """Draw mutants, as many of each package in turn. A mutant's rank follows from the seed and its id alone."""
     packages: dict[str, list[tuple[Mutant, str]]] = {}
@@ -163,16 +150,11 @@ def drawn(mutants: Sequence[tuple[Mutant, str]], seed: int, count: int) -> list[
 
 def again(copy: Copy, earlier: Sequence[Line]) -> list[tuple[Mutant, str, Line]]:
     """Return those of an earlier sample whose functions are unchanged, though maybe in another module."""
-    places, now = copy.unchanged(), {mutant.id: (mutant, source) for mutant, source in copy.mutants()}
-    found = []
-    for line in earlier:
-        modules = places.get((line["function"], line["digest"]), [])
-        for module in [line["module"]] if line["module"] in modules else modules:
-            mutant = now.get(f"{module}:{line['function']}@{line['digest']}#{line['number']}")
-            if mutant is not None:
-                found.append((*mutant, line))
-                break
-    return found
+    now: dict[tuple[str, str, int], dict[str, tuple[Mutant, str]]] = {}
+    for mutant, source in copy.mutants():
+        now.setdefault((mutant.function, mutant.digest, mutant.number), {})[mutant.module] = mutant, source
+    pairs = ((now.get((line["function"], line["digest"], line["number"])), line) for line in earlier)
+    return [(*found.get(line["module"], next(iter(found.values()))), line) for found, line in pairs if found]
 
 
 def rerun(copy: Copy, earlier: Path, options: Sequence[str]) -> int:

@@ -27,7 +27,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 class Mutant:
     """One change of one function. ``digest`` is of the function's code without docstring, comments and line numbers.
 
-    ``number`` counts the places of the function. ``lines`` are the first and last line of its statement, up to the change.
+    ``number`` counts the places of the function. ``lines`` are the first of the statement and the last of the change.
     """
 
     module: str

@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from benchmarks import mutants, mutations, script
+from benchmarks import mutants, mutations
+from benchmarks.errors import ScriptError
 from benchmarks.mutants import KILLED, NOT_REACHED, SURVIVED, TIMED_OUT, Copy
 from benchmarks.results import Results
 
@@ -192,5 +193,5 @@ def test_the_page_has_each_survivor_with_its_explanation(benchmark_script, files
 
 def test_refuses_what_is_no_earlier_file(tmp_path, copy):
     (tmp_path / "other").write_text("x")
-    with pytest.raises(script.ScriptError):
+    with pytest.raises(ScriptError):
         mutants.rerun(copy, tmp_path / "other", [])
