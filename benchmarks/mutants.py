@@ -195,7 +195,7 @@ def write_page(path: Path, results: Results) -> None:
     page.write(path, [
         page.heading("Mutants", QUESTION, lines, page.machine()) + about,
         f"The quick tests kill {killed} of the mutants. {late} of these ran into the time limit.",
-        f"First run the tests of a mutant's folder that reach it, then the shortest others, {MOST_S:g} s of CPU in all.",
+        f"Tests of a mutant's folder that reach it run first, then the shortest others: {MOST_S:g} s of CPU.",
         "## Survivors",
         page.table(["mutant", "before", "after", "tests", "explanation"], [
             [f"`{line['id']}`", f"`{line['before']}`", f"`{line['after']}`", f"{line['tests']} of {line['of']}",
