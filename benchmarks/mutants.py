@@ -122,8 +122,11 @@ class Copy:
         """Make one mutant, run the tests that reach it until one fails, and restore the copy."""
         path = self.folder / mutant.path
         lines = {(str(path), number) for number in range(mutant.lines[0], mutant.lines[1] + 1)}
-        mirror = f"{Path(mutant.path).parent}/".replace("runner/envkit/", "tests/")
+        survived, mirror = SURVIVED, f"{Path(mutant.path).parent}/".replace("runner/envkit/", "tests/")
         reaching = sorted((one for one in reach if one.lines & lines), key=lambda one: not one.test.startswith(mirror))
+        if not reaching:  # what is cached may have run while tests were collected
+            nearest = f"{mirror}test_{path.stem}.py::"
+            reaching, survived = [one for one in reach if one.test.startswith(nearest)], NOT_REACHED
         spent = accumulate(one.seconds for one in reaching)
         tests = [one for one, seconds in zip(reaching, spent, strict=True) if one is reaching[0] or seconds <= MOST_S]
         if not tests:
@@ -135,11 +138,10 @@ class Copy:
             status, ended = self.test([one.test for one in tests], {}, limit, "-x", *files)
         finally:
             path.write_text(before)
-            shutil.rmtree(
-                path.parent / "__pycache__", ignore_errors=True
-            )  # two mutants may be alike in size and second
+            # the next mutant may be as long, and made in the same second
+            shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)
         failed = [line["test"] for line in ended if not line["passed"]]
-        outcome = SURVIVED if status == 0 else TIMED_OUT if status in {-signal.SIGXCPU, -signal.SIGKILL} else KILLED
+        outcome = survived if status == 0 else TIMED_OUT if status in {-signal.SIGXCPU, -signal.SIGKILL} else KILLED
         return {"outcome": outcome, "tests": len(tests), "of": len(reaching), "test": failed[0] if failed else None}
 
 
