@@ -63,3 +63,14 @@ def test_a_stricter_rate_gives_a_wider_interval():
     ratios = blocks(numpy.random.default_rng(4), 8)
     strict, usual = (across_nodes(ratios, rate, MARGIN).speedup for rate in (0.01, 0.05))
     assert strict.low < usual.low < usual.high < strict.high
+
+
+def test_the_inverse_ratios_have_the_inverse_interval():
+    ratios = blocks(numpy.random.default_rng(5), 6, worth=0.1, differ=0.05)
+    found, inverse = (
+        across_nodes(ratios, RATE, MARGIN),
+        across_nodes([[-one for one in node] for node in ratios], RATE, MARGIN),
+    )
+    assert inverse.speedup.low == pytest.approx(1 / found.speedup.high)
+    assert inverse.speedup.high == pytest.approx(1 / found.speedup.low)
+    assert inverse.another_low == pytest.approx(1 / found.another_high)

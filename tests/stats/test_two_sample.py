@@ -74,6 +74,14 @@ def test_nothing_to_compare(samples):
     assert shift(*samples, 0.95) is None
 
 
+@pytest.mark.parametrize("sizes", [(20, 60), (30, 50), (35, 35), (50, 50)])
+@pytest.mark.parametrize("confidence", [0.90, 0.95])
+def test_the_normal_approximation_has_the_exact_rank(sizes, confidence, monkeypatch):
+    exact = two_sample._rank.__wrapped__(*sizes, confidence)
+    monkeypatch.setattr(two_sample, "EXACT_UP_TO", 0)
+    assert two_sample._rank.__wrapped__(*sizes, confidence) == exact
+
+
 def test_many_values_take_the_normal_approximation_and_give_nearly_the_same(monkeypatch):
     generator = numpy.random.default_rng(5)
     old, new = generator.normal(0, 1, 40).tolist(), generator.normal(1, 1, 30).tolist()

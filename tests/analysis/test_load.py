@@ -1,0 +1,23 @@
+"""Other programs that take much of the machine beside a verdict."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from envkit.analysis.load import neighbours
+from envkit.checks.interference import OTHERS
+
+from tests.analysis.test_noise import others, sample
+
+ARMS = [SimpleNamespace(name="mine")]
+
+
+@pytest.mark.parametrize(
+    ("taken", "disturbed"),
+    [((1.0, 1.0, 0.5), 2), ((1.0, 0.99, 0.99), None), ((0.5, 2.0, 1.0), 2), ((3.0, 2.0, 1.5), 3)],
+)
+def test_blocks_count_in_which_others_took_as_much_as_the_limit(taken, disturbed):
+    events = [sample(block=block, **others(cpus)) for block, cpus in enumerate(taken)]
+    found = neighbours(events, ARMS)
+    assert (found and (found.blocks, found.of, found.kind)) == (disturbed and (disturbed, 3, OTHERS))
