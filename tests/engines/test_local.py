@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from envkit.bench import record
+from envkit.bench import record, requests
 from envkit.checks.effect import check as check_effect
 from envkit.engines.base import PROJECT
 from envkit.messages import from_json
@@ -21,12 +21,12 @@ from envkit.profiles.environment import clean
 from envkit.profiles.resolve import resolve
 from envkit.worker.image.inspection import inspect
 from envkit.worker.image.libraries import locate, search_folders
+from envkit.worker.request import Train, WorkerRequest
 
 from tests.conftest import CODE_PATH, command_line
 from tests.processes import gone, until
 
 INSPECTION = inspect(())
-SHORT = ("--steps", "3", "--warmup-steps", "1")
 # So few steps that what was learnt is not tested: it takes as long as they do, and nothing here looks at it.
 ONE_BLOCK = ("--steps", "2", "--warmup-steps", "1", "--blocks", "1")
 
@@ -36,8 +36,8 @@ def start_worker(data, variables=None, before=""):
     code = f"{before}\nimport runpy; runpy.run_module('envkit.worker', run_name='__main__', alter_sys=True)"
     inherited, _ = clean(os.environ, ())
     return subprocess.run(
-        [sys.executable, "-c", code, "train", "--workload", "cnn", "--data", data, *SHORT],
-        env={**inherited, **(variables or {})}, cwd=PROJECT, capture_output=True, text=True, check=False,
+        [sys.executable, "-c", code, "-"], env={**inherited, **(variables or {})}, cwd=PROJECT, capture_output=True,
+        text=True, check=False, input=WorkerRequest(Train("cnn", requests.data(str(data)), 1, 3)).line(),
     )  # fmt: skip
 
 
