@@ -11,6 +11,7 @@ import pytest
 from envkit.bench import record
 from envkit.engines.base import Outcome
 from envkit.engines.messages import ExitStatus
+from envkit.worker.request import RunCommand
 
 from benchmarks import gallery_map, gallery_runs
 from tests import records
@@ -166,7 +167,7 @@ def test_it_measures_what_has_no_whole_record_and_goes_on_where_it_stopped(
 def test_a_model_that_fails_is_on_the_page_and_the_others_go_on(measured, simulation, results, page_file, monkeypatch):
     class Failing(InstantEngine):
         def run(self, task):
-            if "benchmarks/gallery/lstm.py" in task.arguments:
+            if isinstance(task.work, RunCommand) and "benchmarks/gallery/lstm.py" in task.work.command.argv:
                 said = "can't open file '/somewhere/else/lstm.py'"
                 return Outcome("", said, 1.0, ExitStatus(2))
             return super().run(task)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from envkit.worker.modes import USUAL, Options
+from envkit.worker.request import Train
 
 from benchmarks import interleaved, modes
 from benchmarks.modes import MODES
@@ -27,8 +28,8 @@ class ByMode(InstantEngine):
         self.timeouts = {}
 
     def run(self, task):
-        if task.arguments[0] == "train":
-            mode = next(name for name, how in reversed(MODES.items()) if {*how.arguments()} <= {*task.arguments})
+        if isinstance(task.work, Train):
+            mode = next(name for name, how in MODES.items() if how == task.work.options)
             self.timeouts.setdefault(mode, set()).add(task.timeout_s)
             profile = task.variables.get("SIMULATED", "baseline")
             task = replace(task, variables={**task.variables, "SIMULATED": f"{profile}, {mode}"})

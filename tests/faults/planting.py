@@ -172,14 +172,27 @@ def wrapper_that_drops_variables(folder: Path) -> Iterator[Planted]:
     )
 
 
+# A worker reads from a pipe that it is to train, and imports this module before torch.
+AT_TRAINING = """import sys
+begun = []
+def begin():
+    {statements}
+def hook(event, arguments):
+    if event == "import" and arguments[0] == "envkit.worker.measure.train" and not begun:
+        begun.append(True)
+        begin()
+sys.addaudithook(hook)
+"""
+
+
 def sitecustomize(statements: str) -> Plant:
-    """Python runs these statements at the start of every program; here only training does."""
+    """Python runs these statements when a worker is about to train."""
 
     @contextlib.contextmanager
     def plant(folder: Path) -> Iterator[Planted]:
         site = folder / "site"
         site.mkdir(exist_ok=True)
-        (site / "sitecustomize.py").write_text(f"import sys\nif 'train' in sys.orig_argv:\n    {statements}\n")
+        (site / "sitecustomize.py").write_text(AT_TRAINING.format(statements=statements))
         yield Planted(variables={"PYTHONPATH": str(site)})
 
     return plant

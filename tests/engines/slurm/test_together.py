@@ -37,7 +37,7 @@ def fail(event, arguments):
     if event == "open" and str(arguments[0]) == "/proc/stat":
         open("{died}", "w").close()
         raise RuntimeError("planted trouble")
-if os.environ.get("RANK") == "1" and "--ranked" in sys.orig_argv:
+if os.environ.get("RANK") == "1" and "ENVKIT_RANK" not in os.environ:
     sys.addaudithook(fail)
 """
 
