@@ -195,7 +195,8 @@ def write_page(path: Path, results: Results) -> None:
     about = f"\n- commit: {', '.join(sorted(commits))}; seed: {results.lines[0]['seed']}"
     killed = page.share(len(lines) - len(survivors), len(lines))
     page.write(path, [
-        page.heading("Mutants", QUESTION, lines, page.machine()) + about,
+        page.heading("Mutants", QUESTION, lines, page.machine(), "make mutants") + about,
+        *(line["text"] for line in results.of("note")),
         f"The quick tests kill {killed} of the mutants. {late} of these ran into the time limit.",
         f"Tests of a mutant's folder that reach it run first, then the shortest others: {MOST_S:g} s of CPU.",
         "## Survivors",

@@ -9,6 +9,9 @@ import pytest
 from envkit.bench.arms import Arm, Role
 from envkit.bench.plan import Plan, WorkloadSpec
 from envkit.bench.requests import of_first, of_sample
+from envkit.bench.plan import Arm, Plan, WorkloadSpec, own_ranks
+from envkit.bench.user_command import UserCommand
+from envkit.worker.command_line import parser
 from envkit.worker.modes import Options
 from envkit.worker.request import HostFolder, Ranks, RunCommand, Train, UserCommand
 
@@ -228,3 +231,7 @@ def test_an_arm_may_have_ranks_of_its_own(plan):
     assert (fixed.ranks_of(arm), fixed.parts_of(arm)) == (4, 4)
     assert fixed.distributed == (arm,)
     assert [one.name for one in fixed.compared] == ["a", "b", "c"]
+
+
+def test_an_arm_has_ranks_of_its_own_from_two_on():
+    assert [own_ranks(ranks) for ranks in (1, 2, 4)] == [None, 2, 4]

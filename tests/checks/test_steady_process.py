@@ -131,3 +131,26 @@ def test_another_users(begun):
         os._exit(2)
     ended = until(lambda: (seen := os.waitpid(child, os.WNOHANG)) != (0, 0) and seen)
     assert os.waitstatus_to_exitcode(ended[1]) == 0
+
+
+@pytest.mark.parametrize(
+    ("threads", "used_s", "keeps"), [(2, 15.0, True), (2, 50.0, False), (4, 15.0, True), (None, 50.0, True)]
+)
+def test_a_process_that_uses_more_cpus_than_its_threads_has_changed_their_number(threads, used_s, keeps, monkeypatch):
+    """It is looked at twice within 10 s."""
+    reading = {
+        "threads": threads,
+        "threads_by": "OMP_NUM_THREADS",
+        "helper_cpu_s": 0.0,
+        "pid": 7,
+        "above": [],
+        "ranks": 1,
+    }
+    at_s, readings = iter([0.0, 10.0]), iter([{**reading, "cpu_s": 1.0}, {**reading, "cpu_s": 1.0 + used_s}])
+    monkeypatch.setattr(steady_process.time, "monotonic", lambda: next(at_s))
+    monkeypatch.setattr(steady_process.cpu_use, "of_process", lambda pid: next(readings))
+    used = steady_process.CpuUse()
+    used.look([7])
+    used.look([7])
+    monkeypatch.undo()
+    assert ("threads_by" in used.of_trainer()) == keeps

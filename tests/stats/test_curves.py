@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from envkit.stats.curves import apart
+from envkit.stats.curves import Apart, apart
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,8 +42,8 @@ def test_the_last_digit_does_not_count(printed, share):
 
 def test_numbers_that_are_none_are_apart_from_all():
     for wrong in (math.nan, math.inf):
-        assert apart([[2.3, wrong, 1.2]], [CURVE]).between == math.inf
-        assert apart([CURVE], [[2.3, wrong, 1.2]]).between == math.inf
+        assert apart([[2.3, wrong, 1.2]], [CURVE]) == Apart(math.inf, 0.0, 0.0)
+        assert apart([CURVE], [[2.3, wrong, 1.2]]) == Apart(math.inf, 0.0, 0.0)
 
 
 def test_very_large_and_very_small_numbers():

@@ -38,6 +38,15 @@ def test_every_value_is_whole(variables):
     assert assigned(python(resolved(variables))) == variables
 
 
+def test_what_is_not_printable_is_escaped():
+    """As it is, such a character would break the line, or show it in another order."""
+    variables = {"TURNED": "a\u202eb", "BROKEN": "a\x85\u2028b\u200b", "PLAIN": "grün 'it'"}
+    text = python(resolved(variables))
+    assert text.replace("\n", "").isprintable()
+    assert 'os.environ["PLAIN"] = "grün \'it\'"' in text
+    assert assigned(text) == variables
+
+
 def test_what_runs_has_the_variables():
     lines = "one\n%two\r\n\x85\u2028!ls\x0c"
     variables = {"QUOTES": "'it' \"is\"", "LINES": lines, "OTHER": "C:\\new\\{x} $HOME grün ✓"}
