@@ -29,6 +29,7 @@ from tests.worker_runs import document_of
 
 BEGUN = 1_793_000_000.0  # seconds since 1970
 SAMPLE_S = 2.0
+USAGE = {"user_s": 1.0, "system_s": 0.0, "minor_faults": 0}
 
 
 def arm(name: str, profile: str | None = None, engine: str = "local") -> dict[str, str]:
@@ -130,7 +131,7 @@ def summarise(events: list[dict[str, Any]]) -> summary.Summary:
 
 def measured(evidence: dict[str, Any], **more: Any) -> Measurement:
     """Return a worker's measurement with this evidence."""
-    return Measurement(step_s=[1.0], usage=Usage(user_s=1.0, system_s=0.0, minor_faults=0), evidence=evidence, **more)
+    return Measurement(step_s=[1.0], usage=Usage(**USAGE), evidence=evidence, **more)
 
 
 def problem_of(event: dict[str, Any]) -> Message:

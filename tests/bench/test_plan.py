@@ -6,12 +6,9 @@ from collections import Counter
 from dataclasses import asdict, replace
 
 import pytest
-from envkit.bench.arms import Arm, Role
+from envkit.bench.arms import Arm, Role, own_ranks
 from envkit.bench.plan import Plan, WorkloadSpec
 from envkit.bench.requests import of_first, of_sample
-from envkit.bench.plan import Arm, Plan, WorkloadSpec, own_ranks
-from envkit.bench.user_command import UserCommand
-from envkit.worker.command_line import parser
 from envkit.worker.modes import Options
 from envkit.worker.request import HostFolder, Ranks, RunCommand, Train, UserCommand
 

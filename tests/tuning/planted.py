@@ -17,6 +17,8 @@ from envkit.tuning.search import Candidate, Search
 from envkit.tuning.space import Choice, Space, profile
 from envkit.tuning.trial_store import BASELINE, TrialStore
 
+from tests.records import USAGE
+
 Truth = Callable[[Choice], float]
 NOISE = 0.02
 
@@ -105,7 +107,7 @@ class Planted:
         gain = 0.0 if number == BASELINE else self._truth(choice)
         hit = number == BASELINE and in_round in self.interference and not self._tried(in_round)
         noise += self.interference.get(in_round, 0.0) if hit else 0.0
-        usage = {"user_s": 1.0, "system_s": 0.0, "minor_faults": 0, "throttle_events": 3 if hit else 0}
+        usage = {**USAGE, "throttle_events": 3 if hit else 0}
         step_s = [math.exp(0.05 * math.sin(in_round) - gain + noise)]
         return self._append("trial", **where, step_s=step_s, seconds=step_s[0], usage=usage)
 

@@ -11,6 +11,8 @@ from envkit.messages import Printed
 from envkit.tuning.live import View
 from envkit.tuning.trial_store import BASELINE, TrialStore
 
+from tests.records import USAGE
+
 
 class Terminal(io.StringIO):
     def isatty(self):
@@ -24,12 +26,7 @@ def store():
         events.append({"event": "candidate", "number": number, "choice": {}, "shipped": None, "title": title})
     events.append({"event": "round", "order": [BASELINE, 0, 1, 2], "stage": "trials", "round": 0})
     for number, seconds in ((BASELINE, 1.0), (0, 0.8), (1, 0.5)):
-        measured = {
-            "step_s": [seconds],
-            "seconds": seconds,
-            "usage": {"user_s": 1.0, "system_s": 0.0, "minor_faults": 0},
-            "worker_seconds": 20.0,
-        }
+        measured = {"step_s": [seconds], "seconds": seconds, "usage": USAGE, "worker_seconds": 20.0}
         events.append({"event": "trial", "round": 0, "candidate": number, **measured})
     events.append(
         {

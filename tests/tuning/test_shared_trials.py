@@ -9,6 +9,7 @@ from envkit.messages import Printed
 from envkit.tuning.shared_trials import SharedTrials, said, say, storage_in
 from envkit.tuning.trial_store import BASELINE, TrialStore
 
+from tests.records import USAGE
 from tests.tuning.planted import coarse
 
 CHOICE = {"runtime": "gnu"}
@@ -30,7 +31,7 @@ def measure(store, number, seconds, in_round=0):
     store.add({"event": "round", "round": in_round, "order": [BASELINE, number], "stage": "trials"})
     for candidate, step_s in ((BASELINE, 1.0), (number, seconds)):
         event = {"event": "trial", "round": in_round, "candidate": candidate, "worker_seconds": 1.0, "step_s": [step_s]}
-        store.add({**event, "usage": {"user_s": 1.0, "system_s": 0.0, "minor_faults": 0}, "seconds": step_s})
+        store.add({**event, "usage": USAGE, "seconds": step_s})
 
 
 def test_what_one_node_measures_the_other_knows(node):
