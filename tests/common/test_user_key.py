@@ -114,7 +114,7 @@ def is_a_pipe(place):
 @pytest.mark.parametrize(
     ("spoil", "fault"),
     [
-        (is_open, (OPEN, "mode 0640")),
+        (is_open, (OPEN, "0640")),
         (is_short, (OTHER_LENGTH, None)),
         (is_long, (OTHER_LENGTH, None)),
         (is_a_link, (IS_LINK, None)),

@@ -62,7 +62,7 @@ def test_settings_that_could_not_be_verified_are_named_with_the_reason():
 
 def test_of_many_those_that_were_not_in_effect_or_not_verified_are_named():
     others = {"wrong": NOT_IN_EFFECT, "partly": NOT_VERIFIED}
-    assert line(events_of(12, others=others), "Settings") == said.ArmsVerified(
+    assert line(events_of(12, others=others), "Settings") == said.SomeArmsVerified(
         1, 3, "profiles", ("wrong",), ("partly",)
     )
     assert line(events_of(12, others={"other": {}}), "Settings") == said.ArmsVerified(2, 2, "profiles")

@@ -9,7 +9,7 @@ IS_LINK = "is a link"
 NO_FILE = "is not a regular file"
 UNREADABLE = "can't be read"
 OF_OTHER = "belongs to another user"
-OPEN = "is open to other users, who may have read it"
+OPEN = "is open to other users by its mode"
 OTHER_LENGTH = "does not hold as many bytes as a key"
 
 

@@ -107,7 +107,7 @@ def _read(place: Path) -> bytes | None:
         if found.st_uid != os.geteuid():
             raise _bad(place, OF_OTHER)
         if (mode := stat.S_IMODE(found.st_mode)) & 0o077:
-            raise _bad(place, OPEN, f"mode {mode:04o}")
+            raise _bad(place, OPEN, f"{mode:04o}")
         content = os.read(descriptor, LENGTH + 1)
     finally:
         os.close(descriptor)

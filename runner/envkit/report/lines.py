@@ -97,7 +97,8 @@ def _settings_of_many(summary: Summary, compared: Sequence[Measured]) -> Message
     wrong = tuple(one.arm for one in compared if not one.in_effect)
     partly = tuple(one.arm for one in compared if one.in_effect and (one.unverified or one.not_observed))
     sound = len(compared) - len(wrong) - len(partly)
-    return messages.ArmsVerified(sound, len(summary.plan.compared), things, wrong, partly)
+    kind = messages.ArmsVerified if sound == len(summary.plan.compared) else messages.SomeArmsVerified
+    return kind(sound, len(summary.plan.compared), things, wrong, partly)
 
 
 def losses(summary: Summary) -> list[Message]:

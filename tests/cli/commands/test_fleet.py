@@ -111,7 +111,7 @@ def test_bad_input(refused, tmp_path):
     assert "holds no records" in refused("fleet", "report", tmp_path)
     assert refused("fleet", "report") == "envkit: fleet report takes one folder; give: envkit fleet report DIR"
     assert refused("fleet", "report", tmp_path, "--budget", "5s") == (
-        "envkit: --budget has no effect on fleet report, which measures nothing; leave it out"
+        "envkit: --budget has no effect with fleet report, which measures nothing; leave it out"
     )
     fleet(tmp_path, 2, samples=3)
     line = refused("fleet", "report", tmp_path)

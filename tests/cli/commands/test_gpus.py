@@ -97,7 +97,7 @@ def test_more_ranks_than_gpus(refused, bench_arguments, machine, run_folder, usa
     [
         (["--nproc", 2, "--backend", "nccl"],
          "--backend nccl: NCCL works only between GPUs; add --device cuda, or leave it out"),
-        (["--backend", "gloo"], "--backend gloo has no effect on one process; add --nproc, or leave it out"),
+        (["--backend", "gloo"], "--backend gloo has no effect without --nproc; add it, or leave this out"),
         (["--nproc", 2, "--device", "cuda", "--workload", "model-parallel"],
          "model-parallel is trained on CPUs in fp32, not compiled and not channels-last; leave such options out"),
         (["--nproc", 2, "--workload", "all-reduce", "--compile"],

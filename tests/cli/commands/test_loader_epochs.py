@@ -52,7 +52,7 @@ def test_a_sample_has_whole_epochs_whatever_the_pace(loader_grid, simulation):
 @pytest.mark.parametrize(
     ("seen", "said"),
     [
-        ({"start": "fork"}, "DataLoader workers by spawn, but used fork"),
+        ({"start": "fork"}, "used spawn to start DataLoader workers, but used fork"),
         ({"start": None}, "DataLoader workers by spawn, but how they were started is unknown"),
         (
             {"persistent": False},

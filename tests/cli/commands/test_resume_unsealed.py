@@ -140,7 +140,7 @@ def test_a_seal_of_another_key_is_none(interrupted, refused):
 def test_a_key_that_others_can_read_is_refused_before_anything_starts(interrupted, refused, simulation):
     user_key.path().chmod(0o644)
     before = len(simulation.starts(all=True))
-    assert refused("bench", "--resume", interrupted).startswith(f"envkit: {user_key.path()}: is open to other users")
+    assert refused("bench", "--resume", interrupted).startswith(f"envkit: {user_key.path()}: is open to other users ")
     assert len(simulation.starts(all=True)) == before
 
 

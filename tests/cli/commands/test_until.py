@@ -141,7 +141,7 @@ def test_what_is_no_target(cli, target, said):
 
 
 def test_a_command_of_ones_own_is_not_looked_into(refused):
-    said = "envkit: --until has no effect on your own command; leave it out, and give the command options of its"
+    said = "envkit: --until has no effect on your own command; leave it out, and use the command's own options"
     assert refused("bench", "intel-omp", "--until", "accuracy=0.9", "--", "true").startswith(said)
 
 

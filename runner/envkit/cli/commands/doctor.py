@@ -203,7 +203,9 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     unmet = [
         found("not-in-effect", Unmet(one.key, shown(one.expected), shown(one.seen))) for one in checks if not one.holds
     ]
-    unknown = [found("not-verified", About(one.key, shown(one.seen))) for one in checks if not one.verified]
+    unknown = [
+        found("not-verified", About(one.key, shown(one.seen)), severity="note") for one in checks if not one.verified
+    ]
     diagnosed = diagnose(replace(situation, evidence=evidence))
     return [*unmet, *diagnosed, *unknown, *_unseen(arguments.profile, environment)]
 

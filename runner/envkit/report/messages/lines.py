@@ -38,7 +38,7 @@ class SomeVerified(Caution):
     reason: Message
 
 
-class ArmsVerified(Caution):
+class ArmsVerified(Note):
     template = "verified in every process of {number} of {of} {things}[; not in effect: {wrong}][; in part: {partly}]"
 
     number: int
@@ -46,6 +46,12 @@ class ArmsVerified(Caution):
     things: str
     wrong: tuple[str, ...] = ()
     partly: tuple[str, ...] = ()
+
+
+class SomeArmsVerified(ArmsVerified):
+    """Some of them are not in effect, or in part."""
+
+    severity = Severity.WARNING
 
 
 class NothingToVerify(Note):
