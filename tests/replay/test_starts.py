@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from envkit.bench import record
 from envkit.engines.base import Task
+from envkit.worker.request import HostFolder, Instances, Ranks, RunCommand, Train
 
 from tests.conftest import PROJECT
 from tests.replay.studies import STUDIES, Bench
@@ -35,23 +37,11 @@ DECIDING = {
 def start_facts(task: Task) -> dict[str, Any]:
     """Return the facts of a start, whatever form the worker's request has: this alone knows the form.
 
-    ``trains`` lists what the worker does: a launcher of ranks or instances, and behind it the training.
+    ``trains`` lists what the worker does: a launcher of ranks or instances, and behind it the training. What is as
+    usual is left out.
     """
-    trains: list[dict[str, Any]] = []
-    words = list(task.arguments)
-    while words:
-        does: dict[str, Any] = {"does": words.pop(0)}
-        trains.append(does)
-        while words and words[0] != "--":
-            name, equals, value = words.pop(0).removeprefix("--").partition("=")
-            if not equals:
-                value = words.pop(0) if words and not words[0].startswith("--") else "yes"
-            does[name] = value
-        words = words[1:]
-        if does["does"] == "command":
-            does["argv"], words = words, []
     facts = {
-        "trains": trains,
+        "trains": list(_trains(task.work)),
         "variables": {name: value for name, value in sorted(task.variables.items()) if name != PADDING},
         "padding": len(task.variables.get(PADDING, "")),
         "prefix": list(task.prefix),
@@ -60,6 +50,51 @@ def start_facts(task: Task) -> dict[str, Any]:
         "timeout_s": task.timeout_s,
     }
     return {name: fact for name, fact in facts.items() if fact}
+
+
+def _trains(work: Any) -> Iterator[dict[str, Any]]:
+    """Yield what a request of the worker asks for, from the outermost."""
+    if isinstance(work, Ranks):
+        of = work.cpu_shares if work.cpu_shares > 1 else None
+        yield _said(work, nproc=work.number, of=of, nodes=work.nodes if work.nodes > 1 else None)
+        yield _training(work.training, ranked=True)
+    elif isinstance(work, Instances):
+        yield _said(work, number=work.number)
+        yield from _trains(work.training)
+    elif isinstance(work, Train):
+        yield _training(work)
+    elif isinstance(work, RunCommand):
+        yield _command(work)
+    else:
+        yield _said(work, **{name: "yes" for name, value in vars(work).items() if value is True})
+
+
+def _training(work: Train, ranked: bool = False) -> dict[str, Any]:
+    """Return what is trained. A first start, which shows the pace, has no warm-up of its own."""
+    first = not work.profiles_ranks
+    length = {"epochs": work.epochs, "until": work.until} if work.epochs else {"steps": work.steps}
+    return _said(
+        work,
+        workload=work.workload,
+        data=work.data.path if isinstance(work.data, HostFolder) else work.data,
+        scale=work.options.scale if work.options.scale > 1 else None,
+        quality="yes" if work.tests else None,
+        seconds=f"{work.least_s:g}" if work.least_s else None,
+        unprofiled="yes" if first and ranked else None,
+        **{"warmup-steps": None if first else work.warmup_steps},
+        **length,
+    )
+
+
+def _command(work: RunCommand) -> dict[str, Any]:
+    command = work.command
+    timed = {"optimizer-steps": work.steps or None, "warmup-lines": work.warmup or None}
+    unit = command.unit if command.metric else None
+    return _said(work, folder=command.folder, metric=command.metric, unit=unit, **timed) | {"argv": [*command.argv]}
+
+
+def _said(work: Any, **facts: object) -> dict[str, Any]:
+    return {"does": work.kind, **{name: str(fact) for name, fact in facts.items() if fact is not None}}
 
 
 def decisions(folder: Path, kind: str) -> list[dict[str, Any]]:
@@ -91,7 +126,7 @@ def test_a_study_starts_the_same_workers_in_the_same_order(study_bench, name):
     path, lines = STARTS / f"{name}.jsonl", lines_of(study_bench, name)
     if os.environ.get("ENVKIT_REPLAY") == "starts":
         path.write_text("".join(f"{line}\n" for line in lines))
-    assert lines == path.read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def test_each_list_is_of_a_study():
