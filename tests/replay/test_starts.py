@@ -57,7 +57,7 @@ def _trains(work: Any) -> Iterator[dict[str, Any]]:
     if isinstance(work, Ranks):
         of = work.cpu_shares if work.cpu_shares > 1 else None
         yield _said(work, nproc=work.number, of=of, nodes=work.nodes if work.nodes > 1 else None)
-        yield _training(work.training, ranked=True)
+        yield _training(work.training, ranked=work.number * work.nodes > 1)
     elif isinstance(work, Instances):
         yield _said(work, number=work.number)
         yield from _trains(work.training)
