@@ -62,11 +62,15 @@ RANKS = {"baseline on 2 ranks": 0.625, "mine on 2 ranks": 0.5, "baseline on 1/2"
 STUDIES = {
     "bench": Study(("bench", MINE, *BLOCKS), {"mine": 0.5}),
     "bench-budget": Study(("bench", MINE, "--budget", "60s"), {"mine": 0.97}),
-    "bench-profiles": Study(("bench", MINE, SLOW, "preloads.yaml", *BLOCKS), {"mine": 0.8, "slow": 1.3, "preloads": 1.0}),
+    "bench-profiles": Study(
+        ("bench", MINE, SLOW, "preloads.yaml", *BLOCKS), {"mine": 0.8, "slow": 1.3, "preloads": 1.0}
+    ),
     "bench-failed": Study(("bench", "fails.yaml", *BLOCKS), {"fails": 0.7}, status=1),
     "bench-not-in-effect": Study(("bench", "ineffective.yaml", *BLOCKS), {"ineffective": 0.7}, status=1),
     "matrix": Study(("matrix", MINE, SLOW, "preloads.yaml", *BLOCKS), {"mine": 0.8, "slow": 1.3, "preloads": 0.9}),
-    "workloads": Study(("bench", MINE, SLOW, "--workload", "all", "--steps", 3, "--blocks", 2), {"mine": 0.8, "slow": 1.3}),
+    "workloads": Study(
+        ("bench", MINE, SLOW, "--workload", "all", "--steps", 3, "--blocks", 2), {"mine": 0.8, "slow": 1.3}
+    ),
     "ablate": Study(("ablate", "parts.yaml", *BLOCKS), gain=_passive),
     "instances": Study(("bench", MINE, "--instances", 2, *BLOCKS), {"baseline x 2": 1.6, "mine": 0.5, "mine x 2": 0.8}),
     "ranks": Study(("bench", MINE, "--nproc", 2, *BLOCKS), RANKS),
@@ -82,10 +86,13 @@ STUDIES = {
     "loader-grid": Study(("loader-grid", "--workers", "0,2", "--batches", "16,32", "--blocks", 3)),
     "calibrate": Study(("plan", BASELINE, *BLOCKS)),
     "command-metric": Study(
-        ("bench", MINE, "--blocks", 6, "--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", 2, *USER_COMMAND),
+        ("bench", MINE, "--blocks", 6, "--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", 2,
+         *USER_COMMAND),
         {"mine": 0.5},
     ),
-    "command-optimizer-steps": Study(("bench", MINE, "--blocks", 6, "--optimizer-steps", 12, *USER_COMMAND), {"mine": 0.5}),
+    "command-optimizer-steps": Study(
+        ("bench", MINE, "--blocks", 6, "--optimizer-steps", 12, *USER_COMMAND), {"mine": 0.5}
+    ),
     "full": Study(("bench", MINE, "--full", "--epochs", 3, "--blocks", 4), {"mine": 0.5}),
     "full-until": Study(
         ("bench", MINE, "--full", "--epochs", 3, "--until", "accuracy=0.8", "--blocks", 6),
