@@ -43,7 +43,7 @@ def test_why_a_profile_can_not_help():
     seen = symptoms(system_share=0.01, matrix=0.4, dispatch="native")
     assert codes("glibc-retain-mkl", seen) == []
     said = why_not("glibc-retain-mkl", seen)
-    kernel, matrix = said.seen
+    kernel, matrix = said.clauses
     assert (kernel.share, matrix) == (pytest.approx(0.01), NativeMatrixCode())
     assert text(why_not("intel-omp", seen)) == "runnable threads waited for a CPU in 1% of their time"
 

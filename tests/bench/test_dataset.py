@@ -224,7 +224,8 @@ def test_named_folder_with_a_bad_file_is_refused_by_the_files_name(search, tmp_p
     message, (kind, file) = caught.value.message, problem
     assert isinstance(message, NotInFolder)
     assert isinstance(message.problem, kind)
-    assert (message.folder, message.problem.file) == (str(folder), str(folder / file))
+    about = {**message.problem.values()}
+    assert (message.folder, about.get("file", about.get("subject"))) == (str(folder), str(folder / file))
     assert not search.cache.exists() or not list(search.cache.iterdir())
 
 
@@ -328,7 +329,7 @@ def test_a_corrupt_file_in_the_cache_is_named_and_replaced(search):
     truncated(search.fill(search.cache) / IMAGES)
     assert search.find().location == str(search.cache)
     assert isinstance(search.said[0].problem, About)
-    assert search.said[0].problem.file == f"{search.cache}/{IMAGES}"
+    assert search.said[0].problem.subject == f"{search.cache}/{IMAGES}"
     assert contents(search.cache) == search.files
 
 

@@ -143,7 +143,7 @@ def test_the_catalogue_is_as_its_schema_says(path):
         ("pattern: x", said.DependentKey, "shape"),
         ("source: the manual", said.BadValue, "'TCMALLOC_SOME.source'"),
         ("does: ''", said.BadValue, "'TCMALLOC_SOME.does'"),
-        ("not_observable: it hides", said.BadCombination, "'TCMALLOC_SOME'"),
+        ("not_observable: it hides", said.BadForm, "'TCMALLOC_SOME'"),
         ("sorce: x", said.BadValue, "TCMALLOC_SOME"),
         ("type: settings\n  keys: {a: {type: integer, defalt: '1'}}", said.BadValue, "'TCMALLOC_SOME.keys.a'"),
     ],

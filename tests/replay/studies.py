@@ -63,13 +63,13 @@ STUDIES = {
     "bench": Study(("bench", MINE, *BLOCKS), {"mine": 0.5}),
     "bench-budget": Study(("bench", MINE, "--budget", "60s"), {"mine": 0.97}),
     "bench-profiles": Study(
-        ("bench", MINE, SLOW, "preloads.yaml", *BLOCKS), {"mine": 0.8, "slow": 1.3, "preloads": 1.0},
+        ("bench", MINE, SLOW, "preloads.yaml", *BLOCKS), {"mine": 0.8, "slow": 1.3, "preloads": 1.0}
     ),
     "bench-failed": Study(("bench", "fails.yaml", *BLOCKS), {"fails": 0.7}, status=1),
     "bench-not-in-effect": Study(("bench", "ineffective.yaml", *BLOCKS), {"ineffective": 0.7}, status=1),
     "matrix": Study(("matrix", MINE, SLOW, "preloads.yaml", *BLOCKS), {"mine": 0.8, "slow": 1.3, "preloads": 0.9}),
     "workloads": Study(
-        ("bench", MINE, SLOW, "--workload", "all", "--steps", 3, "--blocks", 2), {"mine": 0.8, "slow": 1.3},
+        ("bench", MINE, SLOW, "--workload", "all", "--steps", 3, "--blocks", 2), {"mine": 0.8, "slow": 1.3}
     ),
     "ablate": Study(("ablate", "parts.yaml", *BLOCKS), gain=_passive),
     "instances": Study(("bench", MINE, "--instances", 2, *BLOCKS), {"baseline x 2": 1.6, "mine": 0.5, "mine x 2": 0.8}),
@@ -91,7 +91,7 @@ STUDIES = {
         {"mine": 0.5},
     ),
     "command-optimizer-steps": Study(
-        ("bench", MINE, "--blocks", 6, "--optimizer-steps", 12, *USER_COMMAND), {"mine": 0.5},
+        ("bench", MINE, "--blocks", 6, "--optimizer-steps", 12, *USER_COMMAND), {"mine": 0.5}
     ),
     "full": Study(("bench", MINE, "--full", "--epochs", 3, "--blocks", 4), {"mine": 0.5}),
     "full-until": Study(

@@ -29,7 +29,12 @@ DECIDING = {
     "design": ("planned_blocks", "looks"),
     "sample": ("block", "arm", "padding_bytes"),
     "failure": ("block", "arm"),
-    "trial": ("candidate", "rung", "point", "number"),
+    "order": ("expected", "shipped"),
+    "candidate": ("number", "title"),
+    "round": ("round", "order", "stage"),
+    "trial": ("round", "candidate"),
+    "promoted": ("rungs",),
+    "finalists": ("candidates",),
     "end": ("reason",),
 }
 

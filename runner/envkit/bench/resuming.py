@@ -77,11 +77,15 @@ def require_same_run(
 
 
 def without_folder(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a plan that names profiles beside the record by file name, so that the folder may have moved."""
-    arms = plan["arms"]
-    if plan["ablated"]:
-        arms = [*arms[:2], *({**arm, "profile": Path(arm["profile"]).name} for arm in arms[2:])]
-    return {**plan, "arms": arms}
+    """Return a plan that names profiles beside the record by file name, so that the folder may have moved.
+
+    What others follow from comes first. The variables that are kept are compared by themselves.
+    """
+    arms = [dict(arm) for arm in plan["arms"]]
+    for arm in arms[2:] if plan["ablated"] else ():
+        arm["file"] = arm["file"] and Path(arm["file"]).name
+    rest = {name: value for name, value in plan.items() if name not in ("arms", "contrasts", "keep_env")}
+    return {"arms": arms, **rest, "contrasts": plan["contrasts"]}
 
 
 def differences(then: Any, now: Any, name: str = "") -> list[Difference]:

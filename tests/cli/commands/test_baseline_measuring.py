@@ -6,6 +6,7 @@ import json
 
 import pytest
 from envkit.bench import record
+from envkit.bench.run import read
 
 from tests.cli.commands.conftest import FACTS
 from tests.sessions import REFERENCE_KERNEL_S, signed, verdicts
@@ -55,7 +56,7 @@ def measured_twice(instant, simulation, cli, folder, run_folder):
                 del given[at : at + 2]
         result = cli("baseline", "check", "old", *given, "--folder", folder, "--output", again)
         assert (result.returncode, len(verdicts(result))) == (0, 2), result
-        then, now = (run.read(one).plan for one in (run_folder, again))
+        then, now = (read(one).plan for one in (run_folder, again))
         return then, now, result
 
     return run

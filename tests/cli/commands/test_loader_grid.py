@@ -98,13 +98,19 @@ def test_it_goes_on_where_it_was_interrupted(loader_grid, cli, simulation, run_f
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--workload", "cnn"], "--workload has no effect on loader-grid, which measures the loader; leave it out"),
-        (["--", "true"], "the command after -- has no effect on loader-grid, which measures the loader; leave it out"),
-        (["--full"], "--full has no effect on loader-grid, which measures the loader; leave it out"),
-        (["--scale", "2"], "--scale has no effect on loader-grid, which measures the loader; leave it out"),
-        (["--data", "x"], "--data has no effect on loader-grid, which measures the loader; leave it out"),
-        (["--half-width", "1%"], "--half-width has no effect on 3 blocks, which never stop early; add --budget"),
-        (["--workers", "0", "--prefetch", "2"], "--prefetch has no effect without workers; leave it out, or give "),
+        (["--workload", "cnn"], "--workload has no effect with loader-grid, which measures the loader; leave it out"),
+        (
+            ["--", "true"],
+            "the command after -- has no effect with loader-grid, which measures the loader; leave it out",
+        ),
+        (["--full"], "--full has no effect with loader-grid, which measures the loader; leave it out"),
+        (["--scale", "2"], "--scale has no effect with loader-grid, which measures the loader; leave it out"),
+        (["--data", "x"], "--data has no effect with loader-grid, which measures the loader; leave it out"),
+        (["--half-width", "1%"], "--half-width has no effect without --budget; add it, or leave this out"),
+        (
+            ["--workers", "0", "--prefetch", "2"],
+            "--prefetch has no effect with --workers 0, which starts no worker; leave it out",
+        ),
         (
             ["--workers", "2", "--batches", "8"],
             "loader-grid compares settings, and this is only one; give more --workers, ",

@@ -103,7 +103,9 @@ def test_the_commands_that_it_names_measure_the_same(plan, simulation, cli, tmp_
     assert cli(*command[1:-1], "60s", "--output", tmp_path / "next").returncode == 0
     plans = [record.first(folder)["plan"] for folder in (tmp_path / "run", tmp_path / "next")]
     before, after = ({**one.pop("stopping"), **one} for one in plans)
-    assert {name for name in before if before[name] != after[name]} == {"blocks", "budget_s", "open_ended", "seed"}
+    assert {name for name in before if before[name] != after[name]} == {
+        "blocks", "budget_s", "open_ended", "seed", "title",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_options_of_the_measurement_go_to_each_node_and_mean_the_same_there(meas
     options = (*options, "--python", "bin/python", "--data", "synthetic")
     found, _ = measured(*options, profiles=("intel-omp", "mine.yaml"), cwd=tmp_path)
     assert [arm.profile for arm in found.arms] == ["baseline", "intel-omp", str(profile)]
-    assert (found.budget_s, found.margin, found.steps, found.force) == (90, 0.01, 5, True)
+    assert (found.stopping.budget_s, found.stopping.margin, found.training.steps, found.force) == (90, 0.01, 5, True)
     assert (found.keep_env, found.data) == (("A", "B"), "synthetic")
     assert found.engine_options.python == f"{tmp_path}/bin/python"
 
@@ -94,7 +94,7 @@ def test_a_users_command(measured):
 def test_a_workload_that_makes_its_data_and_its_modes(measured):
     modes = ("--precision", "bf16-autocast", "--compile", "--channels-last", "--scale", 2, "--half-width", "1%")
     found, _ = measured("--workload", "segmentation", *modes)
-    assert (found.workload, found.precision, found.data) == ("segmentation", 0.01, None)
+    assert (found.workload, found.stopping.precision, found.data) == ("segmentation", 0.01, None)
     assert found.options == Options("bf16-autocast", compile=True, channels_last=True, scale=2)
 
 
@@ -290,23 +290,23 @@ def test_history_counts_many_nodes(cli, submission):
 def test_ranks_on_several_nodes_are_one_run(dry, measured, tmp_path):
     options = ("--nodes", 2, "--nproc", 4, "--output", tmp_path / "run")
     found, joint = measured(*options)
-    assert (found.nodes, found.nproc, joint) == (2, 4, True)
+    assert (found.nodes, found.ranks, joint) == (2, 4, True)
     # of two profiles and one process, on all CPUs and on one rank's
     assert [arm.name for arm in found.arms] == ["baseline", "intel-omp", "1 process", "1 process on 1/4"]
-    assert (found.budget_s, found.open_ended) == (480, True)
+    assert (found.stopping.budget_s, found.stopping.open_ended) == (480, True)
     assert "time=20" in asked(dry(*options))
-    assert measured(*options, "--blocks", 3)[0].blocks == 3
+    assert measured(*options, "--blocks", 3)[0].stopping.blocks == 3
 
 
 def test_the_batch_grows_with_the_ranks_of_all_nodes(measured):
     found, _ = measured("--nodes", 3, "--nproc", 4, "--weak")  # 12 could not share the batch of one process
-    assert (found.nodes, found.nproc, found.weak) == (3, 4, True)
+    assert (found.nodes, found.ranks, found.weak) == (3, 4, True)
     assert [arm.name for arm in found.arms] == ["baseline", "intel-omp", "1 process on 1/4"]
 
 
 def test_ranks_on_one_node_are_a_run_like_others(measured, tmp_path):
     found, joint = measured("--nproc", 4, "--output", tmp_path / "run")
-    assert (found.nodes, found.nproc, joint) == (1, 4, False)
+    assert (found.nodes, found.ranks, joint) == (1, 4, False)
 
 
 def test_a_cluster_without_a_default_partition(refused, slurm, monkeypatch, tmp_path):

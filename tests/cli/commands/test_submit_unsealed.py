@@ -99,7 +99,7 @@ def test_the_same_command_given_again_goes_on(cli, submitted, command):
 def test_what_differs_is_named(refused, submitted, command):
     folder, jobs, _ = submitted
     line = refused(*command, "--blocks", 7, "--nodes", 2, "--resume", folder, "--detach")
-    assert "specification.blocks was 6 and is now 7; nodes was 1 and is now 2; give the" in line
+    assert "specification.stopping.blocks was 6 and is now 7; nodes was 1 and is now 2; give the" in line
     assert jobs == []
 
 

@@ -120,7 +120,7 @@ def test_one_process_for_each_node_has_all_of_its_cpus(bench_arguments, cli, mon
     assert result.returncode == 0, result.stderr
     asked = json.loads(result.stdout)
     assert [arm["name"] for arm in asked["arms"]] == ["baseline", "mine", "1 process"]
-    assert (asked["nodes"], asked["nproc"], asked["weak"]) == (2, 1, True)
+    assert (asked["nodes"], asked["ranks"], asked["weak"]) == (2, 1, True)
 
 
 ONE = "--weak: the batch grows with the ranks, and there is one; add --nproc N, or leave it out"
