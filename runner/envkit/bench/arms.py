@@ -1,7 +1,7 @@
 """The arms of a study and its contrasts: which arm is compared with which, and what the comparison tells.
 
-Contrasts are data, and stand in the record. Those who measure, analyse and report go through them by their roles; a
-command that measures builds them.
+Contrasts are data, and stand in the record. A command that measures builds them. Measuring, analysis and reports go
+through them by their roles.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Ablated:
 
 
 class Role(str, Enum):
-    """What a contrast tells. The values are those of records."""
+    """The purpose of a contrast. The values are those of records."""
 
     EFFECT = "effect"  # what the arm is worth beside its reference: its verdict
     CHOICE = "choice"  # which of two arms with an effect is the better one

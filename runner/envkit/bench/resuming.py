@@ -79,7 +79,7 @@ def require_same_run(
 def without_folder(plan: Mapping[str, Any]) -> dict[str, Any]:
     """Return a plan that names profiles beside the record by file name, so that the folder may have moved.
 
-    What others follow from comes first. The variables that are kept are compared by themselves.
+    Arms come first, as other differences follow from them. The variables that are kept are compared by themselves.
     """
     arms = [dict(arm) for arm in plan["arms"]]
     for arm in arms[2:] if plan["ablated"] else ():

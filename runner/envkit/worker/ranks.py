@@ -100,14 +100,14 @@ def launch(asked: Ranks) -> int:
         os.sched_setaffinity(0, places(max(1, asked.cpu_shares), cpus)[0])
         _from_pipe(WorkerRequest(asked.training).line())
         os.execve(sys.executable, [*WORKER, STDIN], variables(os.environ, sensitive))
+    rendezvous, node = os.environ.pop(RENDEZVOUS, None), os.environ.pop(NODE_RANK, "0")
+    if nodes > 1 and rendezvous is None:
+        return problem(NoRendezvous(RENDEZVOUS))
     for name in [name for name in os.environ if name.startswith(ITS_OWN)]:
         del os.environ[name]
-    rendezvous, node = os.environ.pop(RENDEZVOUS, None), os.environ.pop(NODE_RANK, "0")
     told = {"launcher": os.getpid(), "places": places(nproc, cpus), "sensitive": sensitive}
     os.environ[TOLD] = json.dumps(told)
-    if nodes > 1:
-        if rendezvous is None:
-            return problem(NoRendezvous(RENDEZVOUS))
+    if rendezvous is not None and nodes > 1:
         # static: nodes are numbered as they were told, not by addresses and process numbers, which may be equal
         where = ["--nnodes", str(nodes), "--node-rank", node, "--rdzv-backend", "static"]
         where += ["--rdzv-endpoint", rendezvous]
