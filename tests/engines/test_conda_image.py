@@ -10,9 +10,11 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +23,7 @@ from envkit.bench.arms import Arm
 from envkit.engines.base import PROJECT
 from envkit.worker.request import Inspect, WorkerRequest
 
-from tests.engines.conftest import BuiltImage, Requires, missing, run
+from tests.engines.conftest import QUICK, BuiltImage, Requires, missing, run
 from tests.images.conda_channel import make_channel, served
 from tests.images.made_wheel import make_wheel
 from tests.plans import plan_of
@@ -93,6 +95,21 @@ def oci_image(builder: str, tree: Path, channel: str) -> Iterator[str]:
     run(builder, "image", "rm", TAG, check=False)
 
 
+@pytest.fixture
+def sif(requires: Requires, tree: Path, channel: str) -> Iterator[Path]:
+    requires("apptainer")
+    folder = PROJECT / f"build/test-conda-{os.getpid()}"  # where Apptainer may read, whoever it works as
+    where = {"ENVKIT_CONDA_CHANNEL": channel, "KIT_BUILD_DIR": str(folder), **QUICK}
+    try:
+        folder.mkdir(parents=True)
+        (folder / "wheelhouse").symlink_to(tree / "build/wheelhouse")
+        built = folder / "conda.sif"
+        run("images/build", "sif", "--variant", "conda", "--output", built, cwd=tree, **where)
+        yield built
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def locked(tree: Path) -> list[str]:
     """Digest and name of each file that the image is made of, as locked or as it is, by name."""
     packages = json.loads((tree / "images/cpu/conda.lock").read_text())["packages"]
@@ -124,10 +141,17 @@ def test_conda_libraries_reach_an_image(oci_image: str, builder: str, tree: Path
     assert run("images/manifest", builder, oci_image).stdout.splitlines() == locked(tree)
     seen = [inspected(builder, built_image(builder)), inspected(builder, oci_image)]
     arms = [Arm(name, "baseline", builder, image=name) for name in ("debian", "conda")]
-    events = [{"event": "start", "engines": {arm.target: one for arm, one in zip(arms, seen, strict=True)}}]
-    differences = {one.what: one for one in of_run(events, plan_of(arms))["conda"]}
+    beginning = SimpleNamespace(engines={arm.target: one for arm, one in zip(arms, seen, strict=True)})
+    measured: Any = SimpleNamespace(plan=plan_of(arms), beginning=beginning, samples=lambda *of: [])
+    differences = {one.what: one for one in of_run(measured)["conda"]}
     library = differences["library jemalloc"]
     assert str(library.reference).startswith("Debian libjemalloc2 5")
     assert str(library.image).startswith("conda-forge jemalloc 5.3.0 h0_0 (")
     assert differences["conda package jemalloc"].reference is None
     assert differences["system package libjemalloc2"].image is None
+
+
+def test_conda_libraries_reach_a_sif(sif: Path, tree: Path) -> None:
+    manifest = run("images/manifest", "apptainer", sif).stdout.splitlines()
+    assert manifest == locked(tree)
+    assert "jemalloc-5.3.0-h0_0.tar.bz2" in {line.split()[1] for line in manifest}
