@@ -110,7 +110,8 @@ class Plan:
     @property
     def references(self) -> tuple[Arm, ...]:
         """Return the arms beside which others have their effect: one, or one for each of several workloads."""
-        return tuple(arm for arm in self.arms if arm not in self.compared and arm.cpu_shares is None)
+        compared = self.compared
+        return tuple(arm for arm in self.arms if arm not in compared and arm.cpu_shares is None)
 
     def contrasts_of(self, role: Role) -> tuple[Contrast, ...]:
         return tuple(one for one in self.contrasts if one.role is role)
