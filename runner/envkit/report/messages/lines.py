@@ -39,7 +39,7 @@ class SomeVerified(Caution):
 
 
 class ArmsVerified(Note):
-    template = "verified in every process of {number} of {of} {things}[; not in effect: {wrong}][; in part: {partly}]"
+    template = "verified in every process: {number} of {of} {things}[; not in effect: {wrong}][; in part: {partly}]"
 
     number: int
     of: int
