@@ -71,7 +71,8 @@ def image(daemon, tmp_path):
         _install(Path(shutil.which(program)), root)
     python = root / "opt/kit/bin/python"
     python.parent.mkdir(parents=True)
-    python.write_text('#!/bin/sh\n[ "$2" = inspect ] && exec cat /inspection.json\nexec sleep 1000\n')
+    answers = "case $request in *'\"inspect\"'*) exec cat /inspection.json;; esac"
+    python.write_text(f"#!/bin/sh\nread -r request\n{answers}\nexec sleep 1000\n")
     python.chmod(0o755)
     (root / "inspection.json").write_text(json.dumps(inspect(())))
     (root / "kit/envkit").mkdir(parents=True)
