@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from envkit.bench.events import EVENTS, Timed
+from envkit.bench.events import EVENTS
 from envkit.bench.run import Run
 from envkit.common import codec
 from envkit.common.file_messages import OtherType
@@ -116,11 +116,10 @@ def test_half_of_a_character_in_an_unknown_key_is_no_crash(place):
         assert refusal(Run.parse, events, error=codec.Misfit) == OtherType("usage")
 
 
-def test_an_event_of_an_unknown_kind_counts_by_its_time_alone():
+def test_an_event_of_an_unknown_kind_is_none_of_the_run_s():
     events = events_of(1)
-    run = Run.parse([*events, {"event": "eclipse", "time": 3.0, "worker_seconds": 1.5, "shadow": [1]}])
-    assert run.events[-1] == Timed(event="eclipse", time=3.0, worker_seconds=1.5)
-    assert run.ended == "complete"
+    unknown = {"event": "eclipse", "time": "noon", "shadow": [1]}
+    assert Run.parse([*events[:-1], unknown, events[-1]]) == Run.parse(events)
 
 
 def test_a_run_that_goes_on_has_not_ended():

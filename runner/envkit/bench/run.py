@@ -29,7 +29,7 @@ Kind = TypeVar("Kind", bound=Struct)
 class Run:
     """A run, completed or not. ``plan`` has the lengths of samples, if the machine's pace has fixed them.
 
-    ``events`` are in the order of the record. An event of an unknown kind is a ``Timed``.
+    ``events`` are in the order of the record, without those of unknown kinds.
     """
 
     plan: Plan
@@ -38,7 +38,7 @@ class Run:
     @staticmethod
     def parse(events: Sequence[Event]) -> Run:
         """Return the run of a record's events. Raise KeyError, TypeError or ValueError for another form."""
-        typed = tuple(map(_typed, events))
+        typed = tuple(_typed(event) for event in events if event["event"] in EVENTS)
         first = typed[0]
         assert isinstance(first, Beginning), "a run's record begins with it"
         plan = Plan.from_json(first.plan)
@@ -154,7 +154,7 @@ def read(folder: Path) -> Run:
 
 
 def _typed(event: Event) -> AnyEvent:
-    return codec.parse(event, EVENTS.get(event["event"], Timed))
+    return codec.parse(event, EVENTS[event["event"]])
 
 
 def _sized(plan: Plan, lengths: Lengths | None) -> Plan:
