@@ -54,7 +54,7 @@ def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, simulation, write_
 
 def test_the_loop_measures_on_each_machine_and_reports_on_all(machines: Path, tmp_path: Path) -> None:
     section = PAGE.read_text().partition("## Several machines without Slurm\n")[2].partition("\n## ")[0]
-    (loop,) = re.findall(r"^```bash\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    (loop,) = re.findall(r"^```(?:sh|bash)\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
     assert f'hosts="{" ".join(HOSTS)}"' in loop
     result = subprocess.run(
         ["bash", "-e", "-c", loop], cwd=tmp_path, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL

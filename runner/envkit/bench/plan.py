@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from envkit.bench.arms import Ablated, Arm, Contrast, Role, effects
 from envkit.bench.plan_messages import (
@@ -32,6 +32,7 @@ from envkit.worker.user_command.losses import parse_losses
 from envkit.worker.user_command.metric import MetricError, parse
 from envkit.worker.workloads import DEFAULT, GENERATED, WORKLOADS, find
 
+Made = TypeVar("Made")
 REFERENCE_PROFILE = "baseline"
 # In the place of a workload's name: each of those that `envkit bench` measures together.
 EVERY = "all"
@@ -329,14 +330,18 @@ class Plan:
         if missing := names - document.keys():
             raise KeyError(min(missing))
         found = {
-            "arms": tuple(Arm(**arm) for arm in document["arms"]),
-            "contrasts": tuple(Contrast(**{**one, "role": Role(one["role"])}) for one in document["contrasts"]),
-            "stopping": StoppingRule(**document["stopping"]),
-            "workloads": {name: WorkloadSpec(**one) for name, one in document["workloads"].items()},
-            "engine_options": EngineOptions(**document["engine_options"]),
+            "arms": tuple(_made(Arm, arm, "arms") for arm in document["arms"]),
+            "contrasts": tuple(
+                _made(Contrast, {**one, "role": Role(one["role"])}, "contrasts") for one in document["contrasts"]
+            ),
+            "stopping": _made(StoppingRule, document["stopping"], "stopping"),
+            "workloads": {
+                name: _made(WorkloadSpec, one, f"workloads.{name}") for name, one in document["workloads"].items()
+            },
+            "engine_options": _made(EngineOptions, document["engine_options"], "engine_options"),
             "user_command": UserCommand.from_json(document["user_command"]),
-            "options": Options(**document["options"]),
-            "ablated": tuple(Ablated(**one) for one in document["ablated"]),
+            "options": _made(Options, document["options"], "options"),
+            "ablated": tuple(_made(Ablated, one, "ablated") for one in document["ablated"]),
             "keep_env": tuple(document["keep_env"]),
         }
         made = codec.checked(Plan(**{**document, **found}))
@@ -344,6 +349,14 @@ class Plan:
         _require_arms(made)
         _require_texts(made)
         return made
+
+
+def _made(kind: Callable[..., Made], document: Mapping[str, Any], where: str) -> Made:
+    """Return an instance of a dataclass. Raise Misfit that names a key which it does not have."""
+    names = {one.name for one in fields(cast(Any, kind))}
+    if unknown := document.keys() - names:
+        raise codec.Misfit(UnknownPlanKey(f"{where}.{min(unknown)}"))
+    return kind(**document)
 
 
 def _require_numbers(made: Plan) -> None:

@@ -66,7 +66,7 @@ def test_details_add_machine_settings_evidence_and_commands(bench, simulation, i
         "mine: in effect expected seen openmp.runtime gnu gnu ok openmp.max_threads 2 2 ok SIMULATED=mine",
         "ended precise enough",
         "by hand (one sample each)",
-        "SIMULATED=mine train --workload cnn --data synthetic --warmup-steps 5 --steps 3",
+        f"SIMULATED=mine worker - < {run_folder}/requests/",
     ):
         assert text in more, text
     # a line that is to be copied is not broken; all others fit

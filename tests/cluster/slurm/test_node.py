@@ -163,7 +163,7 @@ def test_a_submission_of_another_version_is_bad_input_too(submitted, on_node, fo
     submitted()
     path = folder / FILE_NAME
     path.write_text(path.read_text().replace('"margin"', '"no_such_key"'))
-    why = f"{path}: not the settings of a submission (unknown key 'no_such_key'); submit again"
+    why = f"{path}: not the settings of a submission (unknown key 'stopping.no_such_key'); submit again"
     assert on_node("node1") == (2, f"envkit: node1: {why}\n")
 
 
@@ -259,7 +259,7 @@ def test_a_node_that_could_not_take_part_says_why(submitted, check, tmp_path):
 
 
 def test_a_node_of_several_with_too_few_cores(submitted, check):
-    submitted(joint=True, nproc=10_000)
+    submitted(joint=True, ranks=10_000)
     status, said = check()
     assert (status, said.status) == (2, 2)
     assert text(said.problem).startswith("--nproc 10000: only ")
@@ -392,5 +392,7 @@ def test_what_a_node_leaves_is_for_its_user_alone(submitted, node, folder):
         os.umask(before)
     place = folder / "node1"
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
-    assert {stat.S_IMODE(path.stat().st_mode) for path in place.iterdir()} == {0o600}
-    assert {"log.txt", "node.json", "record.jsonl"} == {path.name for path in place.iterdir()}
+    files = [path for path in place.rglob("*") if path.is_file()]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    assert {"log.txt", "node.json", "record.jsonl"} == {path.name for path in files if path.parent == place}
+    assert stat.S_IMODE((place / "requests").stat().st_mode) == 0o700

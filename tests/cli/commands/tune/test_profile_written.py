@@ -11,6 +11,7 @@ from envkit.bench.arms import Arm
 from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.common.messages import Unwritable
+from envkit.engines.base import EngineOptions
 from envkit.profiles import profile
 from envkit.rendering import text
 from envkit.tuning import conclusion
@@ -33,7 +34,9 @@ def test_its_evidence_lies_beside_it(tuned, local, tmp_path):
     assert evidence["environment"]["variables"]["GOMP_SPINCOUNT"] == "1000"
     assert [one["arm"] for one in evidence["comparisons"]] == ["known", "tuned"]
     assert evidence["versus_best_shipped"]["low"] > 1
-    assert evidence["checks"] == [{"key": "preload.jemalloc", "expected": "mapped", "seen": "mapped", "verified": True}]
+    assert {one["key"]: (one["expected"], one["seen"], one["verified"]) for one in evidence["checks"]} == {
+        "malloc.allocator": ("jemalloc", "jemalloc", True), "preload.jemalloc": ("mapped", "mapped", True),
+    }  # fmt: skip
     for place, sha256 in evidence["records"].items():
         assert hashlib.sha256(Path(place).read_bytes()).hexdigest() == sha256
     assert len(evidence["records"]) == 2
@@ -170,7 +173,7 @@ def test_how_to_use_it_is_said_for_the_engine_and_the_command_that_it_was_tuned_
     assert [text(row.text) for row in conclusion.usage(plan, "tuned")] == [
         f"envkit exec tuned {options} -- python train.py", f"envkit bench tuned {options}",
     ]  # fmt: skip
-    own = replace(plan, user_command=UserCommand(("python", "my train.py"), "/x"), engine_options={})
+    own = replace(plan, user_command=UserCommand(("python", "my train.py"), "/x"), engine_options=EngineOptions())
     (said,) = (text(row.text) for row in conclusion.usage(own, "the best.yaml"))
     assert said == "cd /x && envkit exec 'the best.yaml' --engine docker -- python 'my train.py'"
     on_gpus = replace(own, options=Options(device="cuda"))

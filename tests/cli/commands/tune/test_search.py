@@ -89,7 +89,7 @@ def test_the_confirmation_is_an_ordinary_run_of_fresh_samples(tuned, cli, tmp_pa
     confirmed = sum(event.get("worker_seconds", 0) for event in record.read(folder))
     assert searched <= 65
     assert 90 <= searched + confirmed <= 100
-    assert reported["plan"]["more_comparisons"] == 1
+    assert [one["role"] for one in reported["plan"]["contrasts"]] == ["effect", "effect", "choice"]
 
 
 def test_what_is_reported_and_listed_is_the_confirmation(tuned, cli, tmp_path, refused):
