@@ -132,6 +132,8 @@ class Copy:
         if not tests:
             return {"outcome": NOT_REACHED, "tests": 0, "of": 0, "test": None}
         before, limit = path.read_text(), PATIENCE_S + 3 * sum(one.seconds for one in tests)
+        # what was compiled may be as long, and of the same second
+        shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)
         path.write_text(source)
         try:
             files = dict.fromkeys(one.test.partition("::")[0] for one in tests)

@@ -190,7 +190,8 @@ class Node:
         choice = None if number == BASELINE else self.search.store.entries[number].choice
         step_s = math.exp(self._speed + self.noise() - (0.0 if choice is None else self.truth.on(self.number, choice)))
         where = {"round": in_round, "candidate": number, "worker_seconds": TRIAL_S}
-        return self._append(TRIAL, **where, step_s=[step_s], seconds=step_s, usage={})
+        usage = {"user_s": step_s, "system_s": 0.0, "minor_faults": 0}
+        return self._append(TRIAL, **where, step_s=[step_s], seconds=step_s, usage=usage)
 
     def noise(self) -> float:
         """Of a trial: now and then a lot."""

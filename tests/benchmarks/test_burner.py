@@ -11,6 +11,7 @@ from hashlib import sha256
 from types import SimpleNamespace
 
 import pytest
+from envkit.worker.request import Train, WorkerRequest
 
 from benchmarks import burner, tools
 
@@ -43,9 +44,9 @@ def test_work_is_one_where_nothing_is_said(monkeypatch, variables, work):
 
 def test_as_a_worker_it_times_the_steps_that_it_is_asked_for():
     # a quarter of a second: the kernel counts CPU time in ticks of some milliseconds
-    arguments = ["/kit/envkit/worker/__main__.py", "train", "--workload", "cnn", "--data", "synthetic", "--steps", "20"]
-    environment = {**os.environ, "WORK": "1"}
-    printed = subprocess.run([*tools.python(), *arguments], env=environment, capture_output=True, check=True).stdout
+    command, environment = [*tools.python(), "/kit/envkit/worker/__main__.py", "-"], {**os.environ, "WORK": "1"}
+    request = WorkerRequest(Train("cnn", "synthetic", steps=20)).line().encode()
+    printed = subprocess.run(command, env=environment, input=request, capture_output=True, check=True).stdout
     sample = json.loads(printed)
     assert len(sample["step_s"]) == 20
     assert 0 < sample["usage"]["user_s"] + sample["usage"]["system_s"] <= sample["seconds"] * 1.5

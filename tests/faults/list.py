@@ -146,7 +146,7 @@ PRELOADS = (
     ),
     Fault(
         "two-allocators", "jemalloc and tcmalloc are preloaded, and tcmalloc is wanted",
-        ("two-allocators is NOT IN EFFECT", "malloc.allocator: expected tcmalloc, seen jemalloc"), 1,
+        ("'preload' has tcmalloc and jemalloc, of which only jemalloc would be in effect: remove one",), 2,
         "preload: [jemalloc, tcmalloc]\nexpect:\n  malloc.allocator: tcmalloc\n",
         plant=planting.needs("jemalloc", "tcmalloc"),
     ),

@@ -10,7 +10,7 @@ from envkit.analysis import recorded_runs
 from envkit.bench import record
 from envkit.cli import measuring, redacting
 from envkit.cli.commands.messages import LeftOut
-from envkit.cli.commands.results_messages import HoldsNoRuns, NotForTerminal
+from envkit.cli.commands.results_messages import HoldsNoRuns, NotForTerminal, NothingMeasured
 from envkit.cli.parser import Parser
 from envkit.common import atomic, extras, output
 from envkit.common.errors import MEASURED, InputError
@@ -50,6 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"envkit: {text(left_out)}", file=sys.stderr)
     if not any(found.values()):
         raise InputError(HoldsNoRuns(str(places[0])))
+    if not rows:
+        print(f"envkit: {text(NothingMeasured(str(places[0])))}", file=sys.stderr)
     content = chosen.render(rows)
     if arguments.output is None:
         output.document(content)

@@ -79,6 +79,14 @@ class HoldsNoRuns(Message):
     folder: str
 
 
+class NothingMeasured(Note):
+    """An export has no rows."""
+
+    template = "{folder}: no worker has ended a sample, so there is nothing to export"
+
+    folder: str
+
+
 # --- fleet ---
 
 
