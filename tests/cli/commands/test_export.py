@@ -102,6 +102,6 @@ def test_the_format_is_chosen_among_those_that_there_are(cli, arguments):
 
 def test_an_export_without_a_row_says_so(cli, tmp_path):
     folder = write(tmp_path / "run", run_events(blocks=0))
-    result = cli("export", folder)
+    result = cli("export", folder, "--format", "csv")
     assert (result.returncode, result.stdout.strip()) == (0, "")
     assert result.stderr == f"envkit: {folder}: no worker has ended a sample, so there is nothing to export\n"
