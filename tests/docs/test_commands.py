@@ -203,7 +203,7 @@ def test_a_page_with_a_fault_fails(text, typed, tmp_path):
 
 
 def test_the_call_from_python_works(typed, capfd):
-    """With three blocks in the place of five minutes."""
+    """It runs with three blocks instead of five minutes."""
     (script,) = (block for block in blocks(PROJECT / "docs/own-script.md") if block.lines[0] == "import envkit")
     text = "\n".join(script.lines)
     assert 'budget="5m"' in text

@@ -45,7 +45,7 @@ class Study:
     command: tuple[object, ...]
     workers: dict[str, float] = field(default_factory=dict)
     behaviour: dict[str, Any] = field(default_factory=dict)  # of all workers
-    gain: Callable[[Any], float] | None = None  # the log speedup of an environment, in the place of ``workers``
+    gain: Callable[[Any], float] | None = None  # the log speedup of an environment, instead of ``workers``
     images: dict[str, dict[str, float]] = field(default_factory=dict)  # of Docker: the workers of each
     status: int = 0
 
@@ -103,7 +103,7 @@ STUDIES = {
 
 
 class Recorder:
-    """An engine in the place of another one, which keeps each task that it is given, in the order of the starts."""
+    """An engine that keeps each task it starts, in order, and hands it to another one."""
 
     def __init__(self, engine: InstantEngine | InstantImages, tasks: list[Task]) -> None:
         self._engine, self._tasks = engine, tasks

@@ -23,7 +23,7 @@ class Arm:
     workload: str | None = None
     ranks: int | None = None  # processes that train together, on one node
     image: str | None = None  # the name of an OCI image, or the file of one
-    cpu_shares: int | None = None  # one process that ranks are held against: on the first of so many shares of the CPUs
+    cpu_shares: int | None = None  # one process, compared with ranks, on the first of so many shares of the CPUs
     file: str | None = None  # the profile's, as it was named
     instances: int | None = None  # above 1: so many at once, each a training of its own on its share of the CPUs
 
@@ -78,7 +78,7 @@ class Contrast:
 
 
 def effects(arms: Sequence[Arm], references: Iterable[str] = ()) -> list[Contrast]:
-    """Return the effect of each arm beside the first, or beside that of the ``references`` that trains the same.
+    """Return the effect of each arm: compared with the first, or with the one of ``references`` that trains the same.
 
     Arms of one process that only ranks are compared with have none.
     """

@@ -1,6 +1,6 @@
 """Pictures as PNG: what it takes to write one, and to read it back, with the standard library and numpy.
 
-Of the format (Portable Network Graphics Plan, third edition, W3C 2025) there is what most files have: 8-bit
+Of the format (Portable Network Graphics Specification, third edition, W3C 2025) there is what most files have: 8-bit
 RGB without interlace, in lines that are stored as they are, or as differences from the pixel before (Sub) or from the
 line above (Up).
 """
