@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -61,45 +62,62 @@ def _trains(work: Any) -> Iterator[dict[str, Any]]:
     """Yield what a request of the worker asks for, from the outermost."""
     if isinstance(work, Ranks):
         of = work.cpu_shares if work.cpu_shares > 1 else None
-        yield _said(work, nproc=work.number, of=of, nodes=work.nodes if work.nodes > 1 else None)
+        nodes = work.nodes if work.nodes > 1 else None
+        yield _said(work, ("number", "training", "cpu_shares", "nodes"), nproc=work.number, of=of, nodes=nodes)
         yield _training(work.training, ranked=work.number * work.nodes > 1)
     elif isinstance(work, Instances):
-        yield _said(work, number=work.number)
+        yield _said(work, ("number", "training"), number=work.number)
         yield from _trains(work.training)
     elif isinstance(work, Train):
         yield _training(work)
     elif isinstance(work, RunCommand):
         yield _command(work)
     else:
-        yield _said(work, **{name: "yes" for name, value in vars(work).items() if value is True})
+        yield _said(work)
 
 
 def _training(work: Train, ranked: bool = False) -> dict[str, Any]:
     """Return what is trained. A first start, which shows the pace, has no warm-up of its own."""
     first = not work.profiles_ranks
-    length = {"epochs": work.epochs, "until": work.until} if work.epochs else {"steps": work.steps}
+    named = ("workload", "data", "warmup_steps", "steps", "options", "epochs", "until", "least_s", "tests")
     return _said(
         work,
+        (*named, "profiles_ranks"),
         workload=work.workload,
         data=work.data.path if isinstance(work.data, HostFolder) else work.data,
         scale=work.options.scale if work.options.scale > 1 else None,
         quality="yes" if work.tests else None,
         seconds=f"{work.least_s:g}" if work.least_s else None,
         unprofiled="yes" if first and ranked else None,
-        **{"warmup-steps": None if first else work.warmup_steps},
-        **length,
+        epochs=work.epochs or None,
+        until=work.until,
+        steps=work.steps if work.steps or not work.epochs else None,
+        **{"warmup-steps": None if first and not work.warmup_steps else work.warmup_steps},
+        **_changed(work.options, ("scale",)),
     )
 
 
 def _command(work: RunCommand) -> dict[str, Any]:
+    """Return how a user's command is run. The numbers of steps in its description are those of the request."""
     command = work.command
     timed = {"optimizer-steps": work.steps or None, "warmup-lines": work.warmup or None}
     unit = command.unit if command.metric else None
-    return _said(work, folder=command.folder, metric=command.metric, unit=unit, **timed) | {"argv": [*command.argv]}
+    other = _changed(command, ("argv", "folder", "metric", "unit", "warmup_lines", "optimizer_steps"))
+    facts = {"folder": command.folder, "metric": command.metric, "unit": unit, **timed, **other}
+    return _said(work, ("command", "warmup", "steps"), **facts) | {"argv": [*command.argv]}
 
 
-def _said(work: Any, **facts: object) -> dict[str, Any]:
-    return {"does": work.kind, **{name: str(fact) for name, fact in facts.items() if fact is not None}}
+def _said(work: Any, named: Sequence[str] = (), **facts: object) -> dict[str, Any]:
+    """Return ``facts``, and each other field that differs from its default. They hold those that are ``named``."""
+    texts = {name: str(fact) for name, fact in {**facts, **_changed(work, named)}.items() if fact is not None}
+    return {"does": work.kind, **texts}
+
+
+def _changed(part: Any, named: Sequence[str] = ()) -> dict[str, object]:
+    """Return the fields that are not their default, but for those that are ``named``."""
+    values = {field.name: (getattr(part, field.name), field.default) for field in fields(part)}
+    changed = {name: value for name, (value, usual) in values.items() if name not in named and value != usual}
+    return {name: "yes" if value is True else value for name, value in changed.items()}
 
 
 def decisions(folder: Path, kind: str) -> list[dict[str, Any]]:
