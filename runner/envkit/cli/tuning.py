@@ -53,7 +53,9 @@ def require_same_tuning(folder: Path, first: Event, fields: Mapping[str, Any], c
         then = {name: first[name] for name in INTENT}
         then["settings"] = {**then["settings"], "profile": fields["settings"]["profile"]}
         kept = sorted(first["allowed_variables"])
-    found = resuming.differences(then, {name: fields[name] for name in INTENT})
+        then["plan"] = resuming.without_folder(then["plan"])
+    now = {**{name: fields[name] for name in INTENT}, "plan": resuming.without_folder(fields["plan"])}
+    found = resuming.differences(then, now)
     found += resuming.differences(kept, sorted(context.kept), "kept variables")
     resuming.require_same(folder, first, found)
     require_same_machine(folder, first, context.seen)

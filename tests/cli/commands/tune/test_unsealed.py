@@ -101,6 +101,14 @@ def test_what_differs_is_named(interrupted, refused, arguments, options, said):
     assert f"and differs from the command that was given: {said}" in line
 
 
+def test_kept_variables_that_differ_are_named_once(interrupted, refused, arguments, monkeypatch):
+    monkeypatch.setenv("MY_TOKEN", "x")
+    user_key.path().unlink()
+    line = refused(*arguments("--keep-env", "MY_TOKEN", "--resume", interrupted))
+    said = 'kept variables was [] and is now ["MY_TOKEN"]; give the record\'s own command, or start a new run'
+    assert line.endswith(f"and differs from the command that was given: {said}")
+
+
 def test_another_space_is_refused(interrupted, refused, arguments, tmp_path):
     """A space names programs, too: those of prefixes."""
     path = interrupted / SPACE_FILE
