@@ -78,8 +78,8 @@ A kernel for Jupyter, whose interpreter is the one that `--python` names and mus
 Jupyter may replace. In a cell, `from envkit import check; check("PROFILE")` says whether it is in effect."""),
     "python": ("text", """\
 For a notebook's first cell, or the beginning of a script: it sets what is read when torch is imported or later, and
-raises an error where that has been done. What is read when a process starts is named in a comment, and not set. Any
-value."""),
+raises an error if torch is imported already. A comment names variables that are read when a process starts; they are
+not set. Any value."""),
 }  # fmt: skip
 
 

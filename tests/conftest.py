@@ -345,7 +345,7 @@ def bench(cli: Cli, bench_arguments: Callable[..., list]) -> Cli:
 
 @pytest.fixture
 def simulation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulation:
-    """An interpreter for ``--python`` that answers as a worker would, quickly and as it is told to.
+    """An interpreter for ``--python`` that answers like a worker, at once, as the test has set.
 
     After each block the kit reads what each process of this machine used, which is for tests of that alone.
     """

@@ -175,7 +175,7 @@ def test_the_changelog_s_latest_release_is_this_version():
 
 @pytest.mark.parametrize("page", ["README.md", "docs/commands.md"])
 def test_commands_to_type_name_profiles_that_apply_to_every_kind_of_processor(page):
-    """What has its output beside it was run on one machine."""
+    """Commands with output on one page ran on one machine."""
     typed = [one.text for one in commands(PROJECT / page) if one.text.startswith("envkit ") and one.output is None]
     named = {word for line in typed for word in line.split()} & {*profile.names()}
     assert len(typed) > 3

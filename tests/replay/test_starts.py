@@ -43,8 +43,8 @@ DECIDING = {
 def start_facts(task: Task) -> dict[str, Any]:
     """Return the facts of a start, whatever form the worker's request has: this alone knows the form.
 
-    ``trains`` lists what the worker does: a launcher of ranks or instances, and behind it the training. What is as
-    usual is left out.
+    ``trains`` lists the worker's tasks: a launcher of ranks or instances, then the training. Defaults are
+    left out.
     """
     facts = {
         "trains": list(_trains(task.work)),

@@ -30,7 +30,7 @@ class Usage(Struct, frozen=True, kw_only=True):
     worker_cpus_busy_s: float | None = None
     worker_cpus_steal_s: float | None = None
     frequency_mhz: float | None = None  # at the end of the steps
-    engine_s: float | None = None  # CPU time of processes that the engine ran beside it
+    engine_s: float | None = None  # CPU time of the engine's own processes
 
 
 class HelperUsage(Struct, frozen=True, kw_only=True):

@@ -58,7 +58,7 @@ class Drawing:
     name: str  # in envkit.report.pictures
     title: str
     reading: str  # how to read it
-    missing: str | None  # why there is none
+    missing: str | None  # the reason why the picture could not be drawn
     words: str  # for those who have it read out to them
 
 

@@ -28,7 +28,7 @@ from envkit.worker.performance_variables import is_performance_variable
 from envkit.worker.readings import text_of
 from envkit.worker.request import STDIN, Rank, Ranks, WorkerRequest
 
-# What ``become`` is told, as JSON, by the launcher.
+# The variable with the launcher's JSON for ``become``.
 TOLD = "ENVKIT_RANK"
 # Where several nodes meet (HOST:PORT of the first), and which of them this is, from 0.
 RENDEZVOUS, NODE_RANK = "ENVKIT_RENDEZVOUS", "ENVKIT_NODE_RANK"
