@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.bench import record
 from envkit.bench.record import Event
 from envkit.rendering import text
@@ -24,36 +24,36 @@ def main() -> int:
     arguments = parser.parse_args()
     folder = arguments.folder or recorded.latest("ablated", "a profile that is taken apart", "ablate")
     runs = {one: recorded.ended(one, pictures.FOREST) for one in (folder, *arguments.others)}
-    parts, drawn = [], dict[str, Summary]()
-    for one, (events, summary) in runs.items():
-        if not summary.plan.ablated:
+    parts, drawn = [], dict[str, Result]()
+    for one, (events, result) in runs.items():
+        if not result.study.ablated:
             raise ScriptError(f"{one}: takes no profile apart; runs of make ablate do")
-        if summary.plan.whole.name in drawn:
-            raise ScriptError(f"{one}: takes {summary.plan.whole.name} apart, as another of these runs does; name one")
-        drawn[summary.plan.whole.name] = summary
+        if result.study.whole.name in drawn:
+            raise ScriptError(f"{one}: takes {result.study.whole.name} apart, as another of these runs does; name one")
+        drawn[result.study.whole.name] = result
         with record.reading(one):
-            parts += _of_run(events, summary, arguments.page.stem)
+            parts += _of_run(events, result, arguments.page.stem)
     every = [event for events, _ in runs.values() for event in events]
     where = lines.machine(runs[folder][1])
     page.write(arguments.page, [page.heading("What of a profile makes it faster?", QUESTION, every, where), *parts])
-    for name, summary in drawn.items():
+    for name, result in drawn.items():
         picture = arguments.page.with_name(f"{arguments.page.stem}-{name}")
-        recorded.draw(picture, pictures.FOREST, summary, PICTURE.format(name))
+        recorded.draw(picture, pictures.FOREST, result, PICTURE.format(name))
     return 0
 
 
-def _of_run(events: Sequence[Event], summary: Summary, stem: str) -> list[str]:
-    name = summary.plan.whole.name
-    settings, took = ablation.table(summary), tables.all_arms(summary)
-    said = [*ablation.notes(summary), *lines.rows(summary), *certainty.rows(summary), *advice.rows(summary)]
+def _of_run(events: Sequence[Event], result: Result, stem: str) -> list[str]:
+    name = result.study.whole.name
+    settings, took = ablation.table(result), tables.all_arms(result)
+    said = [*ablation.notes(result), *lines.rows(result), *certainty.rows(result), *advice.rows(result)]
     return [
         f"## {name}",
-        f"**{text(verdict.headline(summary).text)}**",
+        f"**{text(verdict.headline(result).text)}**",
         f"The run: `{reproduce.started_with(events)}`",
         page.table(settings.header, settings.rows),
         text(settings.note) if settings.note else "",
         recorded.shown(f"{stem}-{name}", PICTURE.format(name)),
-        page.table(tables.header(summary, wide=True), took, numbers_from=1),
+        page.table(tables.header(result, wide=True), took, numbers_from=1),
         recorded.items(said),
     ]
 

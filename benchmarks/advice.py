@@ -171,7 +171,7 @@ def _pair(name: str, number: int) -> Line:
 
 def _training(run: Run, results: Results) -> Training:
     symptoms = Symptoms.from_json(results.of("watched", model=run.model.name)[0]["symptoms"])
-    gains = {one.arm: one.speedup for one in run.summary.comparisons if one.speedup is not None}
+    gains = {one.arm: one.speedup for one in run.concluded.comparisons if one.speedup is not None}
     return Training(run.model.name, features(symptoms), gains)
 
 

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from envkit.analysis.summary import Comparison, Measured, Summary, summarise
+from envkit.analysis.result import Comparison, Measured, Result, conclude
 from envkit.bench import record
 from envkit.bench.arms import Arm
 from envkit.bench.measure import COMPLETE
-from envkit.bench.plan import FULL_TIMEOUT_S, Plan, StoppingRule
 from envkit.bench.run import Run
+from envkit.bench.study import FULL_TIMEOUT_S, StoppingRule, Study
 from envkit.cli import measuring
 from envkit.cli.arguments import count
 from envkit.cli.measuring import Invocation
@@ -67,11 +67,11 @@ def main() -> int:
     if record.is_begun(arguments.record):
         events = record.read(arguments.record)
         with record.reading(arguments.record):
-            _check_same(arguments, arms, Plan.from_json(events[0]["plan"]))
+            _check_same(arguments, arms, Study.from_json(events[0]["study"]))
         if events[-1].get("reason") == COMPLETE:
             return tell(arguments.record)
         return measuring.resume(arguments.record, Invocation(), tell)
-    asked = Plan(
+    asked = Study(
         title="book",
         stopping=StoppingRule(BUDGET_S, arguments.blocks, timeout_s=FULL_TIMEOUT_S, open_ended=True),
         epochs=arguments.epochs,
@@ -108,14 +108,14 @@ def _arms(also: Sequence[str], engine: str) -> list[Arm]:
     return [Arm(arm.name, arm.profile, engine, arm.workload) for arm in arms]
 
 
-def _check_same(arguments: argparse.Namespace, arms: Sequence[Arm], plan: Plan) -> None:
+def _check_same(arguments: argparse.Namespace, arms: Sequence[Arm], study: Study) -> None:
     """Raises InputError if the run that is there was begun with other settings than these."""
     pairs = {
-        "epochs": (plan.epochs, arguments.epochs),
-        "blocks": (plan.stopping.blocks, arguments.blocks),
-        "arms": (", ".join(arm.name for arm in plan.arms), ", ".join(arm.name for arm in arms)),
-        "engine": (plan.reference.engine, arms[0].engine),
-        "data": (plan.data_of(plan.reference), arguments.data or plan.data_of(plan.reference)),
+        "epochs": (study.epochs, arguments.epochs),
+        "blocks": (study.stopping.blocks, arguments.blocks),
+        "arms": (", ".join(arm.name for arm in study.arms), ", ".join(arm.name for arm in arms)),
+        "engine": (study.reference.engine, arms[0].engine),
+        "data": (study.data_of(study.reference), arguments.data or study.data_of(study.reference)),
     }
     recorded.require_same(arguments.record, pairs, "--record")
 
@@ -161,13 +161,13 @@ HEADER = ("what changes", "book", "ratio", "accuracy", "here", "ratio", f"{certa
           "ms/step", "losses")  # fmt: skip
 
 
-def _rows(summary: Summary) -> list[Row]:
+def _rows(result: Result) -> list[Row]:
     published = {one.arm.name: one for one in BOOK}
-    measured = {one.arm: one for one in summary.measured}
-    compared = {one.arm: one for one in summary.comparisons}
+    measured = {one.arm: one for one in result.measured}
+    compared = {one.arm: one for one in result.comparisons}
     rows = []
-    for arm in summary.plan.arms:
-        steps = [1000 * second for one in summary.samples if one.arm == arm.name for second in one.step_s]
+    for arm in result.study.arms:
+        steps = [1000 * second for one in result.samples if one.arm == arm.name for second in one.step_s]
         low, _, high = statistics.quantiles(steps, n=4)
         known = published.get(arm.name)
         what = known.what if known else f"environment: {arm.name}"
@@ -179,10 +179,10 @@ def _tell(folder: Path, path: Path) -> None:
     """Print the table and write the page, from the record alone."""
     events = record.read(folder)
     with record.reading(folder):
-        summary = summarise(Run.parse(events))
-    rows = _rows(summary)
+        result = conclude(Run.parse(events))
+    rows = _rows(result)
     out = terminal.console()
-    if summary.synthetic:
+    if result.synthetic:
         out.print(Text("SYNTHETIC DATA: this is not Fashion-MNIST. Accuracy means nothing.", "bold red"))
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
     for number, name in enumerate(HEADER[:8]):
@@ -191,51 +191,51 @@ def _tell(folder: Path, path: Path) -> None:
         table.add_row(*map(Text, row.cells()[:8]))
     out.print(table)
     out.print()
-    notes = _notes(summary, rows)
+    notes = _notes(result, rows)
     for label, note in notes:
         terminal.item(out, label, note)
     samples = [event for event in events if event["event"] == "sample"]
-    heading = page.heading("The book's table on this machine", QUESTION, samples, lines.machine(summary))
-    how = HOW.format(engine=summary.plan.reference.engine, record=_shown(folder))
+    heading = page.heading("The book's table on this machine", QUESTION, samples, lines.machine(result))
+    how = HOW.format(engine=result.study.reference.engine, record=_shown(folder))
     synthetic = "**SYNTHETIC DATA: this is not Fashion-MNIST, and the accuracies mean nothing.**"
     table_text = page.table(HEADER, [row.cells() for row in rows], numbers_from=1)
     said = "\n".join(f"- {label}: {text}" for label, text in notes)
-    page.write(path, [heading, synthetic if summary.synthetic else "", how, "## What came out", table_text, said])
+    page.write(path, [heading, synthetic if result.synthetic else "", how, "## What came out", table_text, said])
 
 
 def _shown(folder: Path) -> str:
     return str(folder.relative_to(PROJECT) if folder.is_relative_to(PROJECT) else folder)
 
 
-def _notes(summary: Summary, rows: Sequence[Row]) -> list[tuple[str, str]]:
-    plan = summary.plan
-    trainings = f"{plan.epochs} epoch{'' if plan.epochs == 1 else 's'}"
+def _notes(result: Result, rows: Sequence[Row]) -> list[tuple[str, str]]:
+    study = result.study
+    trainings = f"{study.epochs} epoch{'' if study.epochs == 1 else 's'}"
     notes = [("trained", f"{trainings} in {max(row.measured.samples for row in rows)} fresh process(es) of each, in "
-                         f"random order; data: {text(summary.data_source)}")]  # fmt: skip
-    if plan.epochs != EPOCHS:
+                         f"random order; data: {text(result.data_source)}")]  # fmt: skip
+    if study.epochs != EPOCHS:
         notes.append(("short", f"the book trains {EPOCHS} epochs: neither times nor accuracies compare with its own"))
-    if plan.one_run_each:
+    if study.one_run_each:
         notes.append(("sure", "a single pair has no interval: how far a ratio would move if repeated is not known "
                               "(--blocks 8 gives intervals). ms/step is the middle half of one training's steps, and "
                               "says nothing of that"))  # fmt: skip
     elif any(row.comparison and not row.comparison.speedup for row in rows):
         notes.append(("sure", "too few blocks for intervals that hold together: give more --blocks"))
     else:
-        notes.append(("sure", f"the {len(plan.compared)} intervals hold together in {certainty.CONFIDENCE} of such "
+        notes.append(("sure", f"the {len(study.compared)} intervals hold together in {certainty.CONFIDENCE} of such "
                               "runs. ms/step is the middle half of all steps"))  # fmt: skip
     if not any(math.isnan(row.ratio) for row in rows):
         order = [row.measured.arm for row in sorted(rows, key=lambda row: -row.ratio)]
         books = sorted(BOOK, key=lambda one: one.seconds)
-        here = "here, by one training each," if plan.one_run_each else "here"
+        here = "here, by one training each," if study.one_run_each else "here"
         notes.append(("order", f"{here} {', '.join(order)}; in the book "
                                f"{', '.join(one.arm.name for one in books)}, the fastest first"))  # fmt: skip
-    if summary.interference:
-        blocks = len({sample.block for sample in summary.samples})
-        example = text(next(iter(summary.interference.values()))[0])
-        hit = f"{len(summary.interference)} of {blocks} block(s)"
+    if result.interference:
+        blocks = len({sample.block for sample in result.samples})
+        example = text(next(iter(result.interference.values()))[0])
+        hit = f"{len(result.interference)} of {blocks} block(s)"
         notes.append(("noise", f"{hit} disturbed from outside, as {example}"))
     quiet = [f"{one.arm} {rest.ratio:.3f} ({rest.low:.3f} to {rest.high:.3f})"
-             for one in summary.comparisons if (rest := one.without_interference)]  # fmt: skip
+             for one in result.comparisons if (rest := one.without_interference)]  # fmt: skip
     return [*notes, ("quiet", f"by the other blocks alone: {', '.join(quiet)}")] if quiet else notes
 
 

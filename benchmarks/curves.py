@@ -14,7 +14,7 @@ from pathlib import Path
 
 from envkit.analysis import ranking
 from envkit.analysis.learning_curves import LearningCurve
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.bench import record
 from envkit.bench.record import Event
 from envkit.cli import main as envkit
@@ -40,12 +40,12 @@ def main() -> int:
     folder = arguments.folder or measuring.new_folder("curves")
     if arguments.folder is None and (status := _measure(folder, arguments)) not in (MEASURED, FAILED):
         return status
-    events, summary = recorded.ended(folder)
-    if not summary.learning:
+    events, result = recorded.ended(folder)
+    if not result.learning:
         raise ScriptError(f"{folder}: has no learning curves; give the folder of a run with --full, or none")
     with record.reading(folder):
-        parts = _page(events, summary, arguments.page)
-    recorded.write(arguments.page, parts, pictures.LEARNING_CURVES, summary, PICTURE)
+        parts = _page(events, result, arguments.page)
+    recorded.write(arguments.page, parts, pictures.LEARNING_CURVES, result, PICTURE)
     return 0
 
 
@@ -65,46 +65,46 @@ def _measure(folder: Path, arguments: argparse.Namespace) -> int:
     return envkit(["bench", arguments.profile, "--full", *how, "--output", str(folder)])
 
 
-def _page(events: Sequence[Event], summary: Summary, path: Path) -> list[str]:
-    verdict = Row("verdict", headline(summary).text)
-    said = [verdict, *learning.rows(summary), *certainty.rows(summary), *observed.rows(summary), _host(summary)]
-    tables = (learning.table(one) for one in summary.learning)
+def _page(events: Sequence[Event], result: Result, path: Path) -> list[str]:
+    verdict = Row("verdict", headline(result).text)
+    said = [verdict, *learning.rows(result), *certainty.rows(result), *observed.rows(result), _host(result)]
+    tables = (learning.table(one) for one in result.learning)
     return [
-        page.heading("How much sooner is a training done?", QUESTION, events, lines.machine(summary)),
-        "**SYNTHETIC DATA: this is not Fashion-MNIST, and the accuracies mean nothing.**" if summary.synthetic else "",
-        f"The run: `{_command(summary)}`; data: {recorded.data(summary)}",
+        page.heading("How much sooner is a training done?", QUESTION, events, lines.machine(result)),
+        "**SYNTHETIC DATA: this is not Fashion-MNIST, and the accuracies mean nothing.**" if result.synthetic else "",
+        f"The run: `{_command(result)}`; data: {recorded.data(result)}",
         "## The time to result",
-        page.table(HEADER, [_cells(summary, one) for one in summary.learning], numbers_from=1),
+        page.table(HEADER, [_cells(result, one) for one in result.learning], numbers_from=1),
         recorded.items(said),
         recorded.shown(path.stem, PICTURE),
         "## Epoch by epoch",
         READING_EPOCHS,
         *(f"{one.arm}:\n\n{page.table(table.header, table.rows, numbers_from=0)}"
-          for one, table in zip(summary.learning, tables, strict=True)),
+          for one, table in zip(result.learning, tables, strict=True)),
     ]  # fmt: skip
 
 
-def _host(summary: Summary) -> Row:
+def _host(result: Result) -> Row:
     """What disturbed the trainings; of one each a report says nothing of it."""
-    found = [rendered(what) for each in summary.interference.values() for what in each]
+    found = [rendered(what) for each in result.interference.values() for what in each]
     text = f"disturbed from outside: {'; '.join(found)}" if found else "nothing disturbed it, as far as can be seen"
     return Row("host", text)
 
 
-def _command(summary: Summary) -> str:
+def _command(result: Result) -> str:
     """What measures the same again."""
-    plan = summary.plan
-    profiles = " ".join(arm.profile for arm in plan.compared)
-    until = f" --until {shlex.quote(plan.until)}" if plan.until else ""
-    return f"envkit bench {profiles} --full --epochs {plan.epochs}{until}"
+    study = result.study
+    profiles = " ".join(arm.profile for arm in study.compared)
+    until = f" --until {shlex.quote(study.until)}" if study.until else ""
+    return f"envkit bench {profiles} --full --epochs {study.epochs}{until}"
 
 
-def _cells(summary: Summary, one: LearningCurve) -> list[str]:
+def _cells(result: Result, one: LearningCurve) -> list[str]:
     """An arm's line by HEADER; one that never reached the target, or is compared with such a one, has no ratio."""
-    measured = next(other for other in summary.measured if other.arm == one.arm)
-    compared = next((other for other in summary.comparisons if other.arm == one.arm), None)
+    measured = next(other for other in result.measured if other.arm == one.arm)
+    compared = next((other for other in result.comparisons if other.arm == one.arm), None)
     ratio = ranking.ratio_of(compared) if compared else None
-    reached = "" if one not in summary.not_reached else " (not reached)"
+    reached = "" if one not in result.not_reached else " (not reached)"
     tests_s = sum(epoch.test_s for epoch in one.epochs)
     return [
         one.arm, str(len(one.epochs)), f"{one.epochs[-1].training_s:.1f} s{reached}",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.bench.study import REFERENCE_PROFILE
 from envkit.common import yamlfile
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.yamlfile import YamlFile

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from envkit.bench import record
-from envkit.bench.plan import MARGIN
 from envkit.bench.record import FILE_NAME, Event
+from envkit.bench.study import MARGIN
 from envkit.cli.arguments import count
 from envkit.cluster.fleet.findings import NodeVerdict
 from envkit.cluster.fleet.slow import ERROR_RATE
@@ -133,7 +133,7 @@ def _template(given: Path | None, folder: Path) -> list[Event]:
             said = (ended.stderr.strip().splitlines() or ["nothing"])[-1]
             raise ScriptError(f"the run to make records from ended with status {ended.returncode}: {said}")
     events = fleet_records.quiet(record.read(given))
-    if len(events[0]["plan"]["arms"]) != 1 or not {"sample", "end"} <= {event["event"] for event in events}:
+    if len(events[0]["study"]["arms"]) != 1 or not {"sample", "end"} <= {event["event"] for event in events}:
         raise ScriptError(f"--template {given}: must be a run of one profile that ended, with a sample")
     return events
 

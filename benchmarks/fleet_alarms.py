@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy
-from envkit.bench.plan import MARGIN
+from envkit.bench.study import MARGIN
 from envkit.cluster.fleet.slow import judge, measure
 
 # In every fleet one node of so many is slow, each of these sizes in turn.

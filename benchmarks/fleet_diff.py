@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy
-from envkit.bench.plan import MARGIN
+from envkit.bench.study import MARGIN
 from envkit.cli.arguments import count
 from envkit.cluster.fleet.changes import RATE
 from envkit.cluster.fleet.diff import ChangeVerdict, diff

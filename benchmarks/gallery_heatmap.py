@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from envkit.analysis.summary import Comparison
+from envkit.analysis.result import Comparison
 from envkit.report.judgement import losses_differ
 from envkit.report.pictures import style
 from envkit.stats.verdict import Verdict
@@ -50,7 +50,7 @@ def draw(area: Any, runs: Sequence[Run], profiles: Sequence[str]) -> None:
 
 def _deepest(runs: Sequence[Run]) -> float:
     """The logarithm of the speedup, or of what it is 1 over of, that has the deepest colour."""
-    sure = [one for run in runs for one in run.summary.comparisons if one.verdict in COLOURS]
+    sure = [one for run in runs for one in run.result.comparisons if one.verdict in COLOURS]
     return max([math.log(LEAST_DEEPEST), *(abs(math.log(ratio(one))) for one in sure)])
 
 
@@ -85,6 +85,6 @@ def _handles(runs: Sequence[Run]) -> list[Any]:
     ]
     unsure = "the interval includes 1: it may make no difference"
     handles.append(Patch(facecolor="none", edgecolor=style.FAINT, label=unsure))
-    if any(losses_differ(one) for run in runs for one in run.summary.comparisons):
+    if any(losses_differ(one) for run in runs for one in run.result.comparisons):
         handles.append(style.handle(f"{OTHER_LOSSES} its losses differ", linestyle="none"))
     return handles

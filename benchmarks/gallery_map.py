@@ -14,7 +14,7 @@ from pathlib import Path
 
 from envkit.bench import record
 from envkit.bench.arms import Arm
-from envkit.bench.plan import REFERENCE_PROFILE, Plan, StoppingRule
+from envkit.bench.study import REFERENCE_PROFILE, StoppingRule, Study
 from envkit.cli import measuring
 from envkit.cli.arguments import count
 from envkit.cli.measuring import Invocation
@@ -82,11 +82,11 @@ def _chosen(names: Sequence[str], models: Mapping[str, Model]) -> list[Model]:
 
 def _require_same(run: Run, arms: Sequence[Arm], blocks: int) -> None:
     """Raise InputError for a run that was begun with other settings than these."""
-    plan, wanted = run.summary.plan, run.model.command
-    command = plan.user_command
+    study, wanted = run.result.study, run.model.command
+    command = study.user_command
     pairs = {
-        "profiles": (_names(plan.compared), _names(arms[1:])),
-        "blocks": (plan.stopping.blocks, blocks),
+        "profiles": (_names(study.compared), _names(arms[1:])),
+        "blocks": (study.stopping.blocks, blocks),
         "command": (command and shlex.join(command.argv), shlex.join(wanted.argv)),
     }
     recorded.require_same(run.folder, pairs, "--results")
@@ -102,12 +102,12 @@ def _measure(model: Model, folder: Path, arms: Sequence[Arm], blocks: int) -> in
 
     def tell(folder: Path) -> int:
         run = gallery_runs.runs(folder.parent, {model.name: model})[model.name]
-        print(f"{model.name}: {text(verdict.headline(run.summary).text)}", flush=True)
+        print(f"{model.name}: {text(verdict.headline(run.result).text)}", flush=True)
         return MEASURED
 
     if record.is_begun(folder):
         return measuring.resume(folder, how, tell)
-    asked = Plan(
+    asked = Study(
         title=model.name,
         stopping=StoppingRule(BUDGET_S, blocks, open_ended=True),
         workload=model.name,

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 from envkit.analysis import messages, noise
-from envkit.analysis.summary import Comparison
-from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.analysis.result import Comparison
+from envkit.bench.study import REFERENCE_PROFILE
 from envkit.rendering import ratio as form_ratio
 from envkit.rendering import text
 from envkit.report import certainty, lines
@@ -59,7 +59,7 @@ def _opening(runs: Sequence[Run], profiles: Sequence[str]) -> list[str]:
     every = [event for run in runs for event in run.events]
     machines = together({run.model.name: _machine(run) for run in runs})
     where = [text if len(machines) == 1 else f"{text} ({names})" for names, text in machines.items()]
-    blocks = runs[0].summary.plan.stopping.blocks
+    blocks = runs[0].result.study.stopping.blocks
     one = f"{PYTHON} benchmarks/gallery/NAME.py --steps N"
     run = (
         f"envkit bench {' '.join(profiles)} --blocks {blocks} \\\n    --metric '{METRIC}' "
@@ -74,7 +74,7 @@ def _opening(runs: Sequence[Run], profiles: Sequence[str]) -> list[str]:
 
 
 def _machine(run: Run) -> str:
-    inside = run.summary.inspection(run.summary.plan.reference)
+    inside = run.result.inspection(run.result.study.reference)
     where = page.described(inside["fingerprint"], inside["facts"], inside["python"]["version"])
     return f"{where}, torch {run.torch}"
 
@@ -92,7 +92,7 @@ def _in_short(runs: Sequence[Run], profiles: Sequence[str]) -> list[str]:
     if len(profiles) > 1 and len(runs) > 1:
         found.append(_for_all(runs, profiles))
     differ = [f"{one.arm} on {run.model.title}" for run in runs for one in _other_losses(run)]
-    unknown = [run.model.title for run in runs if any(one.losses is None for one in run.summary.comparisons)]
+    unknown = [run.model.title for run in runs if any(one.losses is None for one in run.result.comparisons)]
     if differ:
         found.append(f"Losses differ where they should not: {', '.join(differ)}.")
     elif unknown:
@@ -125,7 +125,7 @@ def _times(speedup: float) -> str:
 
 def _at_most(run: Run) -> str:
     """How much faster a profile could still be by its interval."""
-    most = max((one.speedup.high for one in run.summary.comparisons if one.speedup), default=1.0)
+    most = max((one.speedup.high for one in run.result.comparisons if one.speedup), default=1.0)
     return f" (at most {_times(most)})" if most > 1 else ""
 
 
@@ -156,7 +156,7 @@ def _for_all(runs: Sequence[Run], profiles: Sequence[str]) -> str:
 
 
 def _other_losses(run: Run) -> list[Comparison]:
-    return [one for one in run.summary.comparisons if losses_differ(one)]
+    return [one for one in run.result.comparisons if losses_differ(one)]
 
 
 def _cells(run: Run, profiles: Sequence[str]) -> list[str]:
@@ -183,24 +183,24 @@ def _of_kind(run: Run) -> list[str]:
 
 def _effort(run: Run) -> list[str]:
     """Of the baseline, and how many blocks of all were disturbed."""
-    one = next(one for one in run.summary.measured if one.arm == run.summary.plan.reference.name)
-    hit = f"{len(run.summary.interference)} of {_blocks(run)}"
+    one = next(one for one in run.result.measured if one.arm == run.result.study.reference.name)
+    hit = f"{len(run.result.interference)} of {_blocks(run)}"
     memory = f"{one.peak_memory_bytes / 2**20:,.0f} MiB"
     return [run.model.title, f"{one.step_s * 1000:.1f}", f"{one.system_share:.1%}", memory, hit]
 
 
 def _blocks(run: Run) -> int:
-    return len({sample.block for sample in run.summary.samples})
+    return len({sample.block for sample in run.result.samples})
 
 
 def _losses(run: Run) -> list[str]:
     """What a report says of them."""
-    return [text(one) for one in lines.losses(run.summary)] or ["not compared"]
+    return [text(one) for one in lines.losses(run.result)] or ["not compared"]
 
 
 def _quiet(runs: Sequence[Run]) -> list[str]:
     total = sum(_blocks(run) for run in runs)
-    disturbed = [(number, one) for number, run in enumerate(runs) for one in run.summary.samples if one.interference]
+    disturbed = [(number, one) for number, run in enumerate(runs) for one in run.result.samples if one.interference]
     hit: dict[tuple[int, int], set[str]] = {}
     for number, sample in disturbed:
         hit.setdefault((number, sample.block), set()).update(sample.interference)
@@ -209,8 +209,8 @@ def _quiet(runs: Sequence[Run]) -> list[str]:
         found = f"{len(hit)} of {total} blocks were disturbed from outside (most often: {often})."
     else:
         found = f"none of {total} blocks was disturbed from outside, as far as can be seen."
-    told = [f"{run.model.title}: {'; '.join(text(row.text) for row in certainty.interference(run.summary))}"
-            for run in runs if run.summary.interference]  # fmt: skip
+    told = [f"{run.model.title}: {'; '.join(text(row.text) for row in certainty.interference(run.result))}"
+            for run in runs if run.result.interference]  # fmt: skip
     return [
         f"By the rule of `envkit bench`, {found} A block has a process of each profile and of the baseline.",
         interleaved.MOST_DISTURBED if 2 * len(hit) > total else "",
@@ -224,7 +224,7 @@ def _pace(runs: Sequence[Run]) -> str:
     took = [
         f"{run.model.title} ({found[0] * 1000:.0f} to {found[1] * 1000:.0f} ms)"
         for run in runs
-        if (found := run.summary.reference_kernel_range_s)
+        if (found := run.result.reference_kernel_range_s)
     ]
     return UNSEEN.format(names=_named(took)) if took else ""
 

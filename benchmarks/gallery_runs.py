@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from envkit.analysis.summary import Comparison, Summary, summarise
+from envkit.analysis.result import Comparison, Result, conclude
 from envkit.bench import record
 from envkit.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
 from envkit.bench.problems import problem_of
@@ -77,24 +77,24 @@ class Run:
     model: Model
     folder: Path
     events: list[Event]
-    summary: Summary
+    result: Result
 
     @property
     def is_whole(self) -> bool:
-        return self.summary.ended in ENDED
+        return self.result.ended in ENDED
 
     @property
     def failure(self) -> str | None:
         """Why it ended early, but for an interrupt, after which it is gone on with."""
-        if self.summary.ended not in (FAILED, NOT_IN_EFFECT):
+        if self.result.ended not in (FAILED, NOT_IN_EFFECT):
             return None
-        found = self.summary.comparisons
+        found = self.result.comparisons
         culprit = next((one for one in found if one.verdict == Verdict.NOT_IN_EFFECT), found[0])
-        said = [text(verdict.without_speedup(self.summary, culprit))]
-        for one in self.summary.failures[-1:]:
+        said = [text(verdict.without_speedup(self.result, culprit))]
+        for one in self.result.failures[-1:]:
             last = "".join(f": {line}" for line in one.stderr.strip().splitlines()[-1:])
             said.append(f"the worker of {one.arm} {text(problem_of(one))}{last}")
-        said += [f"{check.key}: expected {check.expected}, observed {check.seen}" for one in self.summary.not_in_effect
+        said += [f"{check.key}: expected {check.expected}, observed {check.seen}" for one in self.result.not_in_effect
                  for check in one.checks if not check.holds]  # fmt: skip
         return FOLDERS.sub("…/", "; ".join(said))
 
@@ -105,12 +105,12 @@ class Run:
 
     @property
     def faster(self) -> list[Comparison]:
-        found = (one for one in self.summary.comparisons if one.verdict == Verdict.FASTER)
+        found = (one for one in self.result.comparisons if one.verdict == Verdict.FASTER)
         return [one for one in found if not losses_differ(one)]
 
     @property
     def slower(self) -> list[Comparison]:
-        return [one for one in self.summary.comparisons if one.verdict == Verdict.SLOWER]
+        return [one for one in self.result.comparisons if one.verdict == Verdict.SLOWER]
 
     @property
     def torch(self) -> str:
@@ -123,7 +123,7 @@ class Run:
         return ", ".join(sorted(seen))
 
     def of(self, profile: str) -> Comparison:
-        return next(one for one in self.summary.comparisons if one.arm == profile)
+        return next(one for one in self.result.comparisons if one.arm == profile)
 
 
 def ratio(one: Comparison) -> float:
@@ -139,7 +139,7 @@ def runs(results: Path, known: Mapping[str, Model]) -> dict[str, Run]:
         if record.is_begun(folder):
             events = record.read(folder)
             with record.reading(folder):
-                found[name] = Run(model, folder, events, summarise(Recorded.parse(events)))
+                found[name] = Run(model, folder, events, conclude(Recorded.parse(events)))
     return found
 
 

@@ -19,13 +19,13 @@ from envkit import engines
 from envkit.analysis import losses, messages, noise
 from envkit.bench import dataset, requests
 from envkit.bench.job import PADDING
-from envkit.bench.plan import MARGIN, MOST_PADDING
+from envkit.bench.study import MARGIN, MOST_PADDING
 from envkit.checks.effect import check
 from envkit.checks.interference import disturbances
 from envkit.cli.arguments import count
 from envkit.common import codec
 from envkit.common.machine_lock import machine_lock
-from envkit.engines.base import EngineOptions, Task
+from envkit.engines.base import EngineOptions, Launch
 from envkit.engines.inspect_image import inspect
 from envkit.engines.local import LocalEngine
 from envkit.engines.measurement import Usage
@@ -115,10 +115,10 @@ class Bench:
         """What is here, as ``envkit.profiles.resolve`` takes it; ``commands`` are looked for."""
         return inspect(self.engine, self.inherited, commands)
 
-    def task(self, entry: Entry, steps: int, padding: int = 0) -> Task:
+    def launch(self, entry: Entry, steps: int, padding: int = 0) -> Launch:
         warmup_steps = self.arguments.warmup_steps if steps > 1 else 0
         training = Train("cnn", requests.data(self.data), warmup_steps, steps, entry.options, profiles_ranks=steps > 1)
-        return Task(
+        return Launch(
             work=Instances(entry.instances, training) if entry.instances > 1 else training,
             variables={**entry.variables, PADDING: "x" * padding},
             inherited={name: value for name, value in self.inherited.items() if name not in entry.without},
@@ -153,7 +153,7 @@ def measure(bench: Bench, results: Results, entries: Sequence[Entry]) -> None:
         engines.remove_leftovers()
         for entry in entries:  # its files are then in the page cache as they are for all later samples
             if not results.of("sample", entry=entry.name) and not results.of("failure", entry=entry.name):
-                document = _start(bench, results, entry, bench.task(entry, 1), "warming up", measured=False)
+                document = _start(bench, results, entry, bench.launch(entry, 1), "warming up", measured=False)
                 if document is not None:
                     results.append("start", entry=entry.name, first_step_s=document["step_s"][0])
         for block in range(arguments.blocks):
@@ -182,7 +182,7 @@ def _sample(bench: Bench, results: Results, entry: Entry, block: int) -> None:
     arguments = bench.arguments
     padding = random.Random(f"{arguments.seed}:{block}:{entry.name}").randrange(MOST_PADDING + 1)
     where = f"block {block + 1} of {arguments.blocks}"
-    document = _start(bench, results, entry, bench.task(entry, arguments.steps, padding), where)
+    document = _start(bench, results, entry, bench.launch(entry, arguments.steps, padding), where)
     if document is None:
         return
     usage = document["usage"]
@@ -205,10 +205,10 @@ def _sample(bench: Bench, results: Results, entry: Entry, block: int) -> None:
 
 
 def _start(
-    bench: Bench, results: Results, entry: Entry, task: Task, where: str, measured: bool = True
+    bench: Bench, results: Results, entry: Entry, launch: Launch, where: str, measured: bool = True
 ) -> dict[str, Any] | None:
     """The worker's document, or None where it failed or was not in effect, which is then written down."""
-    outcome = (entry.engine or bench.engine).run(task)
+    outcome = (entry.engine or bench.engine).run(launch)
     document: dict[str, Any] = {}
     problems = [f"the worker {text(outcome.failure)}"] if outcome.failure else []
     if not problems:

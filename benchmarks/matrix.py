@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from envkit.analysis import ranking
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.bench import record
 from envkit.bench.record import Event
 from envkit.profiles import profile
@@ -21,40 +21,40 @@ PICTURE = "The speedup of each profile over the baseline, with its 95% interval"
 def main() -> int:
     arguments = recorded.parser("matrix", __doc__).parse_args()
     folder = arguments.folder or recorded.latest("matrix", "all profiles", "matrix")
-    events, summary = recorded.ended(folder, pictures.FOREST)
+    events, result = recorded.ended(folder, pictures.FOREST)
     with record.reading(folder):
-        parts = _page(events, summary)
-    recorded.write(arguments.page, parts, pictures.FOREST, summary, PICTURE)
+        parts = _page(events, result)
+    recorded.write(arguments.page, parts, pictures.FOREST, result, PICTURE)
     return 0
 
 
-def _page(events: Sequence[Event], summary: Summary) -> list[str]:
-    rows = {row[0]: row[1:] for row in tables.all_arms(summary)}
-    effort, (marks, _) = tables.header(summary, wide=True)[1:], cautions.legend(summary)
-    found = [[*cells[:4], marks.get(cells[0], ""), *rows[cells[0]]] for cells in tables.ranked(summary)]
-    said = [*lines.rows(summary), *certainty.rows(summary), *observed.rows(summary), *advice.rows(summary)]
+def _page(events: Sequence[Event], result: Result) -> list[str]:
+    rows = {row[0]: row[1:] for row in tables.all_arms(result)}
+    effort, (marks, _) = tables.header(result, wide=True)[1:], cautions.legend(result)
+    found = [[*cells[:4], marks.get(cells[0], ""), *rows[cells[0]]] for cells in tables.ranked(result)]
+    said = [*lines.rows(result), *certainty.rows(result), *observed.rows(result), *advice.rows(result)]
     return [
-        page.heading("Which profile is the fastest here?", QUESTION, events, lines.machine(summary)),
-        "**SYNTHETIC DATA: this is not Fashion-MNIST.**" if summary.synthetic else "",
-        f"The run: `{reproduce.started_with(events)}`; data: {recorded.data(summary)}",
+        page.heading("Which profile is the fastest here?", QUESTION, events, lines.machine(result)),
+        "**SYNTHETIC DATA: this is not Fashion-MNIST.**" if result.synthetic else "",
+        f"The run: `{reproduce.started_with(events)}`; data: {recorded.data(result)}",
         "## The ranking",
         page.table(["profile", "speedup", "95% CI", "difference", "cautions", *effort], found, numbers_from=5),
-        text(legend) if (legend := tables.legend(summary)) else "",
+        text(legend) if (legend := tables.legend(result)) else "",
         recorded.items(said),
         "## What they are",
-        page.table(("profile", "what it does", "known to help", "known to hurt"), _about(summary)),
+        page.table(("profile", "what it does", "known to help", "known to hurt"), _about(result)),
     ]
 
 
-def _about(summary: Summary) -> list[list[str]]:
+def _about(result: Result) -> list[list[str]]:
     """What each profile says of itself, in the ranking's order; one that is no longer there has its title only."""
-    arms = {arm.name: arm.profile for arm in summary.plan.arms}
+    arms = {arm.name: arm.profile for arm in result.study.arms}
     shipped = {name: profile.load(name) for name in profile.names()}
     rows = []
-    for name in ranking.order(summary):
+    for name in ranking.order(result):
         known = shipped.get(arms[name])
         more = [known.helps or "", known.hurts or ""] if known else ["", ""]
-        rows.append([name, summary.environments[name].title, *more])
+        rows.append([name, result.environments[name].title, *more])
     return rows
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from envkit.bench import requirements
-from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.bench.study import REFERENCE_PROFILE
 from envkit.common.errors import FAILED, MEASURED
 from envkit.profiles import profile
 from envkit.profiles.profile import Profile

@@ -9,7 +9,7 @@ import statistics
 import sys
 from collections.abc import Sequence
 
-from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.bench.study import REFERENCE_PROFILE
 from envkit.common.errors import FAILED, MEASURED
 from envkit.profiles import profile
 

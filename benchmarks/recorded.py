@@ -7,7 +7,7 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from envkit.analysis.summary import Summary, summarise
+from envkit.analysis.result import Result, conclude
 from envkit.bench import record
 from envkit.bench.measure import ENDED
 from envkit.bench.record import Event
@@ -48,16 +48,16 @@ def latest(suffix: str, what: str, target: str) -> Path:
     return folders[-1]
 
 
-def ended(folder: Path, picture: Picture | None = None) -> tuple[list[Event], Summary]:
+def ended(folder: Path, picture: Picture | None = None) -> tuple[list[Event], Result]:
     """A run's events and summary. Raises InputError where it did not come to its end, or has no such picture."""
     events = record.read(folder)
     with record.reading(folder):
-        summary = summarise(Run.parse(events))
-    if summary.ended not in ENDED:
+        result = conclude(Run.parse(events))
+    if result.ended not in ENDED:
         raise ScriptError(f"{folder}: did not come to its end; continue with: envkit bench --resume {quoted(folder)}")
-    if picture is not None and (why := picture.missing(summary)):
+    if picture is not None and (why := picture.missing(result)):
         raise ScriptError(f"{folder}: makes no page: {text(why)}; measure more blocks")
-    return events, summary
+    return events, result
 
 
 def require_same(folder: Path, settings: Mapping[str, tuple[object, object]], option: str) -> None:
@@ -73,10 +73,10 @@ def require_same(folder: Path, settings: Mapping[str, tuple[object, object]], op
             )
 
 
-def data(summary: Summary) -> str:
+def data(result: Result) -> str:
     """What was trained on, without where it lies."""
-    location = summary.plan.data_of(summary.plan.reference)
-    return {SYNTHETIC: SYNTHETIC, GENERATED: text(summary.data_source)}.get(location, "Fashion-MNIST")
+    location = result.study.data_of(result.study.reference)
+    return {SYNTHETIC: SYNTHETIC, GENERATED: text(result.data_source)}.get(location, "Fashion-MNIST")
 
 
 def shown(name: str, alternative: str) -> str:
@@ -87,15 +87,15 @@ def shown(name: str, alternative: str) -> str:
     )
 
 
-def write(path: Path, parts: Sequence[str], picture: Picture, summary: Summary, alternative: str) -> None:
+def write(path: Path, parts: Sequence[str], picture: Picture, result: Result, alternative: str) -> None:
     """The page, and beside it the picture in each theme; ``alternative`` is read out instead of it."""
     page.write(path, parts)
-    draw(path.with_suffix(""), picture, summary, alternative)
+    draw(path.with_suffix(""), picture, result, alternative)
 
 
-def draw(path: Path, picture: Picture, summary: Summary, alternative: str) -> None:
+def draw(path: Path, picture: Picture, result: Result, alternative: str) -> None:
     """The picture as a file for each theme, which is added to ``path``."""
-    save(path, pictures.svg(picture, summary, narrow=False, alternative=alternative))
+    save(path, pictures.svg(picture, result, narrow=False, alternative=alternative))
 
 
 def save(path: Path, drawn: str) -> None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from envkit.analysis.summary import summarise
+from envkit.analysis.result import conclude
 from envkit.bench import record
 from envkit.bench.run import read
 from envkit.cli.arguments import count, duration
@@ -107,7 +107,7 @@ random order, with the same looks and the same interval as every `envkit bench`.
 
 def _floor(folders: Sequence[Path], budget_s: float) -> str:
     """How wide an interval is by the noise and the cost of the blocks of these records, if nothing else takes time."""
-    found = [summarise(read(folder)) for folder in folders if record.is_begun(folder)]
+    found = [conclude(read(folder)) for folder in folders if record.is_begun(folder)]
     deviations = [one.comparisons[0].deviation for one in found if one.comparisons[0].deviation]
     if not deviations:
         return ""

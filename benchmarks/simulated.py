@@ -22,8 +22,8 @@ import numpy
 from envkit.bench.arms import Arm
 from envkit.bench.events import Sample
 from envkit.bench.measure import precise_enough
-from envkit.bench.plan import MARGIN, Plan, StoppingRule, WorkloadSpec
 from envkit.bench.run import Run
+from envkit.bench.study import MARGIN, StoppingRule, Study, WorkloadSpec
 from envkit.cli.commands.plan import BLOCKS as PILOT_BLOCKS
 from envkit.common import codec
 from envkit.stats.bootstrap import bootstrap
@@ -125,11 +125,11 @@ class Rates:
     bootstrap_covered: float | None
 
 
-def _plan(seed: int, margin: float = MARGIN) -> Plan:
+def _plan(seed: int, margin: float = MARGIN) -> Study:
     arms = (Arm("baseline", "baseline", "local"), Arm("profile", "profile", "local"))
     training = {"cnn": WorkloadSpec(0, STEPS)}
     stopping = StoppingRule(budget_s=240.0, blocks=0, precision=0.04, margin=margin, timeout_s=300.0)
-    return Plan("simulated", stopping, workloads=training, data="synthetic", seed=seed).with_arms(arms)
+    return Study("simulated", stopping, workloads=training, data="synthetic", seed=seed).with_arms(arms)
 
 
 def _slowdowns(noise: Noise, seed: int, blocks: int) -> Any:
@@ -146,12 +146,12 @@ def _order(seed: int, block: int) -> tuple[Arm, ...]:
     return tuple(_plan(seed).order(block))
 
 
-def _blocks(slowdowns: Any, effect: float, plan: Plan) -> Iterator[list[Sample]]:
+def _blocks(slowdowns: Any, effect: float, study: Study) -> Iterator[list[Sample]]:
     """The events of each block. ``effect`` is by how much the profile is faster."""
-    (profile,) = plan.compared
+    (profile,) = study.compared
     for block in range(len(slowdowns) // 2):
         events = []
-        for slot, arm in enumerate(_order(plan.seed, block)):
+        for slot, arm in enumerate(_order(study.seed, block)):
             times = slowdowns[2 * block + slot] / (1 + effect if arm.name == profile.name else 1)
             events.append(_sample(block, arm.name, times.tolist()))
         yield events
@@ -166,17 +166,17 @@ def _sample(block: int, arm: str, step_s: list[float]) -> Sample:
 
 def run(noise: Noise, effect: float, seed: int, planned: int, margin: float = MARGIN) -> tuple[Speedup, Run]:
     """What a run of at most ``planned`` blocks reports, ended as the real one would be, and that run."""
-    plan = _plan(seed, margin)
+    study = _plan(seed, margin)
     fixed = design(planned, 1)
-    simulated = Run(plan, ())
+    simulated = Run(study, ())
     stopped = False
     slowdowns = (_kept_slowdowns if planned in PLANNED else _slowdowns)(noise, seed, planned)
-    for number, block in enumerate(_blocks(slowdowns, effect, plan), start=1):
-        simulated = Run(plan, (*simulated.events, *block))
+    for number, block in enumerate(_blocks(slowdowns, effect, study), start=1):
+        simulated = Run(study, (*simulated.events, *block))
         stopped = number in fixed.looks[:-1] and precise_enough(simulated, fixed)
         if stopped:
             break
-    found = at_end(fixed, simulated.block_ratios(plan.compared[0]), plan.stopping.margin, stopped)
+    found = at_end(fixed, simulated.block_ratios(study.compared[0]), study.stopping.margin, stopped)
     assert found is not None
     return found, simulated
 
@@ -210,10 +210,10 @@ def power(noise: Noise, difference: float, runs: int) -> tuple[float, float]:
     found = []
     named = []
     for seed in range(runs):
-        plan = _plan(seed)
+        study = _plan(seed)
         drawn = _slowdowns(noise, 10**6 + seed, PILOT_BLOCKS)
-        pilot = Run(plan, tuple(sample for block in _blocks(drawn, difference, plan) for sample in block))
-        deviation = statistics.stdev(pilot.block_ratios(plan.compared[0]))
+        pilot = Run(study, tuple(sample for block in _blocks(drawn, difference, study) for sample in block))
+        deviation = statistics.stdev(pilot.block_ratios(study.compared[0]))
         named.append(blocks_needed(deviation, PILOT_BLOCKS, difference))
         found.append(run(noise, difference, seed, named[-1], min(MARGIN, difference))[0].verdict == Verdict.FASTER)
     return sum(found) / runs, statistics.median(named)

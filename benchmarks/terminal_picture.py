@@ -10,7 +10,7 @@ import io
 import re
 from pathlib import Path
 
-from envkit.analysis.summary import summarise
+from envkit.analysis.result import conclude
 from envkit.bench import record
 from envkit.bench.run import Run
 from envkit.report import reproduce, terminal
@@ -26,7 +26,7 @@ def drawn(folder: Path) -> str:
     out = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     out.print(f"$ {reproduce.started_with(events)}", style="bold", soft_wrap=True)
     out.print()
-    terminal.show(summarise(Run.parse(events)), str(folder), out)
+    terminal.show(conclude(Run.parse(events)), str(folder), out)
     return FONT.sub("", out.export_svg(title="envkit", unique_id="terminal"))
 
 

@@ -18,8 +18,8 @@ from typing import Any
 
 from envkit.analysis.noise import interference_by_block
 from envkit.bench import dataset, record
-from envkit.bench.plan import MARGIN, TIMEOUT_S
 from envkit.bench.run import Run, read
+from envkit.bench.study import MARGIN, TIMEOUT_S
 from envkit.cli.arguments import count
 from envkit.profiles import profile
 from envkit.stats.sequential import at_end, design
@@ -148,10 +148,10 @@ def _side_by_side(folder: Path, top: Sequence[Line], arguments: argparse.Namespa
     options = (*files, "--blocks", arguments.side_blocks, "--timeout", f"{TIMEOUT_S:g}s", "--seed", 1)
     _runner(*options, folder=folder / "side", command="bench", arguments=arguments)
     run = read(folder / "side")
-    plan = run.plan
+    study = run.study
     # whichever of the grid comes out best: all that could be compared shares the error rate
     comparisons = len(grid) * (1 + len(searches))
-    of_grid = {name: _compared(run, plan.reference.name, name, comparisons) for name in grid}
+    of_grid = {name: _compared(run, study.reference.name, name, comparisons) for name in grid}
     optimum = max(grid, key=lambda name: of_grid[name]["ratio"])
     _told(f"{optimum}, the best of the grid: {page.interval(of_grid[optimum])} of the baseline")
     against = {name: _compared(run, optimum, name, comparisons) for name in searches}
@@ -171,10 +171,10 @@ def _write(folder: Path, choice: dict[str, str], path: Path) -> None:
 
 
 def _compared(run: Run, reference: str, name: str, comparisons: int) -> Line:
-    plan = run.plan
-    ratios = run.block_ratios(plan.arm(name), reference=plan.arm(reference))
+    study = run.study
+    ratios = run.block_ratios(study.arm(name), reference=study.arm(reference))
     fixed = run.design or design(len(ratios), comparisons)
-    found = at_end(replace(fixed, comparisons=comparisons), ratios, plan.stopping.margin, stopped_early=False)
+    found = at_end(replace(fixed, comparisons=comparisons), ratios, study.stopping.margin, stopped_early=False)
     assert found is not None, "there are enough blocks, as was seen at the start"
     return {"ratio": found.ratio, "low": found.low, "high": found.high, "blocks": found.blocks}
 

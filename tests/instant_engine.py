@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from envkit import engines
-from envkit.engines.base import Engine, EngineOptions, Outcome, Task
+from envkit.engines.base import Engine, EngineOptions, Launch, Outcome
 from envkit.engines.messages import ExitStatus
 from envkit.messages import from_json
 from envkit.worker.request import WorkerRequest
@@ -23,7 +23,7 @@ class Answered:
     """A worker of an InstantEngine."""
 
     engine: InstantEngine
-    task: Task
+    launch: Launch
 
     def has_ended(self) -> bool:
         return True
@@ -35,7 +35,7 @@ class Answered:
         pass
 
     def wait(self) -> Outcome:
-        return self.engine.run(self.task)
+        return self.engine.run(self.launch)
 
     def end(self) -> None:
         pass
@@ -73,24 +73,24 @@ class InstantEngine:
     def describe(self) -> dict[str, Any]:
         return {"name": self.name, "version": "6.1", "image": "/sim/bin/python"}
 
-    def command(self, task: Task) -> list[str]:
-        return ["env", "-i", *(f"{name}={value}" for name, value in task.variables.items()), "worker", "-"]
+    def command(self, launch: Launch) -> list[str]:
+        return ["env", "-i", *(f"{name}={value}" for name, value in launch.variables.items()), "worker", "-"]
 
-    def request(self, task: Task) -> WorkerRequest | None:
-        return task.request
+    def request(self, launch: Launch) -> WorkerRequest | None:
+        return launch.request
 
-    def start(self, task: Task) -> Answered:
+    def start(self, launch: Launch) -> Answered:
         """A worker that was started ahead is not waited for: it answers when its turn comes."""
-        return Answered(self, replace(task, ahead=False))
+        return Answered(self, replace(launch, ahead=False))
 
-    def run(self, task: Task) -> Outcome:
+    def run(self, launch: Launch) -> Outcome:
         self._runs += 1
         if self._slower is not None and self._runs > self._slower[0]:
             self.takes_s *= self._slower[1]
             self._slower = None
         config = json.loads((self._folder / "config.json").read_text())
-        assert task.request is not None
-        work, environment = task.request.to_json()["work"], {**task.inherited, **task.variables}
+        assert launch.request is not None
+        work, environment = launch.request.to_json()["work"], {**launch.inherited, **launch.variables}
         name = name_of(work, environment)
         nth = log_start(self._folder / "starts.jsonl", name, work, environment)
         behaviour = config["workers"].get(name, {})

@@ -9,7 +9,7 @@ from typing import Any
 
 from envkit.common.errors import InputError
 from envkit.engines import container
-from envkit.engines.base import EngineOptions, Outcome, Task
+from envkit.engines.base import EngineOptions, Launch, Outcome
 from envkit.messages import Printed
 
 from tests.instant_engine import InstantEngine
@@ -26,13 +26,13 @@ class _InImage(InstantEngine):
     def describe(self) -> dict[str, Any]:
         return self._described
 
-    def command(self, task: Task) -> list[str]:
-        options = container.run_options(task, EngineOptions(), rootless=False, gpus=container.DOCKER.gpus)
-        return [self.name, "run", "--rm", *options, self._described["image"], *container.argv(task)]
+    def command(self, launch: Launch) -> list[str]:
+        options = container.run_options(launch, EngineOptions(), rootless=False, gpus=container.DOCKER.gpus)
+        return [self.name, "run", "--rm", *options, self._described["image"], *container.argv(launch)]
 
-    def run(self, task: Task) -> Outcome:
+    def run(self, launch: Launch) -> Outcome:
         """Containers inherit nothing, and are given what is to be passed on."""
-        return super().run(replace(task, inherited=task.passed_on))
+        return super().run(replace(launch, inherited=launch.passed_on))
 
 
 class InstantImages:

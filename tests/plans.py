@@ -7,14 +7,14 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from envkit.bench.arms import Ablated, Arm, Contrast, effects, of_instances, of_ranks, of_settings
-from envkit.bench.plan import Plan, StoppingRule, WorkloadSpec
+from envkit.bench.study import StoppingRule, Study, WorkloadSpec
 from envkit.engines.base import EngineOptions
 
 STOPPING = {"budget_s": 240.0, "timeout_s": 60.0}
 TRAINING = {"warmup_steps": 1, "steps": 3}
 
 
-def plan_of(arms: Sequence[Arm], workload: str = "cnn", seed: int = 1, **given: Any) -> Plan:
+def study_of(arms: Sequence[Arm], workload: str = "cnn", seed: int = 1, **given: Any) -> Study:
     """The plan of ``arms``; ``given`` are fields of it, of its stopping rule, or of how each workload is trained."""
     stopping = StoppingRule(**{**STOPPING, **_taken(given, StoppingRule)})
     training = WorkloadSpec(**{**TRAINING, **_taken(given, WorkloadSpec)})
@@ -25,7 +25,7 @@ def plan_of(arms: Sequence[Arm], workload: str = "cnn", seed: int = 1, **given: 
     if "contrasts" not in given:
         usual["contrasts"] = tuple(contrasts_of(arms, references, **_of_contrasts(given)))
     named = {**usual, **given}
-    return Plan(arms=tuple(arms), workload=workload, stopping=stopping, seed=seed, engine_options=options, **named)
+    return Study(arms=tuple(arms), workload=workload, stopping=stopping, seed=seed, engine_options=options, **named)
 
 
 def contrasts_of(
@@ -50,7 +50,7 @@ def _taken(given: dict[str, Any], of: type) -> dict[str, Any]:
     return {one.name: given.pop(one.name) for one in fields(of) if one.name in given}
 
 
-def with_arms(plan: dict[str, Any], arms: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def with_arms(study: dict[str, Any], arms: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The JSON of a plan with other arms, compared with the first."""
     compared = [asdict(one) for one in contrasts_of([Arm(**arm) for arm in arms])]
-    return {**plan, "arms": [*arms], "contrasts": compared}
+    return {**study, "arms": [*arms], "contrasts": compared}

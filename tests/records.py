@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit import __version__
-from envkit.analysis import summary
+from envkit.analysis import result
 from envkit.bench import seal as seals
 from envkit.bench.arms import Arm
 from envkit.bench.dataset_messages import FOLDER, FromPlace
@@ -22,7 +22,7 @@ from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.worker.request import Train
 
-from tests.plans import plan_of
+from tests.plans import study_of
 from tests.simulated_worker import inspection, sample
 from tests.simulation import STEADY, times
 from tests.worker_runs import document_of
@@ -36,8 +36,8 @@ def arm(name: str, profile: str | None = None, engine: str = "local") -> dict[st
     return {"name": name, "profile": profile or name, "engine": engine}
 
 
-def run_event(arms: list[dict[str, str]], time: float = BEGUN, **plan: Any) -> dict[str, Any]:
-    """Return the first event of a run of these ``arms``; ``plan`` holds fields of its plan."""
+def run_event(arms: list[dict[str, str]], time: float = BEGUN, **study: Any) -> dict[str, Any]:
+    """Return the first event of a run of these ``arms``; ``study`` holds fields of its study."""
     engines = {
         one["engine"]: {
             "engine": {"name": one["engine"], "version": "6.1", "image": "/sim/bin/python"},
@@ -52,7 +52,7 @@ def run_event(arms: list[dict[str, str]], time: float = BEGUN, **plan: Any) -> d
     document = {
         "event": "run", "time": time, "schema": SCHEMA, "kit_version": __version__, "command": ["envkit", "bench"],
         "cwd": str(Path.cwd()),
-        "plan": plan_of([Arm(**one) for one in arms], **plan).to_json(),
+        "study": study_of([Arm(**one) for one in arms], **study).to_json(),
         "engines": engines,
         "data_source": FromPlace(FOLDER, "/data").to_json(),
         "environments": {name: environment.to_json() for name, environment in environments.items()},
@@ -75,11 +75,11 @@ def run_events(
     time: float = BEGUN,
     ended: str | None = "precise enough",
     behaviour: dict[str, Any] | None = None,
-    **plan: Any,
+    **study: Any,
 ) -> list[dict[str, Any]]:
     """The events of a run in which every arm but the first takes ``factor`` times as long as the first."""
     arms = arms or (arm("baseline"), arm("mine"))
-    events = [run_event(list(arms), time, **plan)]
+    events = [run_event(list(arms), time, **study)]
     for block in range(blocks):
         for number, one in enumerate(arms):
             behaves = {"seconds": times(factor) if number else STEADY, **((behaviour or {}) if number else {})}
@@ -124,9 +124,9 @@ def samples(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return [event for event in events if event["event"] == "sample"]
 
 
-def summarise(events: list[dict[str, Any]]) -> summary.Summary:
+def conclude(events: list[dict[str, Any]]) -> result.Result:
     """Return the summary of a record's events."""
-    return summary.summarise(Run.parse(events))
+    return result.conclude(Run.parse(events))
 
 
 def measured(evidence: dict[str, Any], **more: Any) -> Measurement:

@@ -15,8 +15,8 @@ from envkit.profiles.environment import Environment
 from envkit.report import terminal
 from rich.console import Console
 
-from tests.plans import plan_of
-from tests.records import judge, summarise
+from tests.plans import study_of
+from tests.records import conclude, judge
 from tests.simulated_worker import inspection, sample
 from tests.simulation import STEADY, times
 from tests.worker_runs import document_of
@@ -34,7 +34,7 @@ def events_of(
     looks: tuple[int, ...] = (),
     profile: str = "mine",
     numerics: str = "same",
-    plan: dict[str, Any] | None = None,
+    study: dict[str, Any] | None = None,
     workloads: dict[str, str] | None = None,
     profiles: dict[str, str] | None = None,
     files: dict[str, str] | None = None,
@@ -53,7 +53,7 @@ def events_of(
         Arm(name, profiles[name], "local", (workloads or {}).get(name), file=(files or {}).get(name))
         for name in behaviours
     )
-    fixed = plan_of(arms, **(plan or {}))
+    fixed = study_of(arms, **(study or {}))
     environments = {
         arm.name: Environment(arm.profile, "A test", {}, {}, (), {"openmp.runtime": "gnu"}, numerics) for arm in arms
     }
@@ -70,7 +70,7 @@ def events_of(
         "kit_version": __version__,
         "command": ["envkit", "bench"],
         "cwd": str(Path.cwd()),
-        "plan": fixed.to_json(),
+        "study": fixed.to_json(),
         "engines": {"local": {"engine": engine, "inspection": inspection([], {})}},
         "data_source": FromPlace(FOLDER, "/data").to_json(),
         "environments": {name: environment.to_json() for name, environment in environments.items()},
@@ -104,7 +104,7 @@ def events_of(
 def printed(events: list[Event], full: bool = False, width: int = 80) -> str:
     """Return the report as it looks on a terminal of so many columns."""
     out = io.StringIO()
-    terminal.show(summarise(events), "some/folder", Console(file=out, width=width), full=full)
+    terminal.show(conclude(events), "some/folder", Console(file=out, width=width), full=full)
     return out.getvalue()
 
 

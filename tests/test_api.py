@@ -31,7 +31,7 @@ def measure(instant, simulation, write_profile, tmp_path, monkeypatch):
 
 def test_a_result(measure, capsys, tmp_path):
     result = measure(command=["python", "train.py", "--epochs", "1"], output=tmp_path / "run")
-    assert isinstance(result, envkit.Result)
+    assert isinstance(result, envkit.BenchResult)
     assert (result.profile, result.verdict, result.settings_in_effect) == ("mine", "faster", True)
     assert (result.headline["code"], result.headline["subject"]) == ("report.faster", "mine")
     assert str(result).startswith(result.headline["text"])
@@ -39,7 +39,7 @@ def test_a_result(measure, capsys, tmp_path):
     assert result.speedup == pytest.approx(2.0, abs=0.1)
     assert result.record == tmp_path / "run"
     first = record.first(result.record)
-    assert first["plan"]["user_command"]["argv"] == ["python", "train.py", "--epochs", "1"]
+    assert first["study"]["user_command"]["argv"] == ["python", "train.py", "--epochs", "1"]
     assert first["command"][:2] == ["envkit", "bench"]
     assert first["command"][-4:] == ["python", "train.py", "--epochs", "1"]
     assert capsys.readouterr().out == ""
@@ -50,8 +50,8 @@ def test_a_result(measure, capsys, tmp_path):
 def test_a_record_goes_where_those_of_the_command_line_go(measure):
     result = measure(command=["python", "train.py"], keep_env=["HOME", "PATH"], whole_command=True)
     assert result.record.parent.name == "results"
-    plan = record.first(result.record)["plan"]
-    assert plan["user_command"]["optimizer_steps"] is None
+    study = record.first(result.record)["study"]
+    assert study["user_command"]["optimizer_steps"] is None
     assert sorted(record.first(result.record)["allowed_variables"]) == ["HOME", "PATH"]
 
 

@@ -32,5 +32,5 @@ def __getattr__(name: str) -> object:
     if name == "InputError":
         return importlib.import_module("envkit.common.errors").InputError
     if name == "Result":
-        return importlib.import_module("envkit.api").Result
+        return importlib.import_module("envkit.api").BenchResult
     raise AttributeError(f"module 'envkit' has no attribute '{name}'")

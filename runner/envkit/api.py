@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit import cli, rendering
-from envkit.analysis.summary import Summary, summarise
+from envkit.analysis.result import Result, conclude
 from envkit.bench import run
 from envkit.cli import measuring
 from envkit.cli.messages import NotInPython
@@ -27,7 +27,7 @@ class ReadableInputError(InputError):
 
 
 @dataclass(frozen=True)
-class Result:
+class BenchResult:
     """The result of a measurement. ``str()`` of it is the report that the command line prints.
 
     ``speedup`` is the baseline's time per step over the profile's, and ``low`` to ``high`` its confidence interval.
@@ -48,19 +48,19 @@ class Result:
     def __str__(self) -> str:
         printed = io.StringIO()
         with redirect_stdout(printed):
-            terminal.show(self.summary, str(self.record), terminal.console())
+            terminal.show(self.result, str(self.record), terminal.console())
         return printed.getvalue()
 
     @property
-    def summary(self) -> Summary:
+    def result(self) -> Result:
         """The record's contents. Its fields may change in any version."""
-        return summarise(run.read(self.record))
+        return conclude(run.read(self.record))
 
 
 def bench(
     profile: str, command: Sequence[str] = (), *, budget: str | None = None, output: str | Path | None = None,
     **options: Any,
-) -> Result:  # fmt: skip
+) -> BenchResult:  # fmt: skip
     """Measure ``profile`` against the baseline, and return what was found.
 
     ``command`` is a training as a list of words, such as ``["python", "train.py"]``; without one the kit trains its own
@@ -85,16 +85,16 @@ def bench(
     return _result(arguments.output)
 
 
-def _result(folder: Path) -> Result:
-    summary = summarise(run.read(folder))
-    name = summary.plan.subjects[0].name
-    found = next((one for one in summary.comparisons if one.arm == name), None)
+def _result(folder: Path) -> BenchResult:
+    result = conclude(run.read(folder))
+    name = result.study.subjects[0].name
+    found = next((one for one in result.comparisons if one.arm == name), None)
     speedup = found.speedup if found else None
-    effect = [one.in_effect for one in summary.measured]
-    return Result(
+    effect = [one.in_effect for one in result.measured]
+    return BenchResult(
         profile=name,
-        verdict=found.words if found else str(summary.ended),
-        headline=model.headline(summary),
+        verdict=found.words if found else str(result.ended),
+        headline=model.headline(result),
         speedup=speedup.ratio if speedup else None,
         low=speedup.low if speedup else None,
         high=speedup.high if speedup else None,

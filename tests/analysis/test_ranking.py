@@ -6,7 +6,7 @@ import pytest
 from envkit.analysis import ranking
 from envkit.report import tables, verdict
 
-from tests.records import summarise
+from tests.records import conclude
 from tests.reports import events_of, printed
 from tests.simulation import STEADY, times
 
@@ -44,7 +44,7 @@ def test_it_fits_a_screen_with_all_shipped_profiles():
 
 def test_a_few_profiles_stay_as_they_were_named():
     few = events_of(blocks=12, others={name: OTHERS[name] for name in ("worst", "second")})
-    assert [one.arm for one in ranking.ranked(summarise(few))] == ["mine", "worst", "second"]
+    assert [one.arm for one in ranking.ranked(conclude(few))] == ["mine", "worst", "second"]
 
 
 def test_without_intervals_the_order_is_that_of_the_run():
@@ -60,6 +60,6 @@ def test_only_the_best_has_an_advice():
 
 @pytest.mark.parametrize("show", [tables.all_arms, tables.ranked])
 def test_all_tables_have_the_same_order(show):
-    summary = summarise(run())
-    assert [row[0] for row in show(summary)] == ["mine", "second", "third", "baseline", "worst"]
-    assert [row.label for row in verdict.rows(summary) if row.label] == ["mine", "second", "third", "worst"]
+    result = conclude(run())
+    assert [row[0] for row in show(result)] == ["mine", "second", "third", "baseline", "worst"]
+    assert [row.label for row in verdict.rows(result) if row.label] == ["mine", "second", "third", "worst"]

@@ -64,4 +64,4 @@ def test_blocks_that_lack_an_arm_do_not_count(tmp_path):
 )
 def test_a_profile_is_what_is_compared_and_not_what_it_is_compared_with(tmp_path, others, profile):
     begun, _ = recorded_runs.beginnings([write(tmp_path, run_events(arm("baseline"), *others))])
-    assert [one.profile for one in begun[0].plan.subjects] == [profile]
+    assert [one.profile for one in begun[0].study.subjects] == [profile]

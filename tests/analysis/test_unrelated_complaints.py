@@ -9,7 +9,7 @@ from envkit.engines.measurement import Process
 from envkit.profiles.environment import Environment
 
 from tests import records
-from tests.records import summarise
+from tests.records import conclude
 
 SITE = "ERROR: ld.so: object '/opt/site/x.so' from LD_PRELOAD cannot be preloaded (why): ignored."
 PLACES = "libgomp: Invalid value for environment variable OMP_PLACES"
@@ -46,10 +46,10 @@ def test_a_run_with_such_a_complaint_is_in_effect():
     for event in events:
         if event["event"] == "sample":
             event["stderr"] = f"Thu Nov 26\n{SITE}\n"
-    summary = summarise(events)
-    assert all(one.in_effect for one in summary.measured)
-    assert [one.code for one in summary.findings if one.severity == "note"] == ["unrelated-complaint"]
-    assert summary.comparisons[0].speedup is not None
+    result = conclude(events)
+    assert all(one.in_effect for one in result.measured)
+    assert [one.code for one in result.findings if one.severity == "note"] == ["unrelated-complaint"]
+    assert result.comparisons[0].speedup is not None
 
 
 def test_a_library_that_the_caller_preloads_is_judged_by_what_is_mapped():

@@ -19,7 +19,7 @@ from tests.reports import events_of
 def ratios(events, **options):
     """Of the complete blocks of the first arm that is compared, in order."""
     run = Run.parse(events)
-    return [math.exp(one) for one in run.block_ratios(run.plan.compared[0], **options)]
+    return [math.exp(one) for one in run.block_ratios(run.study.compared[0], **options)]
 
 
 def without(events, *keys):
@@ -29,15 +29,15 @@ def without(events, *keys):
 
 def test_samples_of_all_or_of_one_arm_in_the_order_measured():
     run = Run.parse(events_of(3))
-    measured = [(block, arm.name) for block in range(3) for arm in run.plan.order(block)]
+    measured = [(block, arm.name) for block in range(3) for arm in run.study.order(block)]
     assert [(one.block, one.arm) for one in run.samples()] == measured
-    assert [one.block for one in run.samples(run.plan.compared[0])] == [0, 1, 2]
+    assert [one.block for one in run.samples(run.study.compared[0])] == [0, 1, 2]
 
 
 def test_a_block_is_complete_with_both_samples():
     events = without(events_of(6, others={"other": {}}), (1, "baseline"), (3, "mine"), (5, "other"))
     run = Run.parse(events)
-    mine, other = run.plan.compared
+    mine, other = run.study.compared
     assert run.complete_blocks(mine) == [0, 2, 4, 5]
     assert run.complete_blocks(other) == [0, 2, 3, 4]
 
@@ -60,7 +60,7 @@ def test_steps_that_still_warm_up_do_not_count():
     next(event for event in events if event["event"] == "lengths")["skipped_steps"] = 1
     run = Run.parse(events)
     assert run.skipped_steps == 1
-    assert run.timed_steps(run.plan.reference) == [[1.0, 2.0]] * 2
+    assert run.timed_steps(run.study.reference) == [[1.0, 2.0]] * 2
     assert ratios(events) == pytest.approx([3 / 2] * 2)
 
 
@@ -69,20 +69,20 @@ def test_samples_of_other_batches_compare_by_the_time_per_image():
     events = events_of(2, baseline={"seconds": [2.0]}, mine=larger, workloads={"mine": "cnn-batch128"})
     assert ratios(events) == pytest.approx([2.0 / 64 / (3.0 / 128)] * 2)
     run = Run.parse(events)
-    assert run.comparable_steps(run.plan.compared[0], {0}) == [pytest.approx([1.0 / 128] * 3)]
+    assert run.comparable_steps(run.study.compared[0], {0}) == [pytest.approx([1.0 / 128] * 3)]
 
 
 def test_full_trainings_compare_by_their_whole_time():
     larger = {"seconds": [3.0], "images_per_step": 128, "full_steps": 2}
     fewer_steps = {"baseline": {"seconds": [4.0], "full_steps": 4}, "mine": larger}
-    events = events_of(2, **fewer_steps, workloads={"mine": "cnn-batch128"}, plan={"epochs": 1, "blocks": 2})
+    events = events_of(2, **fewer_steps, workloads={"mine": "cnn-batch128"}, study={"epochs": 1, "blocks": 2})
     assert {len(event["step_s"]) for event in samples(events)} == {2, 4}
     assert ratios(events) == pytest.approx([4.0 / 3.0] * 2)
 
 
 def test_timed_steps_of_some_blocks():
     run = Run.parse(events_of(3, baseline={"seconds": [3.0, 6.0, 9.0]}))
-    assert run.timed_steps(run.plan.reference, {0, 2}) == [[1.0] * 3, [3.0] * 3]
+    assert run.timed_steps(run.study.reference, {0, 2}) == [[1.0] * 3, [3.0] * 3]
 
 
 def test_the_design_that_was_recorded():
@@ -132,4 +132,4 @@ def test_the_plan_has_the_lengths_that_were_fixed():
     first, *_ = events_of(1)
     fixed = {**lengths(), "steps": {"cnn": 7}, "warmup_steps": {"cnn": 3}}
     run = Run.parse([first])
-    assert run.followed_by(fixed).plan == Run.parse([first, fixed]).plan == run.plan.sized({"cnn": 7}, {"cnn": 3})
+    assert run.followed_by(fixed).study == Run.parse([first, fixed]).study == run.study.sized({"cnn": 7}, {"cnn": 3})

@@ -7,8 +7,8 @@ import statistics
 
 import pytest
 from envkit.bench import calibration
-from envkit.bench.plan import Plan
 from envkit.bench.record import FILE_NAME
+from envkit.bench.study import Study
 
 from tests import records
 
@@ -23,18 +23,18 @@ def results(tmp_path):
     return folder
 
 
-def calibrated(folder, change=None, blocks=10, time=records.BEGUN, **plan):
+def calibrated(folder, change=None, blocks=10, time=records.BEGUN, **study):
     """Write a calibration; ``change`` is given its first event."""
-    events = records.run_events(*TWICE, factor=1, blocks=blocks, time=time, **plan)
+    events = records.run_events(*TWICE, factor=1, blocks=blocks, time=time, **study)
     if change:
         change(events[0])
     return records.write(folder, events)
 
 
-def find(results, engines=None, **plan):
-    first = records.run_events(blocks=0, **plan)[0]
-    plan, kept = Plan.from_json(first["plan"]), first["allowed_variables"]
-    return calibration.find(results, plan, engines or first["engines"], kept)
+def find(results, engines=None, **study):
+    first = records.run_events(blocks=0, **study)[0]
+    study, kept = Study.from_json(first["study"]), first["allowed_variables"]
+    return calibration.find(results, study, engines or first["engines"], kept)
 
 
 def test_the_noise_of_a_block_where_baseline_ran_against_itself(results):
@@ -118,8 +118,8 @@ def test_seed_budget_and_margin_may_differ(results):
 
 @pytest.mark.parametrize(
     "content",
-    ["nonsense\n", '{"event": "run", "schema": 1}\n', '{"event": "run", "schema": 1, "plan": []}\n',
-     '{"event": "run", "schema": 1, "plan": {"arms": 3}}\n'],
+    ["nonsense\n", '{"event": "run", "schema": 1}\n', '{"event": "run", "schema": 1, "study": []}\n',
+     '{"event": "run", "schema": 1, "study": {"arms": 3}}\n'],
 )  # fmt: skip
 def test_records_that_cant_be_read_are_passed_over(results, content):
     (results / "broken").mkdir()

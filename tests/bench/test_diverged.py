@@ -14,7 +14,7 @@ from envkit.worker.modes import Options
 from envkit.worker.request import Train
 
 from tests.cli.commands.conftest import words
-from tests.records import problem_of, summarise
+from tests.records import conclude, problem_of
 from tests.simulated_worker import answer
 from tests.simulation import times
 from tests.worker_runs import document_of
@@ -87,7 +87,7 @@ def test_a_record_that_has_them_from_an_earlier_version_is_read(bench, cli, simu
     assert bench("mine").returncode == 0
     path = run_folder / record.FILE_NAME
     path.write_text(path.read_text().replace('"losses": [2.3, ', '"losses": [NaN, '))
-    assert len(summarise(record.read(run_folder)).samples) == 12
+    assert len(conclude(record.read(run_folder)).samples) == 12
     for command in (("report", run_folder), ("history", run_folder)):
         assert cli(*command).returncode == 0
     assert "LOSSES DIFFER" in cli("report", run_folder).stdout

@@ -6,18 +6,18 @@ import pytest
 from envkit.bench import pace
 from envkit.bench.arms import Arm
 from envkit.bench.events import WarmUp
-from envkit.bench.plan import WorkloadSpec
+from envkit.bench.study import WorkloadSpec
 from envkit.worker.modes import Options
 from envkit.worker.request import UserCommand
 
-from tests.plans import plan_of
+from tests.plans import study_of
 
 ARMS = tuple(Arm(name, name, "local") for name in ("baseline", "mine"))
 MEMORY = 700e6
 
 
-def plan(arms=ARMS, **fields):
-    return plan_of(arms, **{"warmup_steps": 0, "steps": 0, "data": "synthetic", **fields})
+def study(arms=ARMS, **fields):
+    return study_of(arms, **{"warmup_steps": 0, "steps": 0, "data": "synthetic", **fields})
 
 
 def first(step_s=0.05, other_s=3.0, leading=(0.2,), steps=40, memory=MEMORY):
@@ -27,7 +27,7 @@ def first(step_s=0.05, other_s=3.0, leading=(0.2,), steps=40, memory=MEMORY):
 
 
 def lengths(*events, of=None, cpus=2, free=64e9):
-    of = of or plan()
+    of = of or study()
     seen = {arm.name: pace.seen(event) for arm, event in zip(of.arms, events, strict=True)}
     return pace.lengths(of, seen, cpus, free)
 
@@ -74,15 +74,15 @@ def test_one_arm_ten_times_as_fast_does_not_make_samples_of_the_other_longer():
 
 
 def test_lengths_that_were_given_stay():
-    found = lengths(first(), first(), of=plan(steps=7, warmup_steps=3))
+    found = lengths(first(), first(), of=study(steps=7, warmup_steps=3))
     assert (found["steps"], found["warmup_steps"]) == ({"cnn": 7}, {"cnn": 3})
-    assert plan().sized(found["steps"], found["warmup_steps"]) == plan(steps=7, warmup_steps=3)
+    assert study().sized(found["steps"], found["warmup_steps"]) == study(steps=7, warmup_steps=3)
 
 
 def test_each_workload_has_its_own_lengths():
     arms = (Arm("a", "baseline", "local", "cnn"), Arm("b", "baseline", "local", "loader"))
     each = {"cnn": WorkloadSpec(0, 0), "loader": WorkloadSpec(0, 0)}
-    found = lengths(first(), first(step_s=0.5), of=plan(arms, workload="all", workloads=each))
+    found = lengths(first(), first(step_s=0.5), of=study(arms, workload="all", workloads=each))
     assert found["warmup_steps"] == {"cnn": 5, "loader": 10}
     assert found["steps"]["cnn"] > found["steps"]["loader"] >= 10
 
@@ -90,7 +90,7 @@ def test_each_workload_has_its_own_lengths():
 def test_a_cell_of_the_loaders_grid_has_equally_many_images_everywhere():
     arms = (Arm("a", "baseline", "local", "loader-w0-b16"),)
     each = {"loader-w0-b16": WorkloadSpec(0, 0)}
-    assert lengths(first(), of=plan(arms, workload="loader", workloads=each))["steps"] == {"loader-w0-b16": 96}
+    assert lengths(first(), of=study(arms, workload="loader", workloads=each))["steps"] == {"loader-w0-b16": 96}
 
 
 # --- workers that start at the same time ---
@@ -106,18 +106,18 @@ def test_one_for_each_cpu_and_arm_if_half_of_the_memory_has_room(cpus, free, tog
 def test_as_many_as_do_not_wait_for_minutes():
     arms = tuple(Arm(str(number), "baseline", "local") for number in range(8))
     long = [first(step_s=1.0)] * 8  # a sample of 15 steps or more: 18 s
-    assert lengths(*long, of=plan(arms), cpus=16)["together"] == 4
-    assert lengths(*[first()] * 8, of=plan(arms), cpus=16)["together"] == 8
+    assert lengths(*long, of=study(arms), cpus=16)["together"] == 4
+    assert lengths(*[first()] * 8, of=study(arms), cpus=16)["together"] == 8
 
 
 @pytest.mark.parametrize(
     "of",
     [
-        plan(options=Options(device="cuda")),
-        plan(ranks=2),
-        plan(nodes=2, ranks=2),
-        plan(arms=(*ARMS[:1], Arm("mine", "mine", "local", ranks=2))),
-        plan(user_command=UserCommand(("true",), "/")),
+        study(options=Options(device="cuda")),
+        study(ranks=2),
+        study(nodes=2, ranks=2),
+        study(arms=(*ARMS[:1], Arm("mine", "mine", "local", ranks=2))),
+        study(user_command=UserCommand(("true",), "/")),
     ],
 )
 def test_what_takes_gpus_several_processes_or_is_ones_own_starts_alone(of):
@@ -129,7 +129,7 @@ def test_what_takes_gpus_several_processes_or_is_ones_own_starts_alone(of):
 
 @pytest.mark.parametrize(("steps", "skipped"), [((120, 120), 20), ((120, 119), 0), ((99, 99), 0)])
 def test_of_a_command_readings_are_left_out_where_all_runs_have_equally_many_of_100_or_more(steps, skipped):
-    own = plan(user_command=UserCommand(("true",), "/", "t=(.*)"))
+    own = study(user_command=UserCommand(("true",), "/", "t=(.*)"))
     found = lengths(*(first(leading=(0.2,) * 20, steps=count) for count in steps), of=own)
     assert found["skipped_steps"] == skipped
     assert "steps" not in found
@@ -139,7 +139,7 @@ PACED = UserCommand(("true",), "/", optimizer_steps=0)
 
 
 def of_command(*events, budget_s=180.0, blocks=0, warmup_steps=0):
-    made = plan(user_command=PACED, budget_s=budget_s, blocks=blocks, warmup_steps=warmup_steps)
+    made = study(user_command=PACED, budget_s=budget_s, blocks=blocks, warmup_steps=warmup_steps)
     return lengths(*events, of=made)
 
 

@@ -103,7 +103,7 @@ def test_nothing_is_said_of_what_was_not_tested():
 
 def test_a_full_training_has_it_in_its_table():
     figures = {"token accuracy": 0.5, "BLEU": 33.33}
-    events = events_of(1, plan={"epochs": 10, "workload": "translation"})
+    events = events_of(1, study={"epochs": 10, "workload": "translation"})
     for event in events:
         if event["event"] == "sample":
             event["quality"], event["unit"] = figures, "sentences"

@@ -34,7 +34,7 @@ from tests.refusals import refusal
 def folder(tmp_path):
     """The folder of a run that has recorded its beginning and two samples."""
     with Record.create(tmp_path / "run") as opened:
-        opened.append("run", schema=SCHEMA, plan={})
+        opened.append("run", schema=SCHEMA, study={})
         opened.append("sample", seconds=1.5)
         opened.append("sample", seconds=2.5)
     return tmp_path / "run"
@@ -127,7 +127,7 @@ def test_a_damaged_line_is_named(folder, number, line):
         ('{"event": "run"', NoWholeLine()),
         ('{"event": "sample"}\n', OtherKind("run")),
         ("{}\n", OtherKind("run")),
-        ('{"event": "run", "plan": {}}\n', NoSchema()),
+        ('{"event": "run", "study": {}}\n', NoSchema()),
     ],
 )
 def test_a_file_that_is_no_record(tmp_path, content, problem):

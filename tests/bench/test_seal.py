@@ -11,7 +11,7 @@ from envkit.common import user_key
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-EVENT = {"event": "run", "time": 1.5, "plan": {"seed": 7, "engine_options": {"python": "/usr/bin/python3"}}}
+EVENT = {"event": "run", "time": 1.5, "study": {"seed": 7, "engine_options": {"python": "/usr/bin/python3"}}}
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -36,8 +36,8 @@ def test_an_event_that_is_read_back_is_good(fields):
     [
         {"event": "tune"},
         {"time": 1.6},
-        {"plan": {"seed": 7, "engine_options": {"python": "/tmp/script"}}},
-        {"plan": {"seed": True, "engine_options": {"python": "/usr/bin/python3"}}},
+        {"study": {"seed": 7, "engine_options": {"python": "/tmp/script"}}},
+        {"study": {"seed": True, "engine_options": {"python": "/usr/bin/python3"}}},
         {"more": None},
         {"seal": "0" * 64},
         {"seal": None},

@@ -50,9 +50,9 @@ def test_a_target_that_is_never_reached_is_on_the_page_too(measured, page_file):
 
 
 def test_the_page_of_a_run_that_is_there(benchmark_script, page_file, tmp_path):
-    plan = {"epochs": 3, "until": "accuracy=0.7"}
+    study = {"epochs": 3, "until": "accuracy=0.7"}
     behaves = {"figures": ACCURACIES}
-    folder = records.write(tmp_path / "run", events_of(1, mine=behaves, baseline=behaves, plan=plan))
+    folder = records.write(tmp_path / "run", events_of(1, mine=behaves, baseline=behaves, study=study))
     assert benchmark_script(curves, folder, "--page", page_file).returncode == 0
     assert "| mine | 2 | 0.3 s | 2.010 | " in page_file.read_text()
     assert not measuring.RESULTS.exists()

@@ -72,7 +72,7 @@ def test_whether_a_prediction_came_true(found, said):
 
 
 @pytest.fixture
-def plan(write_profile, monkeypatch, tmp_path):
+def study(write_profile, monkeypatch, tmp_path):
     """Three experiments with profiles of their own in the place of the real ones."""
     for name in ("better", "same", "wrong"):
         write_profile(name, f"env:\n  SIMULATED: {name}\n")
@@ -88,7 +88,7 @@ def plan(write_profile, monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def run(plan, simulation, instant_bench, benchmark_script, files):
+def run(study, simulation, instant_bench, benchmark_script, files):
     simulation.worker("better", seconds=times(0.8))
     simulation.worker("wrong", seconds=times(0.8), losses=[2.3, 2.2, 2.1])
     simulation.worker("same", seconds=times(1.0))
@@ -148,10 +148,10 @@ def test_some_can_be_chosen(run, simulation):
         (("left_out:", "left:"), "'left_out' is missing"),
     ],
 )
-def test_a_plan_that_is_wrong_is_named(plan, change, said):
-    plan.write_text(plan.read_text().replace(*change, 1))
+def test_a_plan_that_is_wrong_is_named(study, change, said):
+    study.write_text(study.read_text().replace(*change, 1))
     with pytest.raises(InputError) as error:
-        experiments.read(plan)
+        experiments.read(study)
     assert "experiments.yaml" in text_of(error.value)
     assert said in text_of(error.value)
 

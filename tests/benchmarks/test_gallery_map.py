@@ -36,9 +36,9 @@ def write(results):
     """Record a model's run on another machine; what profiles do is as for ``events_of``, beside their losses."""
 
     def write(name, blocks=8, mine=None, other=None, **given):
-        plan = {"user_command": replace(MODELS[name].command, folder=ELSEWHERE), "blocks": blocks}
+        study = {"user_command": replace(MODELS[name].command, folder=ELSEWHERE), "blocks": blocks}
         behave = {"mine": {**LOSSES, **(mine or {})}, "others": {"other": {**LOSSES, **(other or {})}}}
-        events = events_of(blocks, **behave, baseline=LOSSES, plan=plan, cwd=ELSEWHERE, **given)
+        events = events_of(blocks, **behave, baseline=LOSSES, study=study, cwd=ELSEWHERE, **given)
         return records.write(results / name, events)
 
     return write
@@ -166,11 +166,11 @@ def test_it_measures_what_has_no_whole_record_and_goes_on_where_it_stopped(
 
 def test_a_model_that_fails_is_on_the_page_and_the_others_go_on(measured, simulation, results, page_file, monkeypatch):
     class Failing(InstantEngine):
-        def run(self, task):
-            if isinstance(task.work, RunCommand) and "benchmarks/gallery/lstm.py" in task.work.command.argv:
+        def run(self, launch):
+            if isinstance(launch.work, RunCommand) and "benchmarks/gallery/lstm.py" in launch.work.command.argv:
                 said = "can't open file '/somewhere/else/lstm.py'"
                 return Outcome("", said, 1.0, ExitStatus(2))
-            return super().run(task)
+            return super().run(launch)
 
     replace_engine(monkeypatch, "local", Failing(simulation))
     assert measured().returncode == 1

@@ -27,13 +27,13 @@ class ByMode(InstantEngine):
         super().__init__(simulation)
         self.timeouts = {}
 
-    def run(self, task):
-        if isinstance(task.work, Train):
-            mode = next(name for name, how in MODES.items() if how == task.work.options)
-            self.timeouts.setdefault(mode, set()).add(task.timeout_s)
-            profile = task.variables.get("SIMULATED", "baseline")
-            task = replace(task, variables={**task.variables, "SIMULATED": f"{profile}, {mode}"})
-        return super().run(task)
+    def run(self, launch):
+        if isinstance(launch.work, Train):
+            mode = next(name for name, how in MODES.items() if how == launch.work.options)
+            self.timeouts.setdefault(mode, set()).add(launch.timeout_s)
+            profile = launch.variables.get("SIMULATED", "baseline")
+            launch = replace(launch, variables={**launch.variables, "SIMULATED": f"{profile}, {mode}"})
+        return super().run(launch)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from envkit.common.errors import InputError
-from envkit.engines.base import PROJECT, EngineOptions, Task
+from envkit.engines.base import PROJECT, EngineOptions, Launch
 from envkit.engines.base import WORKER as STARTED
 from envkit.engines.local import LocalEngine
 from envkit.worker.host import cpu_facts
@@ -41,8 +41,8 @@ def launcher():
 
 def command(peer, tmp_path) -> list[str]:
     entry = launched.entry(peer, sys.executable, tmp_path)
-    task = Task(WORKER, entry.variables, {"PATH": os.environ["PATH"]}, entry.prefix)
-    return LocalEngine(EngineOptions()).command(task)
+    launch = Launch(WORKER, entry.variables, {"PATH": os.environ["PATH"]}, entry.prefix)
+    return LocalEngine(EngineOptions()).command(launch)
 
 
 @pytest.mark.parametrize("peer", [*PEERS, AT_ONCE], ids=lambda peer: peer.name)

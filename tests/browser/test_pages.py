@@ -43,7 +43,7 @@ RECORDS = {
     "two engines": lambda: records.run_events(
         records.arm("local", "baseline", "local"), records.arm("docker", "baseline", "docker")
     ),
-    "synthetic data": lambda: events_of(plan={"data": "synthetic"}, profile=f"{'long-' * 30}name"),
+    "synthetic data": lambda: events_of(study={"data": "synthetic"}, profile=f"{'long-' * 30}name"),
 }
 
 

@@ -142,7 +142,7 @@ def test_all_texts_of_a_record_at_once(lines, on_terminal, tmp_path):
             if place[-1] not in MUST_STAY and not {"arms", "comparisons", "contrasts"} & {*place}:
                 events = planted(events, (number, *place))
     records.write(folder, events)
-    records.write(folder.parent / "broken\x1b[35;5m\x9b2J", [{**events[0], f"k{CANARY}": 1, "plan": CANARY}])
+    records.write(folder.parent / "broken\x1b[35;5m\x9b2J", [{**events[0], f"k{CANARY}": 1, "study": CANARY}])
     odd = folder.rename(folder.with_name("odd\x1b[35;5m\x9b2J\u202e"))
     value, without = CANARY.replace("\0", ""), set[str]()
     for command in COMMANDS:

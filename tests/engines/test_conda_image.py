@@ -26,7 +26,7 @@ from envkit.worker.request import Inspect, WorkerRequest
 from tests.engines.conftest import QUICK, BuiltImage, Requires, missing, run
 from tests.images.conda_channel import make_channel, served
 from tests.images.made_wheel import make_wheel
-from tests.plans import plan_of
+from tests.plans import study_of
 
 TAG = f"envkit-cpu:test-conda-{os.getpid()}"
 LOCK = "images/cpu/requirements.lock"
@@ -142,7 +142,7 @@ def test_conda_libraries_reach_an_image(oci_image: str, builder: str, tree: Path
     seen = [inspected(builder, built_image(builder)), inspected(builder, oci_image)]
     arms = [Arm(name, "baseline", builder, image=name) for name in ("debian", "conda")]
     beginning = SimpleNamespace(engines={arm.target: one for arm, one in zip(arms, seen, strict=True)})
-    measured: Any = SimpleNamespace(plan=plan_of(arms), beginning=beginning, samples=lambda *of: [])
+    measured: Any = SimpleNamespace(study=study_of(arms), beginning=beginning, samples=lambda *of: [])
     differences = {one.what: one for one in of_run(measured)["conda"]}
     library = differences["library jemalloc"]
     assert str(library.reference).startswith("Debian libjemalloc2 5")

@@ -13,7 +13,7 @@ import pytest
 from envkit import engines
 from envkit.bench import record
 from envkit.engines import container, owner
-from envkit.engines.base import EngineOptions, Task
+from envkit.engines.base import EngineOptions, Launch
 from envkit.rendering import text
 
 from tests.conftest import command_line
@@ -22,7 +22,7 @@ from tests.records import problem_of
 
 SHORT = ("--steps", "2", "--warmup-steps", "1", "--blocks", "1")
 # Without any worker before it: nothing is warmed up for a full training. With this seed the profile comes before the
-# baseline (envkit.bench.plan).
+# baseline (envkit.bench.study).
 ENDLESS = ("--full", "--epochs", "4000000", "--data", "synthetic", "--seed", "3")
 # By this setting, which changes nothing for one thread, endless workers of these tests are told from others.
 MARK = "GOMP_SPINCOUNT=4000001"
@@ -161,7 +161,7 @@ def cpus_are_worked_out_inside_the_limits(facts, environment, sample):
 @pytest.mark.parametrize("engine", OCI)
 def test_a_cpu_set_is_seen_inside(engine, image_of):
     used = engines.get_all([engine], EngineOptions(image=image_of(engine), cpuset_cpus="0"))[engine]
-    outcome = used.run(Task((), program=("grep", "Cpus_allowed_list", "/proc/self/status")))
+    outcome = used.run(Launch((), program=("grep", "Cpus_allowed_list", "/proc/self/status")))
     assert outcome.stdout.split() == ["Cpus_allowed_list:", "0"], outcome
 
 
@@ -184,7 +184,7 @@ def test_the_memory_limit_is_named_when_it_kills(measured, engine, words):
 def test_numactl_may_place_memory(engine, image_of):
     """Docker's seccomp filter refuses its system calls to a container as it is."""
     used = engines.get_all([engine], EngineOptions(image=image_of(engine)))[engine]
-    outcome = used.run(Task(program=("numactl", "--show"), prefix=("numactl", "--interleave=all")))
+    outcome = used.run(Launch(program=("numactl", "--show"), prefix=("numactl", "--interleave=all")))
     assert outcome.failure is None, outcome
     assert "policy: interleave" in outcome.stdout
 
@@ -201,7 +201,7 @@ print(*(status[name] for name in ("CapEff", "CapBnd", "NoNewPrivs")), most)
 @pytest.mark.parametrize("engine", OCI)
 def test_a_container_has_no_privileges(engine, image_of):
     used = engines.get_all([engine], EngineOptions(image=image_of(engine)))[engine]
-    outcome = used.run(Task(program=(container.INTERPRETER, "-c", PRIVILEGES)))
+    outcome = used.run(Launch(program=(container.INTERPRETER, "-c", PRIVILEGES)))
     *found, most = outcome.stdout.split()
     assert found == ["0" * 16, "0" * 16, "1"], outcome
     assert int(most) >= container.FEWEST_PROCESSES

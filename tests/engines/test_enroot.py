@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from envkit.common.errors import InputError
 from envkit.engines import container_gpus, enroot, get_all, step
-from envkit.engines.base import PROJECT, EngineOptions, Outcome, Task
+from envkit.engines.base import PROJECT, EngineOptions, Launch, Outcome
 from envkit.engines.enroot import EnrootEngine
 from envkit.engines.messages import EngineFault, ExitStatus, TimedOut
 from envkit.engines.setup_messages import NoDriver, OptionWithoutEffect, UnmountableByEnroot, UnpassableValue
@@ -89,20 +89,20 @@ def image(tmp_path):
 
 
 def test_how_a_worker_is_started(engine):
-    task = Task(WITH_DATA, {"OMP_NUM_THREADS": "2", "LD_PRELOAD": "/x.so"})
-    assert engine.command(task) == [
+    launch = Launch(WITH_DATA, {"OMP_NUM_THREADS": "2", "LD_PRELOAD": "/x.so"})
+    assert engine.command(launch) == [
         "env", *SETTINGS, "enroot", "start", *NO_GPUS,
         "--mount", CODE, "--mount", f"/my/data:/data:{FSTAB},ro,nosuid,nodev", "--rc", RC, "--", "/images/x.sqsh",
         "/kit", "env", "OMP_NUM_THREADS=2", "LD_PRELOAD=/x.so",
         "/opt/kit/bin/python", "/kit/envkit/worker/__main__.py", "-",
     ]  # fmt: skip
-    assert engine.request(task) == WorkerRequest(Train("cnn", HostFolder("/data")))
+    assert engine.request(launch) == WorkerRequest(Train("cnn", HostFolder("/data")))
 
 
 def test_any_value_of_a_profile_reaches_the_worker_and_not_enroot(engine):
     """What is given to --env is a line of a file, without the quotes around it, and is seen by Enroot's own shell."""
     values = {"A": "1,2", "B": "two\nlines", "C": "'quoted'", "D": "${HOME}", "ENROOT_X": "1"}
-    command = engine.command(Task(TRAIN, values))
+    command = engine.command(Launch(TRAIN, values))
     at = command.index("/kit")
     assert command[at + 1 : at + 2 + len(values)] == ["env", *(f"{name}={value}" for name, value in values.items())]
     assert [word for word in command[:at] if "=" in word and not word.startswith("ENROOT_")] == [
@@ -111,12 +111,12 @@ def test_any_value_of_a_profile_reaches_the_worker_and_not_enroot(engine):
 
 
 def test_a_prefix_stands_before_the_interpreter(engine):
-    command = engine.command(Task(TRAIN, prefix=("numactl", "--localalloc")))
+    command = engine.command(Launch(TRAIN, prefix=("numactl", "--localalloc")))
     assert command[-5:] == ["numactl", "--localalloc", "/opt/kit/bin/python", "/kit/envkit/worker/__main__.py", "-"]
 
 
 def test_a_command_of_ones_own_runs_in_its_folder_and_can_write_there(engine):
-    command = engine.command(Task(variables={"A": "1"}, program=("python", "x.py"), folder="/home/me/training"))
+    command = engine.command(Launch(variables={"A": "1"}, program=("python", "x.py"), folder="/home/me/training"))
     assert f"/home/me/training:/home/me/training:{FSTAB},rw,nosuid,nodev" in command
     assert command[command.index("--") :] == [
         "--", "/images/x.sqsh", "/home/me/training", "env", "HOME=/tmp", "A=1", "python", "x.py",
@@ -126,14 +126,14 @@ def test_a_command_of_ones_own_runs_in_its_folder_and_can_write_there(engine):
 def test_only_training_on_gpus_is_given_them(engine):
     """Whatever the image says, which Enroot's hook hears as well."""
     for gpus, said in ((True, GPUS), (False, NO_GPUS)):
-        command = engine.command(Task(TRAIN, gpus=gpus))
+        command = engine.command(Launch(TRAIN, gpus=gpus))
         assert command[command.index("start") + 1 : command.index("--mount")] == said
 
 
 @pytest.mark.parametrize("name", ["a b", "a\tb", "a\\b", "a$b", "a`b", 'a"b'])
 def test_a_folder_that_enroot_can_not_mount(engine, name):
     for make in (engine.command, engine.pyxis):
-        found = refusal(make, Task(Train("cnn", HostFolder(f"/data/{name}"))))
+        found = refusal(make, Launch(Train("cnn", HostFolder(f"/data/{name}"))))
         assert found == UnmountableByEnroot(f"/data/{name}")
 
 
@@ -142,11 +142,11 @@ def test_a_folder_that_enroot_can_not_mount(engine, name):
 
 def test_what_is_passed_on_is_named_alone(engine):
     """Anybody may read a command line."""
-    task = Task(COMMAND, {"A": "1"}, passed_on={"TOKEN": "secret", "A": "2"}, folder="/home/me")
-    command = engine.command(task)
+    launch = Launch(COMMAND, {"A": "1"}, passed_on={"TOKEN": "secret", "A": "2"}, folder="/home/me")
+    command = engine.command(launch)
     assert "secret" not in " ".join(command)
     assert [command[at + 1] for at, word in enumerate(command) if word == "--env"] == [NO_GPUS[1], "TOKEN"]
-    assert enroot.callers(task, {"B": "1"}) == {"B": "1", "TOKEN": "secret"}
+    assert enroot.callers(launch, {"B": "1"}) == {"B": "1", "TOKEN": "secret"}
 
 
 @pytest.mark.parametrize(
@@ -154,12 +154,12 @@ def test_what_is_passed_on_is_named_alone(engine):
     [("A", "two\nlines"), ("A", "'quoted'"), ("A", '"quoted" '), ("ENROOT_A", "1"), ("BASH_FUNC_a%%", "() { :; }")],
 )
 def test_what_enroot_would_pass_on_as_something_else(engine, name, value):
-    assert refusal(engine.command, Task(COMMAND, passed_on={name: value})) == UnpassableValue(name)
+    assert refusal(engine.command, Launch(COMMAND, passed_on={name: value})) == UnpassableValue(name)
 
 
 @pytest.mark.parametrize("value", ["", "'", "it's", "'a' and b", "a=b", "$x ${y}"])
 def test_what_enroot_passes_on_as_it_is(engine, value):
-    assert "A" in engine.command(Task(COMMAND, passed_on={"A": value}))
+    assert "A" in engine.command(Launch(COMMAND, passed_on={"A": value}))
 
 
 def test_settings_of_the_callers_do_not_reach_a_container():
@@ -169,9 +169,9 @@ def test_settings_of_the_callers_do_not_reach_a_container():
         "ENROOT_MOUNT_HOME": "yes", "ENROOT_ROOTFS_WRITABLE": "yes", "ENROOT_CONFIG_PATH": "/home/me/.config/enroot",
         "ENROOT_LOGIN_SHELL": "yes", "NVIDIA_VISIBLE_DEVICES": "0", "MELLANOX_VISIBLE_DEVICES": "all",
     }  # fmt: skip
-    assert enroot.callers(Task(), {**kept, **dropped}) == kept
+    assert enroot.callers(Launch(), {**kept, **dropped}) == kept
     asked_for = {"NVIDIA_VISIBLE_DEVICES": "0"}
-    assert enroot.callers(Task(passed_on=asked_for), {**kept, **dropped}) == {**kept, **asked_for}
+    assert enroot.callers(Launch(passed_on=asked_for), {**kept, **dropped}) == {**kept, **asked_for}
 
 
 # --- what has to be there ---
@@ -276,8 +276,8 @@ def started(stand_in, image):
     return EnrootEngine(EngineOptions(sqsh=str(image))), file
 
 
-def command(tmp_path: Path, script: str, **more: object) -> Task:
-    return Task(program=("sh", "-c", script), folder=str(tmp_path), timeout_s=20, **more)
+def command(tmp_path: Path, script: str, **more: object) -> Launch:
+    return Launch(program=("sh", "-c", script), folder=str(tmp_path), timeout_s=20, **more)
 
 
 def test_a_command_goes_to_its_folder_with_its_variables(started, tmp_path):
@@ -314,8 +314,8 @@ def test_nothing_is_left_of_one_that_is_ended_early(started, tmp_path, script):
 def test_one_that_takes_too_long(started, tmp_path):
     engine, _ = started
     begin = time.monotonic()
-    task = Task(program=("sleep", "600"), folder=str(tmp_path), timeout_s=0.5)
-    assert engine.run(task).failure == TimedOut(0.5)
+    launch = Launch(program=("sleep", "600"), folder=str(tmp_path), timeout_s=0.5)
+    assert engine.run(launch).failure == TimedOut(0.5)
     assert time.monotonic() - begin < 300
 
 
@@ -355,19 +355,19 @@ def test_a_machine_without_a_driver(started, tmp_path, monkeypatch):
 def on_nodes(engine, monkeypatch):
     """What is asked of a step of two nodes, where Slurm starts containers itself and where it does not."""
 
-    def ask(task, pyxis):
+    def ask(launch, pyxis):
         asked = []
         monkeypatch.setattr(client, "starts_containers", lambda: pyxis)
         monkeypatch.setattr(
             step, "run", lambda *given, **named: asked.append((given, named)) or Outcome("", "", 1, None)
         )
-        engine.run(task)
+        engine.run(launch)
         return asked[0]
 
     return ask
 
 
-RANKS = Task(
+RANKS = Launch(
     Ranks(2, WITH_DATA, nodes=2), {"LD_PRELOAD": "/x.so"}, {"HOME": "/home/me"},
     passed_on={"T": "secret"}, nodes=2, timeout_s=9.0,
 )  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from envkit.engines import apptainer, container_gpus, docker, podman
-from envkit.engines.base import EngineOptions, Task
+from envkit.engines.base import EngineOptions, Launch
 from envkit.engines.messages import ExitStatus, NoContainerToolkit
 from envkit.engines.setup_messages import NoDevice, NoDriver
 from envkit.worker import nvml
@@ -32,16 +32,16 @@ def test_only_training_on_gpus_is_given_them(engine):
     made = engine.__new__(engine)
     made.given, made._sif, made._rootless = EngineOptions(), Path("x.sif"), False
     made._described = {"image": "x"}
-    with_them = " ".join(made.command(Task(Train("cnn", "synthetic"), gpus=True)))
+    with_them = " ".join(made.command(Launch(Train("cnn", "synthetic"), gpus=True)))
     assert WORDS[engine] in with_them
     assert with_them.index(WORDS[engine]) < with_them.index("envkit/worker")
-    assert WORDS[engine] not in " ".join(made.command(Task(Train("cnn", "synthetic"))))
+    assert WORDS[engine] not in " ".join(made.command(Launch(Train("cnn", "synthetic"))))
 
 
 def test_what_the_daemon_is_asked_for():
-    (request,) = docker._all_gpus(Task(Train("cnn", "synthetic"), gpus=True))
+    (request,) = docker._all_gpus(Launch(Train("cnn", "synthetic"), gpus=True))
     assert (request["Count"], request["Capabilities"]) == (-1, [["gpu"]])
-    assert docker._all_gpus(Task(Train("cnn", "synthetic"))) is None
+    assert docker._all_gpus(Launch(Train("cnn", "synthetic"))) is None
 
 
 def test_the_driver_is_missing(monkeypatch):
@@ -83,7 +83,7 @@ def test_a_real_engine_without_the_toolkit_says_so(requires, refused, built_imag
     image = built_image(engine)
     used = {"docker": docker.DockerEngine, "podman": podman.PodmanEngine}[engine](EngineOptions(image=image))
     monkeypatch.setattr(nvml, "start", lambda: Nvml(Library()))
-    outcome = used.run(Task(Inspect(gpus=True), gpus=True))
+    outcome = used.run(Launch(Inspect(gpus=True), gpus=True))
     assert isinstance(outcome.failure, NoContainerToolkit), outcome
 
 
@@ -107,7 +107,7 @@ import sys
 from envkit.engines import container_gpus, docker
 from envkit.worker import gpus as seen_here
 container_gpus.require = lambda: None
-docker._all_gpus = lambda task: None  # the toolkit, without which the daemon starts nothing that is to have a GPU
+docker._all_gpus = lambda launch: None  # the toolkit, without which the daemon starts nothing that is to have a GPU
 seen_here.torch_cuda = lambda: "13.0"
 from envkit.cli import main
 sys.exit(main())

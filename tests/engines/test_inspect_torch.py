@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from envkit.common.errors import InputError
-from envkit.engines.base import EngineOptions, Task
+from envkit.engines.base import EngineOptions, Launch
 from envkit.engines.inspect_image import OLDEST_PYTHON, OLDEST_TORCH, inspect, require_own_workloads
 from envkit.engines.local import LocalEngine
 from envkit.engines.messages import NoTorch, TooOld
@@ -94,7 +94,7 @@ def test_a_worker_starts_where_no_package_of_the_kit_is(tmp_path):
     (tmp_path / "python").write_text("#!/bin/sh\npwd\n")
     (tmp_path / "python").chmod(0o755)
     engine = LocalEngine(EngineOptions(python=str(tmp_path / "python")))
-    task = Task(Inspect(), inherited={"PYTHONPATH": ":/x", "PATH": os.environ["PATH"]})
-    assert engine.run(task).stdout == "/\n"
-    shown = subprocess.run(engine.command(task), cwd=tmp_path, capture_output=True, text=True, check=True)
+    launch = Launch(Inspect(), inherited={"PYTHONPATH": ":/x", "PATH": os.environ["PATH"]})
+    assert engine.run(launch).stdout == "/\n"
+    shown = subprocess.run(engine.command(launch), cwd=tmp_path, capture_output=True, text=True, check=True)
     assert shown.stdout == "/\n"

@@ -18,7 +18,7 @@ import pytest
 from envkit.bench import record
 from envkit.common.errors import InputError
 from envkit.engines import apptainer, container, docker, podman
-from envkit.engines.base import PROJECT, EngineOptions, Task
+from envkit.engines.base import PROJECT, EngineOptions, Launch
 from envkit.engines.setup_messages import HidesImage, Unmountable, UnreadableInside
 from envkit.rendering import text
 from envkit.worker.request import HostFolder, RunCommand, Train, UserCommand
@@ -204,9 +204,9 @@ def test_nothing_of_it_outlives_the_runner(start, tmp_path, number):
 
 def test_what_starts_with_numactl_is_allowed_to_place_memory():
     added = {
-        command: "--cap-add SYS_NICE" in " ".join(container.run_options(task, EngineOptions(), rootless=False))
+        command: "--cap-add SYS_NICE" in " ".join(container.run_options(launch, EngineOptions(), rootless=False))
         for command in ("/usr/bin/numactl", "env")
-        if (task := Task(TRAIN, prefix=(command, "--option")))
+        if (launch := Launch(TRAIN, prefix=(command, "--option")))
     }
     assert added == {"/usr/bin/numactl": True, "env": False}
 
@@ -214,48 +214,48 @@ def test_what_starts_with_numactl_is_allowed_to_place_memory():
 @pytest.mark.skipif(os.getuid() != 0, reason="only root gives files to others")
 def test_root_alone_writes_to_folders_of_others(tmp_path):
     """As it does outside of containers, where sudo started the command in a user's folder."""
-    task = Task(COMMAND, folder=str(tmp_path))
+    launch = Launch(COMMAND, folder=str(tmp_path))
     allowed = []
     for owner in (0, 65534):
         os.chown(tmp_path, owner, owner)
-        allowed.append("--cap-add DAC_OVERRIDE" in " ".join(container.run_options(task, EngineOptions(), False)))
+        allowed.append("--cap-add DAC_OVERRIDE" in " ".join(container.run_options(launch, EngineOptions(), False)))
     assert allowed == [False, True]
 
 
 def test_the_folder_alone_can_be_written_to():
-    task = Task(COMMAND, folder="/home/me/training", variables={"OMP_NUM_THREADS": "2"})
-    assert container.mounts(task) == [
+    launch = Launch(COMMAND, folder="/home/me/training", variables={"OMP_NUM_THREADS": "2"})
+    assert container.mounts(launch) == [
         f"{PROJECT}/runner/envkit:/kit/envkit:ro",
         "/home/me/training:/home/me/training:rw",
     ]
-    options = " ".join(container.run_options(task, EngineOptions(), rootless=False))
+    options = " ".join(container.run_options(launch, EngineOptions(), rootless=False))
     assert f"--user {os.getuid()}:{os.getgid()}" in options
     assert "--network host" in options
     assert "--env HOME=/tmp --env OMP_NUM_THREADS=2" in options
-    assert "--user 0:0" in " ".join(container.run_options(task, EngineOptions(), rootless=True))
+    assert "--user 0:0" in " ".join(container.run_options(launch, EngineOptions(), rootless=True))
 
 
 @pytest.mark.parametrize("engine", [docker.DockerEngine, podman.PodmanEngine, apptainer.ApptainerEngine])
 def test_what_is_passed_on_is_named_alone(engine):
     """Anybody may read a command line."""
-    task = Task(COMMAND, folder="/home/me", variables={"A": "1"}, passed_on={"TOKEN": "secret", "A": "2"})
+    launch = Launch(COMMAND, folder="/home/me", variables={"A": "1"}, passed_on={"TOKEN": "secret", "A": "2"})
     made = engine.__new__(engine)
     made.given, made._sif, made._rootless = EngineOptions(), Path("x.sif"), False
     made._described = {"image": "x"}
-    command = " ".join(made.command(task))
+    command = " ".join(made.command(launch))
     assert ("secret" in command, "A=1" in command, "A=2" in command) == (False, True, False)
     assert ("--env TOKEN " in command) == (engine is not apptainer.ApptainerEngine)
 
 
 def test_a_home_that_is_passed_on_is_the_callers():
-    task = Task(COMMAND, folder="/home/me", passed_on={"HOME": "/home/me"})
-    options = " ".join(container.run_options(task, EngineOptions(), rootless=False))
+    launch = Launch(COMMAND, folder="/home/me", passed_on={"HOME": "/home/me"})
+    options = " ".join(container.run_options(launch, EngineOptions(), rootless=False))
     assert options.endswith("--env HOME")
 
 
 def test_the_kits_own_workloads_get_no_network_and_write_nothing():
     options = " ".join(
-        container.run_options(Task(Train("cnn", HostFolder("/data/set"))), EngineOptions(), rootless=False)
+        container.run_options(Launch(Train("cnn", HostFolder("/data/set"))), EngineOptions(), rootless=False)
     )
     assert "--network none" in options
     assert "--user" not in options
@@ -273,13 +273,13 @@ def test_the_kits_own_workloads_get_no_network_and_write_nothing():
     ],
 )
 def test_folders_that_cannot_be_mounted(folder, problem):
-    found = refusal(container.mounts, Task(COMMAND, folder=folder))
+    found = refusal(container.mounts, Launch(COMMAND, folder=folder))
     assert isinstance(found, problem)
     assert found.folder == folder
 
 
 def test_data_that_cannot_be_mounted():
-    found = refusal(container.mounts, Task(Train("cnn", HostFolder("/scratch/a,b"))))
+    found = refusal(container.mounts, Launch(Train("cnn", HostFolder("/scratch/a,b"))))
     assert isinstance(found, Unmountable)
     assert found.folder == "/scratch/a,b"
 
@@ -288,17 +288,17 @@ def test_code_that_is_closed_to_others_is_for_those_who_run_as_the_caller(monkey
     (tmp_path / "envkit").mkdir(mode=0o700)
     monkeypatch.setattr(container, "PACKAGE", tmp_path / "envkit")
     with pytest.raises(InputError, match=UnreadableInside.code):
-        container.run_options(Task(TRAIN), EngineOptions(), rootless=False)
-    assert "--user" in container.run_options(Task(COMMAND, folder="/home/me"), EngineOptions(), rootless=False)
+        container.run_options(Launch(TRAIN), EngineOptions(), rootless=False)
+    assert "--user" in container.run_options(Launch(COMMAND, folder="/home/me"), EngineOptions(), rootless=False)
     made = apptainer.ApptainerEngine.__new__(apptainer.ApptainerEngine)
     made.given, made._sif = EngineOptions(), Path("x.sif")
-    assert f"{tmp_path}/envkit:/kit/envkit:ro" in made.command(Task(TRAIN))
+    assert f"{tmp_path}/envkit:/kit/envkit:ro" in made.command(Launch(TRAIN))
 
 
 def test_swap_counts_under_every_engine():
     options = EngineOptions(memory="2g")
     assert "--memory 2g --memory-swap 2g" in " ".join(container.limits(options))
-    assert " ".join(container.run_options(Task(TRAIN), options, rootless=False)).count("--memory-swap 2g") == 1
+    assert " ".join(container.run_options(Launch(TRAIN), options, rootless=False)).count("--memory-swap 2g") == 1
 
 
 def test_the_document_by_hand(measured, cli, tmp_path):

@@ -58,11 +58,12 @@ def document_of(work, **variables):
 RUNNER = """
 import json, os, sys
 from envkit import engines
-from envkit.engines.base import EngineOptions, Task
+from envkit.engines.base import EngineOptions, Launch
 from envkit.worker.request import WorkerRequest
 name, options, request = sys.argv[1:]
 engine = engines.get_all([name], EngineOptions(**json.loads(options)))[name]
-outcome = engine.run(Task(WorkerRequest.from_json(json.loads(request)).work, inherited=dict(os.environ), timeout_s=240))
+work = WorkerRequest.from_json(json.loads(request)).work
+outcome = engine.run(Launch(work, inherited=dict(os.environ), timeout_s=240))
 print(json.dumps([outcome.failure and outcome.failure.to_json(), outcome.stdout, outcome.stderr_tail]))
 """
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from envkit.engines import turns
-from envkit.engines.base import PROJECT, EngineOptions, Task
+from envkit.engines.base import PROJECT, EngineOptions, Launch
 from envkit.engines.local import LocalEngine
 from envkit.engines.messages import ExitStatus, TimedOut
 from envkit.engines.process import Process, Started
@@ -37,12 +37,12 @@ class ShellEngine:
 
     folder: Path
 
-    def start(self, task: Task) -> Started:
-        assert isinstance(task.work, RunCommand)
-        assert task.request is not None
-        assert task.request.waits
-        argv = ["/bin/bash", "-c", f"read -r request; {task.work.command.argv[0]}", task.work.command.argv[1]]
-        return Started(Process(argv, dict(os.environ), self.folder, task.request, task.ahead), task.timeout_s)
+    def start(self, launch: Launch) -> Started:
+        assert isinstance(launch.work, RunCommand)
+        assert launch.request is not None
+        assert launch.request.waits
+        argv = ["/bin/bash", "-c", f"read -r request; {launch.work.command.argv[0]}", launch.work.command.argv[1]]
+        return Started(Process(argv, dict(os.environ), self.folder, launch.request, launch.ahead), launch.timeout_s)
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def start(tmp_path):
     def starts(*scripts, timeout_s=60.0):
         engine = ShellEngine(tmp_path)
         return [
-            (engine, Task(RunCommand(UserCommand((script, name), "/")), timeout_s=timeout_s))
+            (engine, Launch(RunCommand(UserCommand((script, name), "/")), timeout_s=timeout_s))
             for script, name in zip(scripts, "abc", strict=False)
         ]
 
@@ -105,8 +105,8 @@ def test_one_that_is_never_ready_is_ended_before_another_trains(start, tmp_path)
 def test_with_a_runtime_that_binds_the_first_thread_all_cpus_are_counted():
     """It is bound when torch is imported, before the worker's turn."""
     work = Train("cnn", "synthetic", warmup_steps=1, steps=2)
-    task = Task(work, {"OMP_PROC_BIND": "true", "OMP_PLACES": "threads"}, dict(os.environ))
-    with turns.together([(LocalEngine(EngineOptions()), task)]) as waiting:
+    launch = Launch(work, {"OMP_PROC_BIND": "true", "OMP_PLACES": "threads"}, dict(os.environ))
+    with turns.together([(LocalEngine(EngineOptions()), launch)]) as waiting:
         (outcome,) = (one.train() for one in waiting)
     assert outcome.failure is None
     document = json.loads(outcome.stdout)
@@ -178,11 +178,11 @@ def test_an_interrupt_ends_those_that_wait(start, tmp_path):
 RUNNER = """
 import os, sys, time
 from envkit.engines import base, turns
-from envkit.engines.base import EngineOptions, Task
+from envkit.engines.base import EngineOptions, Launch
 from envkit.engines.local import LocalEngine
 from envkit.worker.request import Train
-task = Task(Train("cnn", "synthetic", steps=1), inherited=dict(os.environ))
-with turns.together([(LocalEngine(EngineOptions()), task)] * 2) as waiting:
+launch = Launch(Train("cnn", "synthetic", steps=1), inherited=dict(os.environ))
+with turns.together([(LocalEngine(EngineOptions()), launch)] * 2) as waiting:
     print(*(one.worker.process._process.pid for one in waiting), flush=True)
     time.sleep(600)
 """

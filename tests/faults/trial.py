@@ -16,7 +16,7 @@ from pathlib import Path
 from envkit import engines
 from envkit.cli.arguments import duration
 from envkit.common.errors import InputError
-from envkit.engines.base import PROJECT, EngineOptions, Task
+from envkit.engines.base import PROJECT, EngineOptions, Launch
 from envkit.engines.inspect_image import inspect
 from envkit.profiles import profile
 from envkit.profiles.environment import clean
@@ -182,7 +182,7 @@ def _plain_launch(fault: Fault, path: str, options: tuple[str, ...], planted: Pl
         preload = ":".join(LIBRARIES[library].files[0] for library in loaded.preload)
         variables, prefix = {**loaded.env, **({"LD_PRELOAD": preload} if preload else {})}, loaded.prefix
     if fault.engine != "local":
-        argv = engine.command(Task(TRAINING, variables, prefix=prefix))
+        argv = engine.command(Launch(TRAINING, variables, prefix=prefix))
         argv = [word.replace(str(PROJECT / "runner"), str(project / "runner")) for word in argv]
         return _launch([*planted.under, *argv], project, place, planted.variables, WorkerRequest(TRAINING).line())
     python = given.get("--python", sys.executable)

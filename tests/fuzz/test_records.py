@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from envkit.analysis import baselines
 from envkit.bench import record
-from envkit.bench.plan import MOST_ENTRIES
 from envkit.bench.record import FILE_NAME
+from envkit.bench.study import MOST_ENTRIES
 from envkit.common.errors import InputError
 from envkit.rendering import text_of
 from hypothesis import HealthCheck, given, settings
@@ -97,20 +97,20 @@ def test_a_baseline_of_it(folder, content):
 def test_a_plan_with_thousands_of_entries(cli, tmp_path, key):
     """A report on them would take minutes."""
     events = json.loads(json.dumps(EVENTS))
-    plan = events[0]["plan"]
-    one = plan["arms"][1]
+    study = events[0]["study"]
+    one = study["arms"][1]
     part = {"setting": "s", "needs": None, "alone": "mine", "beside": "baseline", "without": "mine"}
     more = {
-        "arms": [*plan["arms"], *({**one, "name": f"a{number}"} for number in range(20_000))],
+        "arms": [*study["arms"], *({**one, "name": f"a{number}"} for number in range(20_000))],
         "ablated": [part] * 20_000,
-        "contrasts": plan["contrasts"] * 20_000,
-        "workloads": {**plan["workloads"], **dict.fromkeys(map(str, range(20_000)), plan["workloads"]["cnn"])},
+        "contrasts": study["contrasts"] * 20_000,
+        "workloads": {**study["workloads"], **dict.fromkeys(map(str, range(20_000)), study["workloads"]["cnn"])},
     }  # fmt: skip
-    plan[key] = more[key]
+    study[key] = more[key]
     write(tmp_path, events)
     result = cli("report", tmp_path)
     assert result.returncode == 2
-    assert f"'plan.{key}' has more than {MOST_ENTRIES} entries" in result.stderr
+    assert f"'study.{key}' has more than {MOST_ENTRIES} entries" in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 

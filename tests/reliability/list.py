@@ -281,16 +281,16 @@ def keys_missing(folder: Path) -> Finding:
     expect = Expectations()
     place = Place(folder)
     content = place.measured(samples=4)
-    lacking = content.replace(b'"plan": ', b'"plot": ', 1)
+    lacking = content.replace(b'"study": ', b'"story": ', 1)
     place.record.write_bytes(lacking)
-    words = "run/record.jsonl: an event lacks 'plan'; the record can't be used"
+    words = "run/record.jsonl: an event lacks 'study'; the record can't be used"
     commands = (["report", place.run], ["export", place.run, "--format", "csv"])
     answers = [place.ask(*command) for command in commands]
     for answer in answers:
         _refused(expect, answer, words)
     # nobody goes on with a record that was edited, whatever it lacks
     _refused(expect, place.ask(*place.resume()), "--resume run: the record lacks your seal")
-    expect.says("history", place.ask("history", folder).output, "not read: run: record.jsonl: an event lacks 'plan'")
+    expect.says("history", place.ask("history", folder).output, "not read: run: record.jsonl: an event lacks 'study'")
     expect.equal("the record", place.record.read_bytes() == lacking, True)
     return Finding(
         "the record's first line has no plan; report, --resume, export and history read it",

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.replay.studies import STUDIES, Bench
+from tests.replay.cases import STUDIES, Bench
 
 NUMBERS = Path(__file__).parent / "numbers"
 # The parts of a report's JSON that hold results.

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 from envkit.bench import record
-from envkit.engines.base import Task
+from envkit.engines.base import Launch
 from envkit.worker.request import HostFolder, Instances, Ranks, RunCommand, Train
 
 from tests.conftest import PROJECT
-from tests.replay.studies import STUDIES, Bench
+from tests.replay.cases import STUDIES, Bench
 
 STARTS = Path(__file__).parent / "starts"
 PADDING = "ENVKIT_PADDING"
@@ -40,20 +40,20 @@ DECIDING = {
 }
 
 
-def start_facts(task: Task) -> dict[str, Any]:
+def start_facts(launch: Launch) -> dict[str, Any]:
     """Return the facts of a start, whatever form the worker's request has: this alone knows the form.
 
     ``trains`` lists the worker's tasks: a launcher of ranks or instances, then the training. Defaults are
     left out.
     """
     facts = {
-        "trains": list(_trains(task.work)),
-        "variables": {name: value for name, value in sorted(task.variables.items()) if name != PADDING},
-        "padding": len(task.variables.get(PADDING, "")),
-        "prefix": list(task.prefix),
-        "nodes": task.nodes if task.nodes > 1 else None,
-        "gpus": task.gpus,
-        "timeout_s": task.timeout_s,
+        "trains": list(_trains(launch.work)),
+        "variables": {name: value for name, value in sorted(launch.variables.items()) if name != PADDING},
+        "padding": len(launch.variables.get(PADDING, "")),
+        "prefix": list(launch.prefix),
+        "nodes": launch.nodes if launch.nodes > 1 else None,
+        "gpus": launch.gpus,
+        "timeout_s": launch.timeout_s,
     }
     return {name: fact for name, fact in facts.items() if fact}
 
@@ -130,7 +130,7 @@ def decisions(folder: Path, kind: str) -> list[dict[str, Any]]:
 
 
 def lines_of(bench: Bench, name: str) -> list[str]:
-    facts: list[dict[str, Any]] = [start_facts(task) for task in bench.run(STUDIES[name])]
+    facts: list[dict[str, Any]] = [start_facts(launch) for launch in bench.run(STUDIES[name])]
     if name == "tune":
         facts += decisions(bench.output, "tune") + decisions(bench.output / "confirmation", "run")
     else:

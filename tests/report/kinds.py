@@ -60,7 +60,7 @@ def _ablated() -> list[Event]:
         Ablated("a", None, "a alone", "baseline", "mine without a"),
         Ablated("b", None, "b alone", "baseline", "mine without b"),
     )
-    return events_of(14, others=parts, plan={"ablated": ablated})
+    return events_of(14, others=parts, study={"ablated": ablated})
 
 
 def _calibration() -> list[Event]:
@@ -72,7 +72,7 @@ def _calibration() -> list[Event]:
 
 def _alone() -> list[Event]:
     events = events_of()
-    events[0]["plan"] = with_arms(events[0]["plan"], events[0]["plan"]["arms"][:1])
+    events[0]["study"] = with_arms(events[0]["study"], events[0]["study"]["arms"][:1])
     return [event for event in events if event.get("arm") in (None, "baseline")]
 
 
@@ -95,7 +95,7 @@ KINDS: dict[str, Callable[[], list[Event]]] = {
     "seven": _many,
     "eight": lambda: _many({**SIX, "learns": {"seconds": times(0.8)}, "slower": {"seconds": times(2.0)}}),
     "none-of-two": lambda: events_of(12, mine={"seconds": times(1.5)}, others={"same": {}}),
-    "one-run-each": lambda: events_of(1, plan={"epochs": 10}),
+    "one-run-each": lambda: events_of(1, study={"epochs": 10}),
     "calibration": _calibration,
     "ablated": _ablated,
     "alone": _alone,

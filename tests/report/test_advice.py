@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from envkit.analysis import ranking
 from envkit.bench.messages import WorkerEnded, WorkerReported
-from envkit.bench.plan import UserCommand
 from envkit.bench.problem_messages import WarmingUp
+from envkit.bench.study import UserCommand
 from envkit.checks.effect import Check
 from envkit.engines.messages import ExitStatus, Killed
 from envkit.report import advice
@@ -19,7 +19,7 @@ from envkit.worker.messages import MemoryRanOut
 from envkit.worker.messages.user_command import CommandEnded, NoOutput
 
 from tests.plans import with_arms
-from tests.records import summarise
+from tests.records import conclude
 from tests.report.kinds import KINDS
 from tests.report.planted import NOT_IN_EFFECT, OTHER_LOSSES, disturbed, failed
 from tests.reports import events_of, printed
@@ -33,7 +33,7 @@ MEASURE = messages.RunFor(messages.MEASURE, messages.BENCH)
 
 def advised(events):
     """What is advised, without where it was measured."""
-    return [row.text for row in advice.rows(summarise(events), "some/folder")]
+    return [row.text for row in advice.rows(conclude(events), "some/folder")]
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def advised(events):
 )  # fmt: skip
 def test_advice_names_where_it_was_measured(engine, options, named):
     arms = [{"name": name, "profile": name, "engine": engine} for name in ("baseline", "mine")]
-    events = events_of(plan={"engine_options": options})
-    events[0]["plan"] = with_arms(events[0]["plan"], arms)
+    events = events_of(study={"engine_options": options})
+    events[0]["study"] = with_arms(events[0]["study"], arms)
     events[0]["engines"] = {engine: events[0]["engines"]["local"]}
     assert advised(events) == [messages.Use("mine", f"envkit exec {named} -- python train.py")]
 
@@ -58,7 +58,7 @@ def test_advice_names_where_it_was_measured(engine, options, named):
 SPECIFIED = {
     "command": ["envkit", "submit", "--resume=/x"],
     "files": {"mine": "/a/mine.yaml"},
-    "plan": {"allow_unknown": True},
+    "study": {"allow_unknown": True},
 }
 
 
@@ -86,13 +86,13 @@ def test_a_command_to_paste_is_one_line_however_long_it_is():
 
 
 def test_advice_after_ranks_on_several_nodes_starts_as_many_on_each():
-    summary = summarise(events_of())
-    plan = replace(summary.plan, ranks=4, nodes=2)
-    (row,) = advice.rows(replace(summary, plan=plan))
+    result = conclude(events_of())
+    study = replace(result.study, ranks=4, nodes=2)
+    (row,) = advice.rows(replace(result, study=study))
     use = "envkit exec mine-4.yaml -- torchrun --nnodes 2 --nproc-per-node 4 train.py"
     assert row.text == messages.UseCopy("mine", "mine-4", 4, use)
-    own = tuple(replace(arm, ranks=2) if arm.name == "mine" else arm for arm in plan.arms)
-    (row,) = advice.rows(replace(summary, plan=replace(plan, arms=own, ranks=1, nodes=1)))
+    own = tuple(replace(arm, ranks=2) if arm.name == "mine" else arm for arm in study.arms)
+    (row,) = advice.rows(replace(result, study=replace(study, arms=own, ranks=1, nodes=1)))
     assert row.text == messages.Use("mine", "envkit exec mine.yaml -- torchrun --nproc-per-node 2 train.py")
 
 
@@ -100,10 +100,10 @@ def test_of_many_the_best_that_is_known_to_be_faster_is_advised():
     """Not the one with the largest estimate, which may be the noisiest."""
     noise = [0.2, 0.2, 1.3, 1.3]
     others = {"noisy": {"seconds": noise}, "quick": {"seconds": times(0.7)}, "slow": {"seconds": times(1.6)}}
-    summary = summarise(events_of(12, mine={"seconds": times(0.9)}, others=others))
-    first = ranking.ranked(summary)[0]
+    result = conclude(events_of(12, mine={"seconds": times(0.9)}, others=others))
+    first = ranking.ranked(result)[0]
     assert (first.arm, first.verdict) == ("noisy", Verdict.NOT_FOUND)
-    (row,) = advice.rows(summary)
+    (row,) = advice.rows(result)
     assert (type(row.text), row.text.profile) == (messages.Use, "quick")
 
 
@@ -126,7 +126,7 @@ def test_beside_a_load_that_leaves_too_few_blocks_nothing_is_advised():
     for event in events:
         if event["event"] == "sample" and event["block"] < 10:
             event["usage"]["worker_cpus_busy_s"] = 4 * event["seconds"]
-    assert summarise(events).comparisons[0].without_interference is None
+    assert conclude(events).comparisons[0].without_interference is None
     assert advised(events) == [messages.QuieterMachine(10, 14, ())]
 
 
@@ -135,16 +135,16 @@ def test_where_the_margin_was_not_found_in_enough_blocks_a_smaller_one_is_looked
     found = advised(events_of(60, mine=unlike))[0]
     assert (type(found), found.percent, found.blocks > 60) == (messages.MeasureLonger, 1.0, True)
     assert found.option == f"--budget {found.minutes}m --margin 1%"
-    assert advised(events_of(60, mine=unlike, plan={"blocks": 60}))[0].option.startswith("--blocks ")
+    assert advised(events_of(60, mine=unlike, study={"blocks": 60}))[0].option.startswith("--blocks ")
 
 
 def test_a_gain_that_does_not_matter_hides_nothing():
     noise = [0.776, 1.2125, 0.873, 1.1155, 0.873, 1.0185]
     others = {"tiny": {"seconds": [0.995 * one for one in STEADY]}, "noisy": {"seconds": noise}, "slow": {}}
-    summary = summarise(events_of(60, mine={"seconds": times(1.6)}, others=others))
-    verdicts = {one.arm: one.verdict for one in summary.comparisons}
+    result = conclude(events_of(60, mine={"seconds": times(1.6)}, others=others))
+    verdicts = {one.arm: one.verdict for one in result.comparisons}
     assert (verdicts["tiny"], verdicts["noisy"]) == (Verdict.FASTER, Verdict.NOT_FOUND)
-    assert any(isinstance(row.text, messages.MeasureLonger) for row in advice.rows(summary))
+    assert any(isinstance(row.text, messages.MeasureLonger) for row in advice.rows(result))
 
 
 def test_what_it_takes_to_find_the_margin():
@@ -152,7 +152,7 @@ def test_what_it_takes_to_find_the_margin():
     noise = {"seconds": [1.2, 1.1, 0.8, 1.3, 0.9, 0.95, 1.05]}
 
     def needed(margin):
-        found = advised(events_of(mine=noise, plan={"margin": margin}))[0]
+        found = advised(events_of(mine=noise, study={"margin": margin}))[0]
         assert found.percent == 100 * margin
         return found.blocks, found.minutes
 
@@ -167,10 +167,10 @@ OWN = UserCommand(("python", "my train.py"), "/there", None, "s", 0, None)
 
 def of_wrong(*wrong, own=OWN):
     """What is advised of a user's training, or of a workload, in which these expectations are not met."""
-    summary = summarise(events_of(mine=NOT_IN_EFFECT))
-    mine = [replace(one, checks=[Check(key, 2, 1) for key in wrong]) for one in summary.measured if one.arm == "mine"]
-    summary = replace(summary, plan=replace(summary.plan, user_command=own), measured=mine)
-    return [row.text for row in advice.rows(summary, "some/folder")]
+    result = conclude(events_of(mine=NOT_IN_EFFECT))
+    mine = [replace(one, checks=[Check(key, 2, 1) for key in wrong]) for one in result.measured if one.arm == "mine"]
+    result = replace(result, study=replace(result.study, user_command=own), measured=mine)
+    return [row.text for row in advice.rows(result, "some/folder")]
 
 
 def test_why_settings_of_a_users_training_are_not_in_effect_is_found_with_that_training():
@@ -201,8 +201,8 @@ ON = "envkit bench --resume some/folder"
         (KINDS["not-in-effect-kmp"](), [messages.Preload("intel-openmp", "intel-omp", ("KMP_BLOCKTIME",))]),
         (events_of(mine=OTHER_LOSSES), [messages.ExplainLosses("mine")]),
         (events_of(5), [messages.RaiseLimit("--budget 5m")]),
-        (events_of(5, plan={"blocks": 5}), [messages.RaiseLimit("--blocks 6")]),
-        (events_of(1, plan={"epochs": 10}), [messages.RaiseLimit("--blocks 8", messages.INTERVAL)]),
+        (events_of(5, study={"blocks": 5}), [messages.RaiseLimit("--blocks 6")]),
+        (events_of(1, study={"epochs": 10}), [messages.RaiseLimit("--blocks 8", messages.INTERVAL)]),
         (failed(events_of()), [messages.FindMemory(ON)]),  # by SIGKILL
         (failed(events_of(), problem=WarmingUp(WorkerEnded(Killed("SIGKILL")))), [messages.FindMemory(ON)]),
         (failed(events_of(), problem=WorkerEnded(ExitStatus(3))), [messages.MendWorker(ON)]),

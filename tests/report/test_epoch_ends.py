@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from envkit.bench.plan import Plan, WorkloadSpec
+from envkit.bench.study import Study, WorkloadSpec
 from envkit.report import epoch_ends, grid, html, markdown
 from envkit.report.messages.loaders import EpochsOf
 from envkit.report.messages.verdicts import NothingMeasured
@@ -12,7 +12,7 @@ from envkit.report.verdict import headline
 from envkit.worker.workloads import loader
 from envkit.worker.workloads.loader_epochs import Settings
 
-from tests.records import summarise
+from tests.records import conclude
 from tests.reports import events_of, printed, said
 
 DATA_LOADER = loader.Settings(2, 32, 2)
@@ -35,19 +35,19 @@ def events(cells=CELLS, blocks=3, **options):
         blocks, behaviours[second], {one.workload: behaviours[one] for one, _ in rest}, behaviours[first],
         profile="baseline", profiles={one.workload: "baseline" for one, _ in rest},
         workloads={name: one.workload for name, one in names.items()},
-        plan={"workloads": {one.workload: WorkloadSpec(5, STEPS) for one in cells}, "blocks": 3},
+        study={"workloads": {one.workload: WorkloadSpec(5, STEPS) for one in cells}, "blocks": 3},
         **options,
     )  # fmt: skip
 
 
 def test_it_is_a_grid_of_one_kind():
-    assert grid.is_grid(Plan.from_json(events()[0]["plan"]))
+    assert grid.is_grid(Study.from_json(events()[0]["study"]))
     mixed = events_of(workloads={"baseline": "loader-w2-b32-p2", "mine": "loader-w2-b32-p2-fork"})
-    assert not grid.is_grid(Plan.from_json(mixed[0]["plan"]))
+    assert not grid.is_grid(Study.from_json(mixed[0]["study"]))
 
 
 def test_what_an_epoch_takes_is_taken_apart():
-    found = {one.settings: one for one in epoch_ends.cells(summarise(events()))}
+    found = {one.settings: one for one in epoch_ends.cells(conclude(events()))}
     for settings, more in CELLS.items():
         one = found[settings]
         assert (one.samples, one.begin_s, one.step_s) == (3, pytest.approx(0.1 + more), pytest.approx(0.1))
@@ -75,15 +75,15 @@ def test_what_is_printed():
 def test_of_several_loaders_each_has_a_table_and_the_least_is_named_in_full():
     """An epoch of batches of 80 has two of them: it takes 0.2 s and 0.1 s more, and the images are as many."""
     more = {Settings(loader.Settings(1, 80, 4), "fork", persistent): 0.1 for persistent in (False, True)}
-    first, second = epoch_ends.groups(epoch_ends.cells(summarise(events(CELLS | more))))
+    first, second = epoch_ends.groups(epoch_ends.cells(conclude(events(CELLS | more))))
     assert [len(first.cells), len(second.cells)] == [4, 2]
     assert second.title == EpochsOf(steps=2, batch=80, workers=1, prefetch=4, memory=None)
-    found = headline(summarise(events(CELLS | more))).text
+    found = headline(conclude(events(CELLS | more))).text
     assert (found.of, found.setting, found.epoch_s) == (6, "fork, new workers", pytest.approx(0.3))
 
 
 def test_without_a_sample_nothing_is_said():
-    assert headline(summarise(events(blocks=0, ended=None))).text == NothingMeasured()
+    assert headline(conclude(events(blocks=0, ended=None))).text == NothingMeasured()
 
 
 def test_pages_have_it_too(recorded):
@@ -97,6 +97,6 @@ def test_pages_have_it_too(recorded):
 
 
 def test_a_picture():
-    drawn = png(summarise(events()))
+    drawn = png(conclude(events()))
     assert drawn.startswith(b"\x89PNG")
-    assert drawn != png(summarise(events(dict(reversed(CELLS.items())))))
+    assert drawn != png(conclude(events(dict(reversed(CELLS.items())))))

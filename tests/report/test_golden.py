@@ -12,7 +12,7 @@ from envkit.rendering import text
 from envkit.report import tables
 from envkit.report.messages.tables import FAILED, Medians
 
-from tests.records import summarise
+from tests.records import conclude
 from tests.report.kinds import KINDS
 from tests.report.planted import failed
 from tests.reports import events_of, printed
@@ -57,7 +57,7 @@ def test_a_run_that_failed_shows_nothing_to_make_a_speedup_of(events):
     words = printed(events, full=True)
     assert "ms/step" not in words
     assert "times are omitted, because the run failed" in words
-    assert text(Medians(FAILED)) in text(tables.note(summarise(events)))  # of the page, whose table has times
+    assert text(Medians(FAILED)) in text(tables.note(conclude(events)))  # of the page, whose table has times
 
 
 @pytest.mark.parametrize("kind", KINDS)

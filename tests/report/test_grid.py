@@ -6,13 +6,13 @@ import json
 
 import pytest
 from envkit.bench.arms import Arm
-from envkit.bench.plan import Plan, WorkloadSpec
+from envkit.bench.study import Study, WorkloadSpec
 from envkit.report import grid, html, markdown
 from envkit.report.messages.loaders import LoaderRange, NoWorkers, OtherBatchSize, Prefetching, TryLoader
 from envkit.report.pictures import png
 from envkit.worker.workloads.loader import Settings
 
-from tests.records import summarise
+from tests.records import conclude
 from tests.reports import events_of, printed
 
 CELLS = {  # seconds of a sample of two steps, by workers, batch and how many batches are made ahead
@@ -31,7 +31,7 @@ def events(cells=CELLS, blocks=3, **options):
         blocks, behaviours[second], {one.workload: behaviours[one] for one, _ in rest}, behaviours[first],
         profile="baseline", profiles={one.workload: "baseline" for one, _ in rest},
         workloads={name: one.workload for name, one in names.items()},
-        plan={
+        study={
             "workloads": {one.workload: WorkloadSpec(1, 2) for one in cells}, "blocks": 3,
         },
         **options,
@@ -39,22 +39,22 @@ def events(cells=CELLS, blocks=3, **options):
 
 
 def test_a_grid_is_one_profile_with_several_settings():
-    assert grid.is_grid(Plan.from_json(events()[0]["plan"]))
-    assert not grid.is_grid(Plan.from_json(events_of()[0]["plan"]))
+    assert grid.is_grid(Study.from_json(events()[0]["study"]))
+    assert not grid.is_grid(Study.from_json(events_of()[0]["study"]))
     profiles = events_of(workloads={"baseline": "loader-w2-b32", "mine": "loader-w2-b32"})
-    assert not grid.is_grid(Plan.from_json(profiles[0]["plan"]))
-    plan = Plan.from_json(profiles[0]["plan"])
-    assert plan.arms[0] == Arm("baseline", "baseline", "local", "loader-w2-b32")
+    assert not grid.is_grid(Study.from_json(profiles[0]["study"]))
+    study = Study.from_json(profiles[0]["study"])
+    assert study.arms[0] == Arm("baseline", "baseline", "local", "loader-w2-b32")
 
 
 def test_cells_are_medians_with_what_was_least_and_most():
-    (first, *_) = grid.cells(summarise(events()))
+    (first, *_) = grid.cells(conclude(events()))
     assert (first.settings, first.samples) == (Settings(0, 16, 0), 3)
     assert (first.seconds, first.least, first.most) == pytest.approx((10.0, 9.0, 11.0))
 
 
 def test_a_table_for_each_number_of_batches_made_ahead():
-    few, many = grid.variants(grid.cells(summarise(events())))
+    few, many = grid.variants(grid.cells(conclude(events())))
     assert (few.title, many.title) == (Prefetching(2, None), Prefetching(8, None))
     assert (few.workers, few.batches, many.workers) == ([0, 2, 4], [16, 64], [2])  # without workers none is made ahead
     assert few.cells[2, 16].seconds == pytest.approx(5.0)
@@ -74,17 +74,17 @@ def test_what_is_printed():
 
 
 def test_the_fastest_says_how_sure_it_is_and_what_to_try():
-    spread, caution, next_step = [row.text for row in grid.rows_on_fastest(summarise(events()))]
+    spread, caution, next_step = [row.text for row in grid.rows_on_fastest(conclude(events()))]
     assert spread == LoaderRange(pytest.approx(3.52, abs=0.01), pytest.approx(4.3, abs=0.01), 3)
     assert (caution, next_step) == (OtherBatchSize(), TryLoader(64, 2, 8, None))
     one_batch = {settings: seconds for settings, seconds in CELLS.items() if settings.batch == 16}
-    assert OtherBatchSize() not in [row.text for row in grid.rows_on_fastest(summarise(events(one_batch)))]
+    assert OtherBatchSize() not in [row.text for row in grid.rows_on_fastest(conclude(events(one_batch)))]
     alone = {settings: seconds for settings, seconds in CELLS.items() if not settings.workers}
-    assert grid.rows_on_fastest(summarise(events(alone)))[-1].text == TryLoader(16, 0, None, None)
+    assert grid.rows_on_fastest(conclude(events(alone)))[-1].text == TryLoader(16, 0, None, None)
 
 
 def test_the_plot_has_a_marker_for_each_cell():
-    few, _ = grid.variants(grid.cells(summarise(events())))
+    few, _ = grid.variants(grid.cells(conclude(events())))
     lines = grid.chart(few)
     plotted = "".join(lines[: grid.HEIGHT])
     assert [plotted.count(marker) for marker in "o+x"] == [2, 2, 2]
@@ -96,9 +96,9 @@ def test_the_plot_has_a_marker_for_each_cell():
 
 
 def test_a_picture():
-    drawn = png(summarise(events()))
+    drawn = png(conclude(events()))
     assert drawn.startswith(b"\x89PNG")
-    assert drawn == png(summarise(events()))
+    assert drawn == png(conclude(events()))
 
 
 def test_without_a_sample_nothing_is_drawn():
@@ -106,7 +106,7 @@ def test_without_a_sample_nothing_is_drawn():
 
 
 def test_scripts_get_all_cells():
-    found = json.loads(json.dumps(grid.to_json(summarise(events()))))
+    found = json.loads(json.dumps(grid.to_json(conclude(events()))))
     assert len(found) == len(CELLS)
     assert found[2] == {
         "workers": 2, "batch": 16, "prefetch_factor": 2, "pin_memory": False, "samples": 3,
@@ -116,7 +116,7 @@ def test_scripts_get_all_cells():
 
 def test_workers_alone_have_one_table():
     cells = {settings: seconds for settings, seconds in CELLS.items() if not settings.workers}
-    (only,) = grid.variants(grid.cells(summarise(events(cells))))
+    (only,) = grid.variants(grid.cells(conclude(events(cells))))
     assert only.title == NoWorkers(None)
 
 

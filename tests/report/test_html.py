@@ -97,7 +97,7 @@ def page(recorded, undrawn):
 
 @pytest.mark.parametrize(
     ("events", "sections"),
-    [(events_of(), SECTIONS), (events_of(plan={"data": "synthetic"}), ["picture", "cautions", *SECTIONS[1:]])],
+    [(events_of(), SECTIONS), (events_of(study={"data": "synthetic"}), ["picture", "cautions", *SECTIONS[1:]])],
 )
 def test_sections_in_the_order_in_which_they_are_asked_for(page, events, sections):
     found = page(events)
@@ -163,7 +163,7 @@ def test_every_arm_is_in_the_table(page):
         (events_of(others={"same": {}}),
          {None: "FASTER 1 of 2 profiles, best mine: 2.00x baseline speed", "speedups": "same 7 333.33",
           "certainty": "7 (complete)", "summary": "envkit exec mine.yaml -- python train.py"}),
-        (events_of(plan={"data": "synthetic"}), {"cautions": "SYNTHETIC DATA: "}),
+        (events_of(study={"data": "synthetic"}), {"cautions": "SYNTHETIC DATA: "}),
         (disturbed(events_of(), 2, machine_swapped_bytes=2**23), {"course": "3 mine: 8.0 MiB swapped"}),
         (failed(events_of(), problem=ExitStatus(3), stderr="Oh <no> & so on\n"),
          {"speedups": "Failed: block 7, mine: the worker ended with exit status 3 Oh <no> & so on",
@@ -171,7 +171,7 @@ def test_every_arm_is_in_the_table(page):
         (events_of(blocks=0), {None: "a verdict needs 6", "step-times": "No picture: no sample was measured"}),
         (events_of(blocks=3),
          {"speedups": "No picture: no profile has a confidence interval", "step-times": "distributions"}),
-        (events_of(blocks=1, plan={"epochs": 1}),
+        (events_of(blocks=1, study={"epochs": 1}),
          {None: "no confidence interval", "speedups": "No picture: one run each", "course": "No picture: one sample",
           "summary": "--blocks 8"}),
         (events_of(mine=NOT_IN_EFFECT),

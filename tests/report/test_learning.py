@@ -6,13 +6,13 @@ from envkit.report import learning, model
 from envkit.report.messages.trainings import TargetReached
 from envkit.report.parts import Fold
 
-from tests.records import summarise
+from tests.records import conclude
 from tests.reports import details, events_of, printed
 
 
 def full(epochs=3, figures=None, **fields):
     behaviour = {"figures": figures} if figures else {}
-    return events_of(1, mine=behaviour, baseline=behaviour, plan={"epochs": epochs, **fields})
+    return events_of(1, mine=behaviour, baseline=behaviour, study={"epochs": epochs, **fields})
 
 
 def test_details_have_all_epochs():
@@ -35,7 +35,7 @@ def test_a_training_that_learns_nothing_has_losses_alone():
 
 
 def test_the_epoch_that_reached_the_target_stands_out():
-    report = model.report_of(summarise(full(until="accuracy=0.5")), "run", full=True)
+    report = model.report_of(conclude(full(until="accuracy=0.5")), "run", full=True)
     folds = [
         part
         for section in report.sections
@@ -46,8 +46,8 @@ def test_the_epoch_that_reached_the_target_stands_out():
 
 
 def test_when_each_arm_reached_the_target_is_a_line():
-    events = events_of(1, others={"other": {}}, plan={"epochs": 3, "until": "accuracy=0.5"})
-    found = [row.text for row in learning.rows(summarise(events))]
+    events = events_of(1, others={"other": {}}, study={"epochs": 3, "until": "accuracy=0.5"})
+    found = [row.text for row in learning.rows(conclude(events))]
     assert [(type(one), one.arm, one.target, one.epochs) for one in found] == [
         (TargetReached, name, "accuracy=0.5", 2) for name in ("baseline", "mine", "other")
     ]

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from envkit.analysis.losses import Losses
-from envkit.bench.plan import UserCommand
+from envkit.bench.study import UserCommand
 from envkit.checks.effect_messages import Value
 from envkit.checks.messages import CpusStolen
 from envkit.common.messages import About
@@ -21,7 +21,7 @@ from envkit.report.messages.advice import FIND_CAUSE, FIND_REST, RunFor
 from envkit.report.parts import together
 from rich.console import Console
 
-from tests.records import summarise
+from tests.records import conclude
 from tests.report.kinds import MAPPED, MKL, with_environment
 from tests.report.planted import NOT_IN_EFFECT, NOT_VERIFIED, OTHER_LOSSES, disturbed, failed
 from tests.reports import BEGUN, details, events_of, printed
@@ -31,7 +31,7 @@ CALIBRATION = {"sd": 0.02, "blocks": 20, "folder": "results/x", "time": BEGUN}
 
 
 def rows(events):
-    return lines.rows(summarise(events))
+    return lines.rows(conclude(events))
 
 
 def line(events, label):
@@ -41,7 +41,7 @@ def line(events, label):
 
 
 def warnings(events):
-    return [row.text for row in cautions.rows(summarise(events))]
+    return [row.text for row in cautions.rows(conclude(events))]
 
 
 # --- settings ---
@@ -120,11 +120,11 @@ def test_losses_of_another_training_are_not_compared():
     ],
 )
 def test_losses_of_a_user_s_command(losses, metric, expected):
-    summary = summarise(events_of())
+    result = conclude(events_of())
     own = UserCommand(("python", "train.py"), "/a", None, "s", 0, metric)
-    comparison = replace(summary.comparisons[0], losses=losses)
-    summary = replace(summary, plan=replace(summary.plan, user_command=own), comparisons=[comparison])
-    assert lines.losses(summary) == [expected]
+    comparison = replace(result.comparisons[0], losses=losses)
+    result = replace(result, study=replace(result.study, user_command=own), comparisons=[comparison])
+    assert lines.losses(result) == [expected]
 
 
 # --- noise ---
@@ -150,7 +150,7 @@ def test_a_pace_that_changes_without_a_cause_is_told_and_is_in_the_json():
     events = events_of()
     next(event for event in events if event["event"] == "reference-kernel" and event["block"] == 3)["seconds"] = 0.16
     assert line(events, "Noise") == said.PaceVaried(pytest.approx(1.6))
-    assert summarise(events).to_json()["reference_kernel_range_s"] == (0.1, 0.16)
+    assert conclude(events).to_json()["reference_kernel_range_s"] == (0.1, 0.16)
     assert not any(isinstance(row.text, said.PaceVaried) for row in rows(disturbed(events, 3)))
 
 
@@ -190,23 +190,23 @@ def test_it_says_how_much_of_the_cpu_time_is_covered_and_where_to_find_the_rest(
 
 
 def test_breakdown_is_named_with_the_workload_and_its_modes_and_for_no_users_command():
-    summary = summarise(events_of(12))
-    modes = replace(summary.plan.options, precision="bf16-autocast")
-    other = replace(summary, plan=replace(summary.plan, workload="loader", options=modes))
+    result = conclude(events_of(12))
+    modes = replace(result.study.options, precision="bf16-autocast")
+    other = replace(result, study=replace(result.study, workload="loader", options=modes))
     (command,) = [row.text.command for row in lines.rows(other) if getattr(row.text, "purpose", None) == FIND_CAUSE]
     assert command == "envkit breakdown mine.yaml --workload loader --precision bf16-autocast"
     own = UserCommand(("python", "train.py"), "/a", None, "s", 0)
-    of_command = replace(summary, plan=replace(summary.plan, user_command=own))
+    of_command = replace(result, study=replace(result.study, user_command=own))
     assert not any(getattr(row.text, "purpose", None) == FIND_CAUSE for row in lines.rows(of_command))
 
 
 def test_page_faults_of_a_users_command_are_those_of_its_run():
     """Only a workload of the kit counts them in its steps."""
-    summary = summarise(events_of(12, mine={"seconds": times(0.6), "usage": {"minor_faults": 3}}))
+    result = conclude(events_of(12, mine={"seconds": times(0.6), "usage": {"minor_faults": 3}}))
     own = UserCommand(("python", "train.py"), "/a", None, "s", 0)
-    of_command = replace(summary, plan=replace(summary.plan, user_command=own))
-    assert [lines.why(one).unit for one in (summary, of_command)] == ["step", "run"]
-    assert [tables.header(one)[4] for one in (summary, of_command)] == ["faults/step", "faults/run"]
+    of_command = replace(result, study=replace(result.study, user_command=own))
+    assert [lines.why(one).unit for one in (result, of_command)] == ["step", "run"]
+    assert [tables.header(one)[4] for one in (result, of_command)] == ["faults/step", "faults/run"]
 
 
 def test_no_cause_is_given_where_no_counter_moved_with_the_speed():
@@ -216,12 +216,12 @@ def test_no_cause_is_given_where_no_counter_moved_with_the_speed():
 
 
 def test_an_allocator_s_settings_explain_page_faults_that_are_gone():
-    summary = summarise(events_of(12, mine={"usage": {"minor_faults": 0}}))
-    environment = replace(summary.environments["mine"], variables={"MALLOC_CONF": "dirty_decay_ms:-1"})
-    known = replace(summary, environments={**summary.environments, "mine": environment})
+    result = conclude(events_of(12, mine={"usage": {"minor_faults": 0}}))
+    environment = replace(result.environments["mine"], variables={"MALLOC_CONF": "dirty_decay_ms:-1"})
+    known = replace(result, environments={**result.environments, "mine": environment})
     assert lines.why(known).cause == said.MEMORY_KEPT
     huge = replace(environment, variables={"THP_MEM_ALLOC_ENABLE": "1"})
-    assert lines.why(replace(summary, environments={**summary.environments, "mine": huge})).cause == said.HUGE_PAGES
+    assert lines.why(replace(result, environments={**result.environments, "mine": huge})).cause == said.HUGE_PAGES
 
 
 # --- cautions ---
@@ -244,7 +244,7 @@ def test_memory_that_a_profile_costs():
 
 def test_cautions_of_many_stand_in_their_rows():
     events = with_environment(events_of(12, mine=MAPPED, others={"learns": OTHER_LOSSES, "other": {}}), **MKL)
-    marks, meanings = cautions.legend(summarise(events))
+    marks, meanings = cautions.legend(conclude(events))
     assert marks == {"mine": "a, b", "learns": "losses differ"}
     assert meanings == [warned.MayChangeResults(), warned.VendorCheckOverridden()]
     assert warnings(events) == []
@@ -262,9 +262,9 @@ def test_an_arm_that_never_becomes_steady():
     )
     assert warnings(events) == [warned.NotSteady("baseline", "--warmup-steps")]
     assert "steady from step 3" not in details(events)
-    summary = summarise(events)
+    result = conclude(events)
     own = UserCommand(("python", "train.py"), "/a", None, "s", 0)
-    (row,) = cautions.rows(replace(summary, plan=replace(summary.plan, user_command=own)))
+    (row,) = cautions.rows(replace(result, study=replace(result.study, user_command=own)))
     assert row.text == warned.NotSteady("baseline", "--warmup-lines")
 
 
@@ -278,7 +278,7 @@ def test_a_speedup_that_drifts_is_an_average():
 
 
 def test_synthetic_data_is_named_beside_the_verdict():
-    assert warnings(events_of(plan={"data": "synthetic"}))[0] == warned.SyntheticData()
+    assert warnings(events_of(study={"data": "synthetic"}))[0] == warned.SyntheticData()
 
 
 # --- details ---
@@ -289,8 +289,8 @@ def test_the_noise_floor_of_a_calibrated_machine():
     text = " ".join(details(events_of(16, calibration=CALIBRATION)).split())
     assert "floor baseline against itself stays within 0.99x to 1.01x in 95% of such runs" in text
     assert "(measured 2026-10-26)" in text
-    assert noise_floor(summarise(events_of(16, calibration=CALIBRATION)), 16) == pytest.approx(0.01052, rel=0.001)
-    assert noise_floor(summarise(events_of()), 7) is None
+    assert noise_floor(conclude(events_of(16, calibration=CALIBRATION)), 16) == pytest.approx(0.01052, rel=0.001)
+    assert noise_floor(conclude(events_of()), 7) is None
 
 
 def test_a_calibration_has_its_own_noise_floor():
@@ -301,7 +301,7 @@ def test_a_calibration_has_its_own_noise_floor():
 def test_warm_up():
     events = events_of()
     next(event for event in events if event["event"] == "lengths")["warm_up"] = {"baseline": 3, "mine": 0}
-    found = {row.label: row.text for row in certainty.rows(summarise(events))}
+    found = {row.label: row.text for row in certainty.rows(conclude(events))}
     assert found["warm-up"] == sure.SteadyFrom(4, left_out=1)
 
 
@@ -321,7 +321,7 @@ def test_nothing_is_claimed_before_the_run_has_ended(blocks, ended):
 
 def test_a_folder_with_blanks_can_be_pasted():
     out = io.StringIO()
-    terminal.show(summarise(events_of()), "my runs/a", Console(file=out, width=80))
+    terminal.show(conclude(events_of()), "my runs/a", Console(file=out, width=80))
     assert "envkit report 'my runs/a' --details" in out.getvalue()
 
 

@@ -60,7 +60,7 @@ def test_an_arm_without_a_result_is_not_left_out(document):
 
 
 def test_full_training(document):
-    text = document(events_of(blocks=1, plan={"epochs": 10}))
+    text = document(events_of(blocks=1, study={"epochs": 10}))
     header, _, *rows = table(text.partition("epoch by epoch")[0])
     assert [row[0] for row in rows] == ["baseline", "mine", "the book's baseline", "the book's intel-omp"]
     assert {len(row) for row in rows} == {len(header)}
@@ -69,5 +69,5 @@ def test_full_training(document):
 
 def test_synthetic_data_is_named_before_all_but_the_verdict(document):
     assert (
-        document(events_of(plan={"data": "synthetic"})).splitlines()[2].startswith("- **Caution**: **SYNTHETIC DATA: ")
+        document(events_of(study={"data": "synthetic"})).splitlines()[2].startswith("- **Caution**: **SYNTHETIC DATA: ")
     )

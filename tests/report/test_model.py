@@ -12,7 +12,7 @@ from envkit.rendering import text
 from envkit.report import html, markdown, model, terminal, verdict
 from envkit.report.parts import Rows
 
-from tests.records import summarise
+from tests.records import conclude
 from tests.report import test_grid, test_multi_workload
 from tests.report.kinds import KINDS
 from tests.report.planted import OTHER_LOSSES, busy
@@ -27,7 +27,7 @@ RUNS = {
     "workloads": test_multi_workload.events(),
     "grid": test_grid.events(),
     "unfinished": events_of(3, ended=None),
-    "full": events_of(1, plan={"epochs": 10}),
+    "full": events_of(1, study={"epochs": 10}),
 }
 
 
@@ -44,8 +44,8 @@ def test_renderers_know_nothing_of_the_contents(renderer):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_verdict_is_the_first_line_of_every_report(name, recorded, undrawn):
-    given = folder, events, summary = recorded(RUNS[name])
-    verdict = text(model.report_of(summary, str(folder)).headline.text)
+    given = folder, events, result = recorded(RUNS[name])
+    verdict = text(model.report_of(result, str(folder)).headline.text)
     assert said(events).startswith(" ".join(verdict.split()))
     assert markdown.document(*given).startswith(f"**{markdown.escaped(verdict)}**\n")
     body = escapes.unescape(html.page(*given).partition("<main>")[2])
@@ -53,9 +53,9 @@ def test_the_verdict_is_the_first_line_of_every_report(name, recorded, undrawn):
 
 
 def test_figures_then_limits_then_what_to_do():
-    names = [section.name for section in model.report_of(summarise(events_of()), "run").sections]
+    names = [section.name for section in model.report_of(conclude(events_of()), "run").sections]
     assert names == ["speedups", "summary"]
-    full = model.report_of(summarise(events_of()), "run", full=True).sections
+    full = model.report_of(conclude(events_of()), "run", full=True).sections
     later = ["certainty", "findings", "evidence", "differences", "reproduce"]
     assert [section.name for section in full if section.full] == later
 
@@ -66,10 +66,10 @@ def test_details_begin_with_the_short_report():
 
 
 def test_json_has_the_verdict_and_each_line_as_a_code_with_its_fields():
-    document = model.to_json(summarise(events_of()), "some/folder")
+    document = model.to_json(conclude(events_of()), "some/folder")
     headline = document["headline"]
     assert (headline["code"], headline["subject"]) == ("report.faster", "mine")
-    assert headline == {**document["verdicts"]["mine"], "text": text(verdict.headline(summarise(events_of())).text)}
+    assert headline == {**document["verdicts"]["mine"], "text": text(verdict.headline(conclude(events_of())).text)}
     assert {one["label"]: one["code"] for one in document["messages"]} == {
         "Settings": "report.all-verified", "Losses": "report.losses-identical", "Noise": "report.undisturbed",
         "Why": "report.cause-unknown", "": "report.run-for",
@@ -85,7 +85,7 @@ def test_json_has_the_verdict_and_each_line_as_a_code_with_its_fields():
     ],
 )
 def test_scripts_can_tell_a_faster_result_that_the_first_line_qualifies(events, code):
-    document = model.to_json(summarise(events), "some/folder")
+    document = model.to_json(conclude(events), "some/folder")
     assert [one["verdict"] for one in document["comparisons"]] == ["faster"]
     assert document["headline"]["code"] == code
     assert document["headline"]["text"].startswith("FASTER")
@@ -93,7 +93,7 @@ def test_scripts_can_tell_a_faster_result_that_the_first_line_qualifies(events, 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_line_of_a_short_report_is_a_message(kind):
-    report = model.report_of(summarise(KINDS[kind]()), "some/folder")
+    report = model.report_of(conclude(KINDS[kind]()), "some/folder")
     rows = [row for section in report.sections for part in section.parts if isinstance(part, Rows) for row in part.rows]
     assert isinstance(report.headline.text, Message)
     assert [row.text for row in rows if not isinstance(row.text, Message) and row.label != "Failed"] == []

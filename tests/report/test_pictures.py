@@ -10,7 +10,7 @@ from envkit.report import pictures
 from envkit.report.messages import pictures as messages
 from envkit.report.pictures import DISTRIBUTIONS, FOREST, TIME_COURSE, style
 
-from tests.records import summarise
+from tests.records import conclude
 from tests.report.planted import NOT_IN_EFFECT, disturbed, failed
 from tests.reports import events_of
 from tests.simulated_worker import of_ranks
@@ -22,9 +22,9 @@ NOISY = [1.0, 1.05, 0.95, 1.1, 0.9, 1.02, 0.98]
 
 def drawn(picture, events, narrow=False):
     """The figure, laid out."""
-    summary = summarise(events)
-    with style.matplotlib_figure((3.7 if narrow else 7.6, picture.height(summary, narrow))) as figure:
-        picture.draw(figure, summary, narrow)
+    result = conclude(events)
+    with style.matplotlib_figure((3.7 if narrow else 7.6, picture.height(result, narrow))) as figure:
+        picture.draw(figure, result, narrow)
         figure.draw_without_rendering()
     return figure
 
@@ -53,7 +53,7 @@ def markers(axes, marker):
 def test_speedups_and_their_intervals_are_where_the_axis_says(narrow):
     events = events_of(mine={"seconds": times(0.5)}, others={"same": {}})
     (axes,) = drawn(FOREST, events, narrow).axes
-    found = [one.speedup for one in summarise(events).comparisons]
+    found = [one.speedup for one in conclude(events).comparisons]
     assert [one.words for one in found] == ["faster", "no difference larger than 2%"]
     assert segments(axes) == [(one.low, one.high, row) for row, one in enumerate(found)]
     assert [(one.get_xdata()[0], one.get_ydata()[0]) for one in markers(axes, "s")] == [
@@ -72,7 +72,7 @@ def test_speedups_are_labelled_with_names_and_figures():
     for word in ("mine", "same", "95% confidence interval", "±2%", *axis):
         assert word in shown
     assert not [word for word in ("noise floor", "without disturbed blocks") if word in shown]
-    found = summarise(events).comparisons[0].speedup
+    found = conclude(events).comparisons[0].speedup
     assert f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})" in shown
 
 
@@ -86,7 +86,7 @@ def test_a_profile_that_was_not_in_effect_keeps_its_row_but_has_no_interval():
 def test_the_result_without_disturbed_blocks_is_beneath():
     events = disturbed(events_of(blocks=9), 4)
     figure = drawn(FOREST, events)
-    (comparison,) = summarise(events).comparisons
+    (comparison,) = conclude(events).comparisons
     (all_blocks, others) = segments(figure.axes[0])
     assert all_blocks[:2] == (comparison.speedup.low, comparison.speedup.high)
     assert others[:2] == (comparison.without_interference.low, comparison.without_interference.high)
@@ -167,12 +167,12 @@ def test_a_long_pause_or_a_clock_set_back_takes_no_room_from_the_course(seconds)
         (events_of(blocks=0), [messages.NO_INTERVAL, *[messages.NO_SAMPLE] * 2]),
         (events_of(blocks=3), [messages.NO_INTERVAL, None, None]),
         (failed(events_of()), [messages.NO_INTERVAL, None, None]),
-        (events_of(blocks=1, plan={"epochs": 1}),
+        (events_of(blocks=1, study={"epochs": 1}),
          [messages.ONE_RUN_EACH, None, messages.NO_COURSE]),
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_not_drawn_and_why(events, reasons):
-    assert [picture.missing(summarise(events)) for picture in pictures.PICTURES] == reasons
+    assert [picture.missing(conclude(events)) for picture in pictures.PICTURES] == reasons
 
 
 MANY = {f"profile-{number}-with-a-name-that-is-long": {"seconds": NOISY} for number in range(6)}
@@ -202,7 +202,7 @@ def test_all_words_can_be_read(picture, others, narrow):
 def test_names_are_shown_as_they_are():
     """And not as formulas, with $, or as markup."""
     events = events_of(others={"$x^2$": {}, "<b>&": {}})
-    shown = pictures.svg(FOREST, summarise(events), False, "A <picture> & \"more\"")  # fmt: skip
+    shown = pictures.svg(FOREST, conclude(events), False, "A <picture> & \"more\"")  # fmt: skip
     assert ">$x^2$<" in shown
     assert ">&lt;b&gt;&amp;<" in shown
     assert "<b>" not in shown
@@ -212,7 +212,7 @@ def test_names_are_shown_as_they_are():
 def test_steps_of_larger_batches_are_told_of():
     """Of ranks in weak scaling, beside those of one process."""
     events = events_of()
-    events[0]["plan"] |= {"ranks": 2, "weak": True}
+    events[0]["study"] |= {"ranks": 2, "weak": True}
     for event in events:
         if event["event"] == "sample":
             probes = {name: found for name, found in event["evidence"].items() if name != "seconds"}
@@ -224,7 +224,7 @@ def test_steps_of_larger_batches_are_told_of():
 
 def test_steps_of_several_at_once_are_told_of():
     events = events_of()
-    events[0]["plan"]["arms"][1]["instances"] = 2
+    events[0]["study"]["arms"][1]["instances"] = 2
     for picture in (FOREST, DISTRIBUTIONS, TIME_COURSE):
         assert "several trainings at once: a step is one step of each, and speedups are per item" in words(
             drawn(picture, events)
@@ -232,7 +232,7 @@ def test_steps_of_several_at_once_are_told_of():
 
 
 def test_an_svg_takes_its_colours_from_the_page():
-    shown = pictures.svg(TIME_COURSE, summarise(disturbed(events_of(), 1)), False, "")
+    shown = pictures.svg(TIME_COURSE, conclude(disturbed(events_of(), 1)), False, "")
     assert "var(--reference)" in shown
     assert "var(--interference)" in shown
     fixed = set(re.findall(r"#[0-9a-fA-F]{6}\b", shown))
@@ -242,14 +242,14 @@ def test_an_svg_takes_its_colours_from_the_page():
 def test_the_same_record_gives_the_same_bytes_whatever_the_users_settings():
     import matplotlib
 
-    summary = summarise(events_of())
-    first = (pictures.png(summary), pictures.svg(FOREST, summary, False, ""))
+    result = conclude(events_of())
+    first = (pictures.png(result), pictures.svg(FOREST, result, False, ""))
     with matplotlib.rc_context({"font.size": 30, "lines.linewidth": 9, "svg.fonttype": "path"}):
-        assert (pictures.png(summary), pictures.svg(FOREST, summary, False, "")) == first
+        assert (pictures.png(result), pictures.svg(FOREST, result, False, "")) == first
 
 
 def test_a_png_has_all_pictures_below_each_other():
-    content = pictures.png(summarise(events_of()))
+    content = pictures.png(conclude(events_of()))
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
     width, height = struct.unpack(">II", content[16:24])
     assert width == 7.6 * 200
@@ -259,7 +259,7 @@ def test_a_png_has_all_pictures_below_each_other():
 def test_a_png_says_what_is_left_out(monkeypatch):
     figures = []
     monkeypatch.setattr(style, "to_png", lambda figure, dpi: figures.append(figure))
-    pictures.png(summarise(events_of(blocks=3)))
+    pictures.png(conclude(events_of(blocks=3)))
     assert "left out: no profile has a confidence interval" in words(figures[0])
     assert "slowest" in words(figures[0])
 
@@ -282,7 +282,7 @@ def trained(blocks=1, until="accuracy=0.75", others=None, **mine):
     others = {name: {"figures": ACCURACIES} for name in others or ()}
     return events_of(
         blocks, mine={"figures": ACCURACIES, **mine}, baseline={"figures": ACCURACIES}, others=others,
-        plan={"epochs": 3, "until": until, "blocks": blocks},
+        study={"epochs": 3, "until": until, "blocks": blocks},
     )  # fmt: skip
 
 
@@ -320,7 +320,7 @@ def test_all_words_of_learning_curves_can_be_read(others, narrow):
 def test_learning_curves_are_drawn_where_there_are_some(monkeypatch):
     figures = []
     monkeypatch.setattr(style, "to_png", lambda figure, dpi: figures.append(figure))
-    pictures.png(summarise(trained()))
-    pictures.png(summarise(events_of()))
+    pictures.png(conclude(trained()))
+    pictures.png(conclude(events_of()))
     assert ["Learning curves" in words(figure) for figure in figures] == [True, False]
-    assert pictures.LEARNING_CURVES.missing(summarise(events_of())) == messages.NO_TESTS
+    assert pictures.LEARNING_CURVES.missing(conclude(events_of())) == messages.NO_TESTS

@@ -13,8 +13,8 @@ from envkit.report import advice, verdict
 from envkit.report.messages import verdicts as said
 from envkit.worker.workloads.loader import Settings
 
-from tests.plans import plan_of, with_arms
-from tests.records import summarise
+from tests.plans import study_of, with_arms
+from tests.records import conclude
 from tests.report import test_grid as grid
 from tests.report import test_multi_workload as several
 from tests.report.kinds import NOISY
@@ -24,7 +24,7 @@ from tests.simulation import times
 
 
 def first(events):
-    return verdict.headline(summarise(events)).text
+    return verdict.headline(conclude(events)).text
 
 
 # --- one comparison ---
@@ -48,18 +48,18 @@ def first(events):
         (events_of(mine=NOT_IN_EFFECT), said.NotInEffect, "bad"),
         (events_of(5), said.TooFewBlocks, "bad"),
         (events_of(ended=None), said.Unfinished, "bad"),
-        (events_of(1, plan={"epochs": 10}), said.OneRunEach, "plain"),
+        (events_of(1, study={"epochs": 10}), said.OneRunEach, "plain"),
     ],
 )
 def test_one_comparison(events, kind, weight):
-    found = verdict.headline(summarise(events))
+    found = verdict.headline(conclude(events))
     assert (type(found.text), found.label, found.weight) == (kind, "", weight)
 
 
 def test_its_figures_are_those_of_the_interval():
-    summary = summarise(events_of())
-    (one,) = summary.comparisons
-    found = verdict.of(summary, one)
+    result = conclude(events_of())
+    (one,) = result.comparisons
+    found = verdict.of(result, one)
     assert (found.subject, found.reference) == ("mine", "baseline")
     assert (found.ratio, found.low, found.high) == (one.speedup.ratio, one.speedup.low, one.speedup.high)
 
@@ -93,10 +93,10 @@ def test_a_load_that_disturbs_no_sample_is_none(others, kind):
             usage = event["usage"]
             own_s = usage["user_s"] + usage["system_s"]
             usage |= {"worker_cpus": 128, "worker_cpus_busy_s": own_s + others * event["seconds"]}
-    summary = summarise(events)
-    (one,) = summary.comparisons
-    assert isinstance(verdict.of(summary, one), kind)
-    assert (not summary.interference, one.beside is None, advice.is_worth_it(one)) == (kind is said.Faster,) * 3
+    result = conclude(events)
+    (one,) = result.comparisons
+    assert isinstance(verdict.of(result, one), kind)
+    assert (not result.interference, one.beside is None, advice.is_worth_it(one)) == (kind is said.Faster,) * 3
 
 
 def test_other_programs_that_take_a_cpu_are_named_whatever_share_of_the_blocks_they_disturb():
@@ -105,20 +105,20 @@ def test_other_programs_that_take_a_cpu_are_named_whatever_share_of_the_blocks_t
     for event in events:
         if event["event"] == "sample" and event["block"] < 8:
             event["usage"]["worker_cpus_busy_s"] = 4 * event["seconds"]
-    summary = summarise(events)
-    (one,) = summary.comparisons
+    result = conclude(events)
+    (one,) = result.comparisons
     assert (one.load, one.without_interference is None) == (None, False)
-    assert isinstance(verdict.of(summary, one), said.FasterUnderLoad)
+    assert isinstance(verdict.of(result, one), said.FasterUnderLoad)
     less = events_of(14)
     for event in less:
         if event["event"] == "sample":
             event["usage"]["worker_cpus_busy_s"] = 2 * event["seconds"]  # 0.75 of them are of others
-    assert summarise(less).comparisons[0].beside is None
+    assert conclude(less).comparisons[0].beside is None
 
 
 def test_the_reference_alone():
     events = events_of()
-    events[0]["plan"] = with_arms(events[0]["plan"], events[0]["plan"]["arms"][:1])
+    events[0]["study"] = with_arms(events[0]["study"], events[0]["study"]["arms"][:1])
     alone = [event for event in events if event.get("arm") in (None, "baseline")]
     assert first(alone) == said.NothingCompared("baseline")
     assert first(alone[:1]) == said.NothingMeasured()
@@ -126,7 +126,7 @@ def test_the_reference_alone():
 
 def _of_baseline(events):
     """Return the run without its profile."""
-    events[0]["plan"] = with_arms(events[0]["plan"], events[0]["plan"]["arms"][:1])
+    events[0]["study"] = with_arms(events[0]["study"], events[0]["study"]["arms"][:1])
     return [event for event in events if event.get("arm") in (None, "baseline")]
 
 
@@ -141,7 +141,7 @@ def _of_baseline(events):
     ],
 )
 def test_a_run_that_compares_nothing_says_first_why_it_has_no_result(events, expected):
-    found = verdict.headline(summarise(events))
+    found = verdict.headline(conclude(events))
     assert (found.text, found.weight) == (expected, "bad")
 
 
@@ -153,12 +153,12 @@ def test_an_earlier_failure_of_a_run_that_went_on_counts_for_nothing():
 
 
 def test_images_and_ranks_are_named():
-    summary = summarise(events_of())
+    result = conclude(events_of())
     arms = tuple(Arm(name, "baseline", "docker", image=name) for name in ("old", "mine"))
-    images = replace(summary, plan=plan_of(arms))
+    images = replace(result, study=study_of(arms))
     found = verdict.headline(images).text
     assert (found.subject, found.reference) == ("image mine", "image old")
-    on_two = replace(summary, plan=replace(summary.plan, ranks=2))
+    on_two = replace(result, study=replace(result.study, ranks=2))
     assert verdict.headline(on_two).text.subject == "mine on 2 ranks"
 
 
@@ -194,8 +194,8 @@ def test_one_whose_losses_differ_is_neither_counted_nor_the_best(numerics):
 
 @pytest.mark.parametrize("numerics", ["same", "may-differ"])
 def test_if_the_losses_of_all_that_are_faster_differ_that_comes_first(numerics):
-    summary = summarise(events_of(12, mine=OTHER_LOSSES, others={"same": {}}, numerics=numerics))
-    found = verdict.headline(summary)
+    result = conclude(events_of(12, mine=OTHER_LOSSES, others={"same": {}}, numerics=numerics))
+    found = verdict.headline(result)
     assert (type(found.text), found.weight) == (said.SomeFasterLossesDiffer, "bad")
     assert (found.text.number, found.text.of, found.text.best) == (1, 2, "mine")
     assert text(found.text).startswith("FASTER, BUT LOSSES DIFFER  1 of 2 profiles, best mine: 2.00x baseline speed")
@@ -220,7 +220,7 @@ def test_many_without_a_result():
 
 
 def test_of_one_run_each_the_best():
-    found = first(events_of(1, others={"other": {}}, plan={"epochs": 1}))
+    found = first(events_of(1, others={"other": {}}, study={"epochs": 1}))
     assert (type(found), found.subject) == (said.OneRunEach, "mine")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from envkit.cli import tuning
-from envkit.engines.base import Outcome, Task
+from envkit.engines.base import Launch, Outcome
 
 from tests.instant_engine import InstantEngine, replace_engine
 from tests.simulated_worker import answer, launched, log_start, name_of
@@ -45,23 +45,23 @@ class PlantedEngine(InstantEngine):
         self.other: Callable[[Variables], dict[str, Any]] = lambda variables: {}
         self.trained = 0
 
-    def run(self, task: Task) -> Outcome:
-        assert task.request is not None
-        work = task.request.to_json()["work"]
+    def run(self, launch: Launch) -> Outcome:
+        assert launch.request is not None
+        work = launch.request.to_json()["work"]
         trained, where = launched(work)
         if trained["kind"] != "train":
-            return super().run(task)
+            return super().run(launch)
         self.trained += 1
-        failure = self.misbehave(task.variables)
+        failure = self.misbehave(launch.variables)
         if failure is not None:
             return Outcome("", "simulated trouble", self.takes_s, failure)
-        environment = {**task.inherited, **task.variables}
+        environment = {**launch.inherited, **launch.variables}
         log_start(self._folder / "starts.jsonl", name_of(work, environment), work, environment)
-        padding = len(task.variables.get("ENVKIT_PADDING", ""))  # another one for each sample
-        noise = random.Random(f"{sorted(task.variables.items())}{padding}").gauss(0, NOISE)
+        padding = len(launch.variables.get("ENVKIT_PADDING", ""))  # another one for each sample
+        noise = random.Random(f"{sorted(launch.variables.items())}{padding}").gauss(0, NOISE)
         document = answer("baseline", work, {"workers": {}}, 0, environment)
-        seconds = math.exp(noise - self.gain({**task.variables, WHERE: where}))
-        document |= {"seconds": seconds, "step_s": [seconds / 3] * 3, **self.other(task.variables)}
+        seconds = math.exp(noise - self.gain({**launch.variables, WHERE: where}))
+        document |= {"seconds": seconds, "step_s": [seconds / 3] * 3, **self.other(launch.variables)}
         return Outcome(json.dumps(document), "", self.takes_s, None)
 
 

@@ -25,7 +25,7 @@ from envkit.tuning.trial_store import BASELINE as BASELINE_NUMBER
 from envkit.worker.request import Train
 
 from tests import records
-from tests.records import summarise
+from tests.records import conclude
 from tests.simulated_worker import sample
 from tests.simulation import STEADY, times
 from tests.worker_runs import document_of
@@ -39,8 +39,8 @@ def confirmed(tmp_path, shipped=0.8, tuned=0.7, losses=None):
     factors = {"baseline": 1.0, "jemalloc": shipped, "tuned": tuned}
     arms = [records.arm(name) for name, factor in factors.items() if factor is not None]
     events = [records.run_event(arms, seed=1, blocks=BLOCKS)]
-    compared = confirm.contrasts([Arm(**arm) for arm in events[0]["plan"]["arms"]])
-    events[0]["plan"]["contrasts"] = [asdict(one) for one in compared]
+    compared = confirm.contrasts([Arm(**arm) for arm in events[0]["study"]["arms"]])
+    events[0]["study"]["contrasts"] = [asdict(one) for one in compared]
     for block in range(BLOCKS):
         for number, (name, factor) in enumerate(factors.items()):
             if factor is None:
@@ -55,13 +55,13 @@ def confirmed(tmp_path, shipped=0.8, tuned=0.7, losses=None):
     events.append({"event": "design", "time": 1.0, "planned_blocks": BLOCKS, "looks": [BLOCKS]})
     events.append({"event": "end", "time": 2.0, "reason": "complete"})
     events = record.read(records.write(tmp_path, events))
-    return summarise(events), events
+    return conclude(events), events
 
 
 def decided(tmp_path, shipped=0.8, tuned=0.7, losses=None, same_losses=True):
     """What is decided after such a run."""
-    summary, events = confirmed(tmp_path, shipped, tuned, losses)
-    return decide(summary, Run.parse(events), "jemalloc" if shipped else None, same_losses)
+    result, events = confirmed(tmp_path, shipped, tuned, losses)
+    return decide(result, Run.parse(events), "jemalloc" if shipped else None, same_losses)
 
 
 @pytest.mark.parametrize(
@@ -149,30 +149,30 @@ EITHER = messages.UseFound("jemalloc", "tuned", EXEC)
 )
 def test_a_report_advises_what_the_search_wrote(tmp_path, shipped, tuned, advised):
     """It does not know which of two that is: the search compared them."""
-    summary, _ = confirmed(tmp_path, shipped, tuned)
-    uses = [row.text for row in advice.rows(summary) if isinstance(row.text, advice.USED)]
+    result, _ = confirmed(tmp_path, shipped, tuned)
+    uses = [row.text for row in advice.rows(result) if isinstance(row.text, advice.USED)]
     assert uses == [advised]
 
 
 def test_a_report_advises_ranks_where_the_search_was_on_ranks(tmp_path):
-    summary, _ = confirmed(tmp_path)
-    on_two = replace(summary, plan=replace(summary.plan, ranks=2))
+    result, _ = confirmed(tmp_path)
+    on_two = replace(result, study=replace(result.study, ranks=2))
     (use,) = (row.text for row in advice.rows(on_two) if isinstance(row.text, advice.USED))
     assert use.command == "envkit exec tuned.yaml -- torchrun --nproc-per-node 2 train.py"
 
 
 def test_where_nearly_all_was_disturbed_a_quieter_machine_is_advised(tmp_path, capsys):
-    summary, events = confirmed(tmp_path)
+    result, events = confirmed(tmp_path)
     for event in events:
         if event.get("arm") == "tuned":
             event["usage"]["worker_cpus_steal_s"] = 2 * event["seconds"]
-    for found in (summary, summarise(events)):
+    for found in (result, conclude(events)):
         conclusion.show_confirmation(
             found, decide(found, Run.parse(events), "jemalloc", True), "jemalloc", terminal.console()
         )
         printed = " ".join(capsys.readouterr().out.split())
         advised = "Next measure again without this load"
-        assert (advised in printed) is (found is not summary)
+        assert (advised in printed) is (found is not result)
 
 
 ARMS = (BASELINE_NUMBER, 4, 7)
@@ -229,11 +229,11 @@ def test_the_fewest_blocks_are_those_that_can_find_something_at_the_rate_that_al
 
 
 def test_tuned_against_shipped_shares_the_error_rate_with_the_others(tmp_path):
-    summary, _ = confirmed(tmp_path)
-    assert summary.design.comparisons == 3
-    assert certainty.design(summary).comparisons == 3
-    summary, _ = confirmed(tmp_path, shipped=None)
-    assert summary.design.comparisons == 1
+    result, _ = confirmed(tmp_path)
+    assert result.design.comparisons == 3
+    assert certainty.design(result).comparisons == 3
+    result, _ = confirmed(tmp_path, shipped=None)
+    assert result.design.comparisons == 1
 
 
 def test_what_is_written_is_a_profile_that_sets_all_that_was_measured(tmp_path):

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from envkit.engines.base import WORKER, EngineOptions, Task
+from envkit.engines.base import WORKER, EngineOptions, Launch
 from envkit.engines.container import request as inside
 from envkit.engines.local import LocalEngine
 from envkit.messages import from_json
@@ -134,15 +134,15 @@ def test_of_standard_input_one_line_is_read(monkeypatch):
 
 @pytest.mark.parametrize("made", [lambda one: one, lambda one: Ranks(2, one), Phases, lambda one: Instances(2, one)])
 def test_an_engine_that_mounts_a_folder_names_it_as_it_is_inside(made):
-    task = Task(made(TRAIN))
-    assert task.data == "/data set"
+    launch = Launch(made(TRAIN))
+    assert launch.data == "/data set"
     there = Train("cnn", HostFolder("/data"), 2, 5, TRAIN.options, until="loss=0.4", least_s=1.5)
-    assert inside(task) == WorkerRequest(made(there))
-    assert LocalEngine(EngineOptions()).request(task) == WorkerRequest(made(TRAIN))
+    assert inside(launch) == WorkerRequest(made(there))
+    assert LocalEngine(EngineOptions()).request(launch) == WorkerRequest(made(TRAIN))
 
 
 def test_only_what_is_marked_as_a_folder_of_the_host_is_relocated():
     """A command may have such a word among its own."""
     named = RunCommand(UserCommand(("python", "train.py", "/data set"), "/data set"))
     for work in (named, Train("cnn", "synthetic")):
-        assert (Task(work).data, inside(Task(work))) == (None, WorkerRequest(work))
+        assert (Launch(work).data, inside(Launch(work))) == (None, WorkerRequest(work))

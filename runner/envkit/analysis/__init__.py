@@ -1,1 +1,1 @@
-"""From records to a summary: plain data, of which reports only print."""
+"""From records to a result: plain data, of which reports only print."""

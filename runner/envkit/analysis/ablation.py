@@ -31,10 +31,10 @@ class Worth:
 
 def taken_apart(intervals: Intervals) -> list[Worth]:
     """Each setting of the profile that is taken apart, if one is."""
-    plan = intervals.run.plan
+    study = intervals.run.study
     found = []
-    for one in plan.ablated:
-        whole = intervals.of(plan.whole, Role.EFFECT)
+    for one in study.ablated:
+        whole = intervals.of(study.whole, Role.EFFECT)
         alone, in_profile = (intervals.of_setting(one.setting, role) for role in (Role.ALONE, Role.IN_PROFILE))
         found.append(Worth(one, alone, in_profile, contribution(whole, alone, in_profile)))
     return found

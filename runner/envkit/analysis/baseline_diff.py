@@ -97,11 +97,11 @@ class Difference:
 
 def obstacles(old: Baseline, new: Baseline) -> list[Message]:
     """Return why no speeds of the two can be compared, each as a clause; none if they can."""
-    pairs: list[tuple[str, Any, Any]] = [(messages.WORKLOAD, old.plan["workload"], new.plan["workload"])]
+    pairs: list[tuple[str, Any, Any]] = [(messages.WORKLOAD, old.study["workload"], new.study["workload"])]
     pairs += [
-        (label, old.plan[name], new.plan[name])
+        (label, old.study[name], new.study[name])
         for name, label in messages.PLANNED.items()
-        if max(old.plan[name], new.plan[name]) > ALIKE * max(1, min(old.plan[name], new.plan[name]))
+        if max(old.study[name], new.study[name]) > ALIKE * max(1, min(old.study[name], new.study[name]))
     ]
     pairs.append((messages.MODES, _modes(old), _modes(new)))
     for name in old.document["digests"]:
@@ -117,7 +117,7 @@ def obstacles(old: Baseline, new: Baseline) -> list[Message]:
 def _modes(one: Baseline) -> str:
     """Return how it was trained, in words."""
     usual = asdict(Options())
-    given = {**usual, **one.plan["options"]}
+    given = {**usual, **one.study["options"]}
     said = (f"{name.replace('_', ' ')} {value}" for name, value in sorted(given.items()) if value != usual.get(name))
     return ", ".join(said) or messages.USUAL
 
@@ -228,8 +228,8 @@ def _facts(one: Baseline) -> dict[str, str]:
     document = one.document
     found: dict[str, str | None] = {messages.KIT: document["kit_version"]}
     found[messages.SKIPPED] = str(one.skipped_steps)
-    found[messages.STEPS], found[messages.WARM_UP_STEPS] = (str(one.plan[key]) for key in messages.PLANNED)
-    found |= {f"option {name}": value for name, value in document["plan"]["engine_options"].items()}
+    found[messages.STEPS], found[messages.WARM_UP_STEPS] = (str(one.study[key]) for key in messages.PLANNED)
+    found |= {f"option {name}": value for name, value in document["study"]["engine_options"].items()}
     for name, seen in document["engines"].items():
         # one engine each: whatever it is called, it is compared with the other session's
         prefix = f"{name}: " if len(document["engines"]) > 1 else ""

@@ -37,9 +37,9 @@ class EditedBaseline(Message):
 
 
 class DanglingReference(Message):
-    """``key`` of the plan's arms names something that the baseline does not have."""
+    """``key`` of the study's arms names something that the baseline does not have."""
 
-    template = "plan.arms[[{index:d}]].{key}: there is no '{name}' further on"
+    template = "study.arms[[{index:d}]].{key}: there is no '{name}' further on"
 
     index: int
     key: str
@@ -189,8 +189,8 @@ class TooFewBlocks(Message):
 
 
 # What two sessions may differ in, as a column says it.
-WORKLOAD, MODES, USUAL = "the plan's workload", "the mode of training", "as usual"
-PLANNED = {"steps": "the plan's steps", "warmup_steps": "the plan's warmup steps"}
+WORKLOAD, MODES, USUAL = "the study's workload", "the mode of training", "as usual"
+PLANNED = {"steps": "the study's steps", "warmup_steps": "the study's warmup steps"}
 CPU, ARCHITECTURE, CPUS, GPUS = "the CPU", "the architecture", "the number of usable CPUs", "the GPUs"
 WORKLOAD_DIGEST = "the digest of the workload's"
 KIT, SKIPPED, KEPT = "kit version", "timed steps left out", "kept variables"

@@ -50,14 +50,14 @@ from envkit.analysis.baseline_messages import (  # fmt: skip
 )
 from envkit.analysis.load import NEARLY_ALL
 from envkit.analysis.messages import NoReadings
-from envkit.analysis.summary import Summary, finite, summarise
+from envkit.analysis.result import Result, conclude, finite
 from envkit.bench import measure, record
 from envkit.bench.events import ReferenceKernel, ReferenceKernelFailure, Sample
-from envkit.bench.plan import Plan
 from envkit.bench.problems import problem_of
 from envkit.bench.record import FILE_NAME
 from envkit.bench.run import Run
 from envkit.bench.run import read as read_run
+from envkit.bench.study import Study
 from envkit.common import atomic, documents, files, schema
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema
@@ -88,13 +88,13 @@ class Baseline:
         return str(self.document["name"])
 
     @property
-    def plan(self) -> dict[str, Any]:
-        return dict(self.document["plan"])
+    def study(self) -> dict[str, Any]:
+        return dict(self.document["study"])
 
     @property
     def user_command(self) -> UserCommand | None:
         """The user's command that was measured, if it was one."""
-        return UserCommand.from_json(self.plan["user_command"])
+        return UserCommand.from_json(self.study["user_command"])
 
     @property
     def blocks(self) -> int:
@@ -126,16 +126,16 @@ class Baseline:
 
     @property
     def reference(self) -> str:
-        return str(self.document["plan"]["arms"][0]["name"])
+        return str(self.document["study"]["arms"][0]["name"])
 
     @property
     def arms(self) -> list[str]:
         """The names of the arms, the reference first."""
-        return [arm["name"] for arm in self.document["plan"]["arms"]]
+        return [arm["name"] for arm in self.document["study"]["arms"]]
 
     def engine(self, arm: str) -> dict[str, Any]:
         """Return what was seen of the engine (``engine``) and the image (``inspection``) that ``arm`` ran in."""
-        name = next(one["engine"] for one in self.document["plan"]["arms"] if one["name"] == arm)
+        name = next(one["engine"] for one in self.document["study"]["arms"] if one["name"] == arm)
         return dict(self.document["engines"][name])
 
 
@@ -166,14 +166,14 @@ def latest(results: Path, name: str) -> Baseline:
 
 def _from_record(folder: Path, name: str) -> Baseline:
     run = read_run(folder)
-    summary = summarise(run)
-    if (unfit := _unfit(str(folder), summary)) is not None:
+    result = conclude(run)
+    if (unfit := _unfit(str(folder), result)) is not None:
         raise InputError(unfit)
-    arms = summary.plan.arms
+    arms = result.study.arms
     blocks = _complete_blocks(folder, run, [arm.name for arm in arms])
     samples = {arm.name: [of_block[arm.name] for of_block, _ in blocks] for arm in arms}
     readings = [reading for _, reading in blocks]
-    first = samples[summary.plan.reference.name][0]
+    first = samples[result.study.reference.name][0]
     began = run.beginning
     document = {
         "schema": SCHEMA,
@@ -182,7 +182,7 @@ def _from_record(folder: Path, name: str) -> Baseline:
         "measured": _utc(began.time),
         "record_sha256": record.digest(folder),
         "kit_version": __version__,
-        "plan": _planned(summary.plan),
+        "study": _planned(result.study),
         "engines": {
             engine: {
                 "engine": seen["engine"],
@@ -192,7 +192,7 @@ def _from_record(folder: Path, name: str) -> Baseline:
         },
         "allowed_variables": sorted(began.allowed_variables),
         "skipped_steps": run.skipped_steps,
-        "blocks_with_interference": len(summary.interference.keys() & {one.block for one in samples[arms[0].name]}),
+        "blocks_with_interference": len(result.interference.keys() & {one.block for one in samples[arms[0].name]}),
         "digests": first.digests,
         "reference_kernel": {"digest": readings[0].digest, "seconds": [one.seconds for one in readings]},
         "arms": {
@@ -207,21 +207,21 @@ def _from_record(folder: Path, name: str) -> Baseline:
     return Baseline({**document, "digest": digest(document)}, str(folder))
 
 
-def _unfit(folder: str, summary: Summary) -> Message | None:
+def _unfit(folder: str, result: Result) -> Message | None:
     """Return why a run can't become a baseline, whatever its blocks are; None if it can."""
-    plan = summary.plan
-    if summary.ended == measure.FAILED:
+    study = result.study
+    if result.ended == measure.FAILED:
         return Unfit(folder, WORKER_FAILED)
-    if summary.not_in_effect:
-        return WasNotInEffect(folder, summary.not_in_effect[0].arm)
-    if plan.ablated:
-        return TakesApart(folder, plan.whole.profile)
+    if result.not_in_effect:
+        return WasNotInEffect(folder, result.not_in_effect[0].arm)
+    if study.ablated:
+        return TakesApart(folder, study.whole.profile)
     reasons = {
-        COMPARES_IMAGES: plan.compares_images,
-        FULL_TRAINING: bool(plan.epochs),
-        SEVERAL_WORKLOADS: len(plan.workloads) > 1,
-        SEVERAL_RANKS: plan.distributed,
-        SEVERAL_INSTANCES: bool(plan.at_once),
+        COMPARES_IMAGES: study.compares_images,
+        FULL_TRAINING: bool(study.epochs),
+        SEVERAL_WORKLOADS: len(study.workloads) > 1,
+        SEVERAL_RANKS: study.distributed,
+        SEVERAL_INSTANCES: bool(study.at_once),
     }
     return next((Unfit(folder, reason) for reason, found in reasons.items() if found), None)
 
@@ -252,17 +252,17 @@ def _complete_blocks(folder: Path, run: Run, arms: Sequence[str]) -> list[tuple[
     return complete
 
 
-def _planned(plan: Plan) -> dict[str, Any]:
+def _planned(study: Study) -> dict[str, Any]:
     """Return what was measured, as the file has it."""
     return {
-        "arms": [{"name": arm.name, "profile": arm.profile, "engine": arm.engine} for arm in plan.arms],
-        "engine_options": plan.engine_options.to_json(),
-        "workload": plan.workload,
-        **asdict(plan.training),
-        "data": plan.data_of(plan.reference),
-        "timeout_s": plan.stopping.timeout_s,
-        "options": asdict(plan.options),
-        "user_command": plan.user_command and asdict(plan.user_command),
+        "arms": [{"name": arm.name, "profile": arm.profile, "engine": arm.engine} for arm in study.arms],
+        "engine_options": study.engine_options.to_json(),
+        "workload": study.workload,
+        **asdict(study.training),
+        "data": study.data_of(study.reference),
+        "timeout_s": study.stopping.timeout_s,
+        "options": asdict(study.options),
+        "user_command": study.user_command and asdict(study.user_command),
     }
 
 
@@ -328,7 +328,7 @@ def _validate(path: Path, document: dict[str, Any]) -> None:
     if error is not None:
         raise InputError(DamagedBaseline(str(path), schema.violation(error)[1]))
     blocks = len(document["reference_kernel"]["seconds"])
-    for index, arm in enumerate(document["plan"]["arms"]):
+    for index, arm in enumerate(document["study"]["arms"]):
         for key, known in (("name", document["arms"]), ("engine", document["engines"])):
             if arm[key] not in known:
                 raise InputError(DamagedBaseline(str(path), DanglingReference(index, key, str(arm[key]))))

@@ -54,12 +54,12 @@ class Course:
 
 def course(run: Run, ended: str | None) -> Course:
     """Return how far the run got, which ``ended`` for that reason."""
-    plan, longer = run.plan, run.first(Longer)
+    study, longer = run.study, run.first(Longer)
     return Course(
         unfinished=_unfinished(run) if ended in CUT_SHORT else None,
         longer={"budget_s": longer.budget_s, "takes_s": longer.takes_s} if longer else None,
         first_runs=_first_runs(run),
-        load=None if plan.contrasts else load(run, plan.arms, disturbed_blocks(run, plan.arms)),
+        load=None if study.contrasts else load(run, study.arms, disturbed_blocks(run, study.arms)),
     )
 
 
@@ -77,6 +77,6 @@ def _first_runs(run: Run) -> list[FirstRun]:
     first = {event.arm: event for event in run.all(WarmUp) if event.step_s}
     return [
         FirstRun(arm.name, pace.seen(event).step_s, event.checks)
-        for arm in run.plan.arms
+        for arm in run.study.arms
         if arm.name not in sampled and (event := first.get(arm.name))
     ]

@@ -15,18 +15,18 @@ from envkit.profiles.resolve import of_rank
 
 def findings(run: Run, environments: dict[str, Environment]) -> list[Finding]:
     """Return what the samples of each arm show to be wrong."""
-    plan, engines = run.plan, run.beginning.engines
+    study, engines = run.study, run.beginning.engines
     found: list[tuple[str, Finding]] = []
     printed: list[Printed] = []
-    for arm in plan.arms:
+    for arm in study.arms:
         own = run.samples(arm)
         if own:
             printed.append(Printed(environments[arm.name], own))
-            inside = of_rank(engines[arm.target]["inspection"], plan.parts_of(arm))
+            inside = of_rank(engines[arm.target]["inspection"], study.parts_of(arm))
             middle = sorted(own, key=lambda sample: sample.usage.minor_faults)[len(own) // 2]
             symptoms = of_sample(middle)
             # a profile is there to take reasons away, and a command's usage has its start and end in it
-            seen = arm in plan.references and plan.user_command is None and symptoms.is_long_enough
+            seen = arm in study.references and study.user_command is None and symptoms.is_long_enough
             situation = Situation(
                 inside["facts"], inside["fingerprint"], environments[arm.name], trainer_of(own[0]),
                 symptoms=symptoms if seen else None,

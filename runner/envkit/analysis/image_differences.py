@@ -41,14 +41,14 @@ def of_run(run: Run) -> dict[str, list[Difference]]:
 
     The facts that matter most for timing come first, and system packages last.
     """
-    plan = run.plan
-    if not plan.compares_images:
+    study = run.study
+    if not study.compares_images:
         return {}
-    facts = {arm.name: _inspected(run, arm) for arm in plan.arms}
-    first = {arm.name: run.samples(arm)[:1] for arm in plan.arms}
+    facts = {arm.name: _inspected(run, arm) for arm in study.arms}
+    first = {arm.name: run.samples(arm)[:1] for arm in study.arms}
     if all(first.values()):  # else what one of them has not seen yet would be a difference
         facts = {name: {**found, **_observed(first[name][0])} for name, found in facts.items()}
-    return {arm.name: between(facts[plan.reference_of(arm).name], facts[arm.name]) for arm in plan.compared}
+    return {arm.name: between(facts[study.reference_of(arm).name], facts[arm.name]) for arm in study.compared}
 
 
 def between(there: Mapping[str, str | None], here: Mapping[str, str | None]) -> list[Difference]:

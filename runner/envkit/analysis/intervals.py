@@ -30,24 +30,24 @@ class Intervals:
 
     def speedup(self, contrast: Contrast | None) -> Speedup | None:
         """Return the reference's time over the arm's, both for one item; None from too few blocks."""
-        run, plan = self.run, self.run.plan
+        run, study = self.run, self.run.study
         design = run.design if run.ended in ENDED else None
         if contrast is None or design is None or not contrast.pair <= set(self.in_effect):
             return None
-        ratios = run.block_ratios(plan.arm(contrast.arm), reference=plan.arm(contrast.reference))
-        return at_end(design, ratios, plan.stopping.margin, stopped_early=run.ended == PRECISE)
+        ratios = run.block_ratios(study.arm(contrast.arm), reference=study.arm(contrast.reference))
+        return at_end(design, ratios, study.stopping.margin, stopped_early=run.ended == PRECISE)
 
     def of(self, arm: Arm, role: Role) -> Speedup | None:
         """Return the same of an arm's contrast in a role."""
-        return self.speedup(self.run.plan.contrast(arm, role))
+        return self.speedup(self.run.study.contrast(arm, role))
 
     def of_setting(self, setting: str, role: Role) -> Speedup | None:
         """Return the same of the contrast that is about a setting of an ablated profile."""
-        return self.speedup(next((one for one in self.run.plan.contrasts_of(role) if one.setting == setting), None))
+        return self.speedup(next((one for one in self.run.study.contrasts_of(role) if one.setting == setting), None))
 
     def estimate(self, arm: Arm, role: Role) -> Estimate | None:
         """Return the ratio of an arm's contrast in a role, divided as that says."""
-        contrast = self.run.plan.contrast(arm, role)
+        contrast = self.run.study.contrast(arm, role)
         found = self.speedup(contrast)
         if contrast is None or found is None:
             return None

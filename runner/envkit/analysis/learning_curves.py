@@ -9,8 +9,8 @@ from itertools import accumulate
 
 from envkit.bench.arms import Arm
 from envkit.bench.events import Epoch as Recorded
-from envkit.bench.plan import Plan
 from envkit.bench.run import Run
+from envkit.bench.study import Study
 from envkit.worker.measure.quality_target import QualityTarget, parse
 
 
@@ -44,20 +44,20 @@ class LearningCurve:
     to_target: TimeToTarget | None
 
 
-def target_of(plan: Plan) -> QualityTarget | None:
-    return parse(plan.until) if plan.until is not None else None
+def target_of(study: Study) -> QualityTarget | None:
+    return parse(study.until) if study.until is not None else None
 
 
 def learning_curves(run: Run) -> list[LearningCurve]:
     """Return one for each arm that has samples with a curve."""
-    return [found for arm in run.plan.arms if (found := _learning_curve(run, arm)) is not None]
+    return [found for arm in run.study.arms if (found := _learning_curve(run, arm)) is not None]
 
 
 def _learning_curve(run: Run, arm: Arm) -> LearningCurve | None:
     recorded = [sample.curve for sample in run.samples(arm) if sample.curve]
     if not recorded:
         return None
-    target = target_of(run.plan)
+    target = target_of(run.study)
     longest = max(map(len, recorded))
     epochs = [_epoch(number, [curve[:number] for curve in recorded if len(curve) >= number])
               for number in range(1, longest + 1)]  # fmt: skip
@@ -80,7 +80,7 @@ def _epoch(number: int, curves: Sequence[Sequence[Recorded]]) -> Epoch:
 
 def reached(run: Run, arm: Arm) -> bool:
     """Whether no training of ``arm`` ended without having reached the target; where there is none, it was reached."""
-    target = target_of(run.plan)
+    target = target_of(run.study)
     curves = (sample.curve for sample in run.samples(arm) if sample.curve)
     return target is None or all(target.reached_after(readings(target, curve)) for curve in curves)
 

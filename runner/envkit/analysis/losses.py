@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from envkit.bench.arms import Arm
-from envkit.bench.plan import Plan
 from envkit.bench.run import Run
+from envkit.bench.study import Study
 from envkit.stats.curves import apart
 from envkit.stats.interval import MIN_BLOCKS
 from envkit.worker.modes import BF16
@@ -44,8 +44,8 @@ class Losses:
 
 def between(run: Run, arm: Arm) -> Losses | None:
     """How an arm's losses compare with those of its reference; None where they can't be compared. Both have samples."""
-    reference = run.plan.reference_of(arm)
-    if run.plan.user_command is not None:
+    reference = run.study.reference_of(arm)
+    if run.study.user_command is not None:
         return _of_command(run, arm, reference)
     return compared(run, arm, reference) if run.same_training(arm) else None
 
@@ -65,24 +65,24 @@ def _of_command(run: Run, arm: Arm, reference: Arm) -> Losses | None:
 
 def compared(run: Run, arm: Arm, reference: Arm) -> Losses:
     """The worst agreement of any of the arm's samples with the first of ``reference``'s; both have some."""
-    plan = run.plan
+    study = run.study
     there = run.samples(reference)[0].known_losses
     candidates = [sample.known_losses for sample in run.samples(arm)]
-    if plan.until is not None:  # trainings may end after different epochs; as far as all got, batches are the same
+    if study.until is not None:  # trainings may end after different epochs; as far as all got, batches are the same
         shortest = min(map(len, [there, *candidates]))
         there, candidates = there[:shortest], [losses[:shortest] for losses in candidates]
     furthest = max(candidates, key=lambda losses: loss_difference(losses, there))
     largest = loss_difference(furthest, there)
-    tolerance = loss_tolerance(plan, arm, plan.ranks_of(arm) != plan.ranks_of(reference))
+    tolerance = loss_tolerance(study, arm, study.ranks_of(arm) != study.ranks_of(reference))
     return Losses(len(there), there[-1], furthest[-1], largest, largest <= tolerance)
 
 
-def loss_tolerance(plan: Plan, arm: Arm, other_ranks: bool = False) -> float:
+def loss_tolerance(study: Study, arm: Arm, other_ranks: bool = False) -> float:
     """By what share losses may differ for no other reason than rounding; or than ``other_ranks``, where these do."""
-    known = find(plan.workload_of(arm))
+    known = find(study.workload_of(arm))
     usual = known.loss_tolerance if known else LOSS_TOLERANCE
     of_ranks = known.ranks_tolerance if known and other_ranks else 0.0
-    return max(usual, of_ranks, BF16_LOSS_TOLERANCE if plan.options.precision == BF16 else 0.0)
+    return max(usual, of_ranks, BF16_LOSS_TOLERANCE if study.options.precision == BF16 else 0.0)
 
 
 def loss_difference(losses: Sequence[float], reference: Sequence[float]) -> float:

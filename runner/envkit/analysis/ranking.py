@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from envkit.analysis.summary import Comparison, Summary
+from envkit.analysis.result import Comparison, Result
 from envkit.checks.doctor.finding import Finding
 from envkit.checks.messages import MoreAlike
 from envkit.stats.verdict import Verdict
@@ -16,14 +16,14 @@ WEIGHTS = {Verdict.FASTER: "good", Verdict.SLOWER: "bad"}
 FEW = 3
 
 
-def many(summary: Summary) -> bool:
+def many(result: Result) -> bool:
     """Whether there are more profiles than are told one by one."""
-    return len(summary.comparisons) > FEW
+    return len(result.comparisons) > FEW
 
 
-def by_speed(summary: Summary) -> bool:
+def by_speed(result: Result) -> bool:
     """Whether profiles stand in the order of their speed: that of one workload, beside one reference."""
-    return many(summary) and not summary.plan.across and not summary.plan.ablated
+    return many(result) and not result.study.across and not result.study.ablated
 
 
 def ratio_of(comparison: Comparison) -> float | None:
@@ -31,29 +31,29 @@ def ratio_of(comparison: Comparison) -> float | None:
     return comparison.speedup.ratio if comparison.speedup else comparison.single_ratio
 
 
-def ranked(summary: Summary) -> list[Comparison]:
+def ranked(result: Result) -> list[Comparison]:
     """The comparisons: of many the fastest first, and those without a speedup last; else as they were named.
 
     Comparisons on several workloads keep their order too, workload by workload, and so do the parts of a profile.
     """
-    if not by_speed(summary):
-        return summary.comparisons
-    return sorted(summary.comparisons, key=lambda one: -(ratio_of(one) or -math.inf))
+    if not by_speed(result):
+        return result.comparisons
+    return sorted(result.comparisons, key=lambda one: -(ratio_of(one) or -math.inf))
 
 
-def order(summary: Summary) -> list[str]:
+def order(result: Result) -> list[str]:
     """The names of all arms: of many the fastest first, with the reference where its 1 belongs; else as planned."""
-    reference = summary.plan.reference.name
-    if not by_speed(summary):
-        return [arm.name for arm in summary.plan.arms]
-    names = [one.arm for one in ranked(summary)]
-    faster = sum(ratio > 1 for one in summary.comparisons if (ratio := ratio_of(one)) is not None)
+    reference = result.study.reference.name
+    if not by_speed(result):
+        return [arm.name for arm in result.study.arms]
+    names = [one.arm for one in ranked(result)]
+    faster = sum(ratio > 1 for one in result.comparisons if (ratio := ratio_of(one)) is not None)
     return [*names[:faster], reference, *names[faster:]]
 
 
-def weight(summary: Summary, name: str) -> str:
+def weight(result: Result, name: str) -> str:
     """``good``, ``bad`` or ``plain``, for the row of the arm ``name``."""
-    return next((weight_of(one) for one in summary.comparisons if one.arm == name), "plain")
+    return next((weight_of(one) for one in result.comparisons if one.arm == name), "plain")
 
 
 def weight_of(comparison: Comparison) -> str:
@@ -61,12 +61,12 @@ def weight_of(comparison: Comparison) -> str:
     return WEIGHTS.get(comparison.verdict, "plain") if comparison.load is None else "plain"
 
 
-def findings(summary: Summary) -> list[Finding]:
+def findings(result: Result) -> list[Finding]:
     """Return the findings; of many profiles, each kind once."""
-    if not many(summary) and not summary.plan.across:
-        return summary.findings
+    if not many(result) and not result.study.across:
+        return result.findings
     by_kind: dict[str, list[Finding]] = {}
-    for finding in summary.findings:
+    for finding in result.findings:
         by_kind.setdefault(finding.code, []).append(finding)
     return [
         replace(first, seen=MoreAlike(first.seen, len(alike))) if alike else first for first, *alike in by_kind.values()

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from envkit.analysis.messages import FOLDER_OF_RUNS
-from envkit.analysis.summary import Comparison, Summary, summarise
+from envkit.analysis.result import Comparison, Result, conclude
 from envkit.bench import record
 from envkit.bench import run as bench_run
-from envkit.bench.plan import Plan
 from envkit.bench.record import FILE_NAME
 from envkit.bench.record_messages import UnusableRecord
+from envkit.bench.study import Study
 from envkit.common import files
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema, Unreadable
@@ -29,7 +29,7 @@ class Beginning:
 
     folder: Path
     started: datetime
-    plan: Plan
+    study: Study
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,20 @@ class Run:
 
     folder: Path
     started: datetime
-    summary: Summary
+    result: Result
     blocks: int
 
     def to_json(self) -> dict[str, Any]:
-        document = self.summary.to_json()
-        plan = self.summary.plan
+        document = self.result.to_json()
+        study = self.result.study
         return {
             "folder": str(self.folder),
             "started": self.started.isoformat(timespec="seconds"),
-            "profiles": list(dict.fromkeys(arm.profile for arm in plan.subjects)),
-            "engines": engines(plan),
-            "workload": plan.workload,
-            "modes": plan.options.text(),
-            "scaling": plan.scaling,
+            "profiles": list(dict.fromkeys(arm.profile for arm in study.subjects)),
+            "engines": engines(study),
+            "workload": study.workload,
+            "modes": study.options.text(),
+            "scaling": study.scaling,
             "blocks": self.blocks,
             **{key: document[key] for key in ("reference", "comparisons", "ended")},
         }
@@ -111,7 +111,7 @@ def beginnings(found: list[Path]) -> tuple[list[Beginning], list[Unread]]:
         try:
             event = record.first(folder)
             with record.reading(folder):
-                begun.append(Beginning(folder, datetime.fromtimestamp(event["time"]), Plan.from_json(event["plan"])))
+                begun.append(Beginning(folder, datetime.fromtimestamp(event["time"]), Study.from_json(event["study"])))
         except InputError as error:
             unread.append(Unread(folder, reason(error)))
     return sorted(begun, key=lambda one: one.started, reverse=True), unread
@@ -126,8 +126,8 @@ def runs(begun: list[Beginning], unread: list[Unread], wanted: Callable[[Run], b
                 arms: dict[int, set[str]] = {}
                 for sample in measured.samples():
                     arms.setdefault(sample.block, set()).add(sample.arm)
-                blocks = sum(len(names) == len(one.plan.arms) for names in arms.values())
-                run = Run(one.folder, one.started, summarise(measured), blocks)
+                blocks = sum(len(names) == len(one.study.arms) for names in arms.values())
+                run = Run(one.folder, one.started, conclude(measured), blocks)
         except InputError as error:
             unread.append(Unread(one.folder, reason(error)))
             continue
@@ -157,14 +157,14 @@ def natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
-def engines(plan: Plan) -> list[str]:
-    return list(dict.fromkeys(arm.engine for arm in plan.arms))
+def engines(study: Study) -> list[str]:
+    return list(dict.fromkeys(arm.engine for arm in study.arms))
 
 
 def comparisons(run: Run, profile: str | None) -> list[Comparison]:
     """The run's comparisons, or those of ``profile``."""
-    profiles = {arm.name: arm.profile for arm in run.summary.plan.arms}
-    return [one for one in run.summary.comparisons if profile is None or profiles[one.arm] == profile]
+    profiles = {arm.name: arm.profile for arm in run.result.study.arms}
+    return [one for one in run.result.comparisons if profile is None or profiles[one.arm] == profile]
 
 
 def reason(error: InputError) -> Message:

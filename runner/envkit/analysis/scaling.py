@@ -10,7 +10,7 @@ from envkit.analysis.intervals import Estimate, Intervals
 from envkit.analysis.losses import Losses, compared
 from envkit.bench.arms import Arm, Role
 from envkit.bench.events import Sample
-from envkit.bench.plan import STRONG
+from envkit.bench.study import STRONG
 from envkit.worker.workloads.all_reduce import bus_factor
 
 
@@ -45,7 +45,7 @@ class Scaled:
     communication_range: tuple[float, float]  # the lowest and the highest share of a rank
     losses: Losses | None  # beside those of one process; None in weak scaling, where its batches are others
     exchanged: tuple[Exchanged, ...] = ()  # of a workload that does nothing else
-    kind: str = STRONG  # or WEAK (envkit.bench.plan)
+    kind: str = STRONG  # or WEAK (envkit.bench.study)
     # The arms of one process that speedup and efficiency are held against; None where there is none.
     speedup_over: str | None = None
     efficiency_over: str | None = None
@@ -53,10 +53,10 @@ class Scaled:
 
 def scaled(intervals: Intervals, arm: Arm) -> Scaled:
     """Return what the samples of ``arm``, of which there are some, say; ratios only of a run that has ended."""
-    run, plan = intervals.run, intervals.run.plan
-    ranks = plan.ranks_of(arm)
-    speedup, efficiency = plan.contrast(arm, Role.SPEEDUP), plan.contrast(arm, Role.EFFICIENCY)
-    single = plan.arm(speedup.reference) if speedup else None
+    run, study = intervals.run, intervals.run.study
+    ranks = study.ranks_of(arm)
+    speedup, efficiency = study.contrast(arm, Role.SPEEDUP), study.contrast(arm, Role.EFFICIENCY)
+    single = study.arm(speedup.reference) if speedup else None
     own = run.samples(arm)
     told = [sample.communication for sample in own if sample.communication]
     by_rank = [_shares(event) for event in own]
@@ -68,9 +68,9 @@ def scaled(intervals: Intervals, arm: Arm) -> Scaled:
         communication_s=basic.median(one.seconds for one in told),
         communication_share=basic.median(one.share for one in told),
         communication_range=(basic.median(map(min, by_rank)), basic.median(map(max, by_rank))),
-        losses=compared(run, arm, single) if single and run.samples(single) and not plan.weak else None,
+        losses=compared(run, arm, single) if single and run.samples(single) and not study.weak else None,
         exchanged=exchanged(own, ranks),
-        kind=plan.scaling,
+        kind=study.scaling,
         speedup_over=speedup.reference if speedup else None,
         efficiency_over=efficiency.reference if efficiency else None,
     )

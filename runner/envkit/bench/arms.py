@@ -13,9 +13,7 @@ from enum import Enum
 
 @dataclass(frozen=True)
 class Arm:
-    """One side of a comparison: a profile under an engine. None stands for the value of the specification and the
-    plan.
-    """
+    """One side of a comparison: a profile under an engine. None stands for the value of the study."""
 
     name: str  # what records and reports call it
     profile: str
@@ -34,7 +32,7 @@ class Arm:
 
 
 def own_ranks(ranks: int) -> int | None:
-    """Return what an arm has as ``ranks`` whose profile, or environment, trains on so many: one is as the plan says."""
+    """Return what an arm has as ``ranks`` whose profile or environment trains on so many; one is as the study says."""
     return ranks if ranks > 1 else None
 
 

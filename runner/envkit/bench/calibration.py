@@ -9,8 +9,8 @@ from typing import Any
 
 from envkit.bench import record
 from envkit.bench.measure import ENDED
-from envkit.bench.plan import Plan
 from envkit.bench.run import Run
+from envkit.bench.study import Study
 from envkit.common.errors import InputError
 from envkit.engines import ENGINES
 from envkit.stats.interval import MIN_BLOCKS
@@ -19,20 +19,20 @@ from envkit.stats.interval import MIN_BLOCKS
 IMAGES = {one.image_option for one in ENGINES.values()}
 
 
-def is_calibration(plan: Plan) -> bool:
+def is_calibration(study: Study) -> bool:
     """Whether all arms are one profile under one engine, in one image, and one process of each trains the same."""
-    alike = {(arm.profile, arm.target, plan.workload_of(arm)) for arm in plan.arms}
-    return len(plan.arms) > 1 and len(alike) == 1 and not plan.distributed and not plan.at_once
+    alike = {(arm.profile, arm.target, study.workload_of(arm)) for arm in study.arms}
+    return len(study.arms) > 1 and len(alike) == 1 and not study.distributed and not study.at_once
 
 
-def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str | None]) -> dict[str, Any] | None:
-    """The latest calibration in the folder ``results`` that holds for a run of ``plan``, or None.
+def find(results: Path, study: Study, engines: dict[str, Any], kept: dict[str, str | None]) -> dict[str, Any] | None:
+    """The latest calibration in the folder ``results`` that holds for a run of ``study``, or None.
 
     It must have been made on this machine (by its fingerprint and facts) with the same engine, image, workload, modes
     and length of samples, with the same variables ``kept`` of the caller's, and have ended. Returns ``sd`` (standard
     deviation of a block's log ratio), ``blocks``, ``folder`` and ``time`` (seconds since 1970).
     """
-    if len(plan.workloads) > 1 or plan.distributed:
+    if len(study.workloads) > 1 or study.distributed:
         return None  # one of a single workload says nothing of several, nor one process of ranks
     if None in kept.values():
         return None  # nobody can tell whether their values were the same
@@ -41,9 +41,9 @@ def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str
         try:
             with record.reading(path.parent):
                 first = record.first(path.parent)
-                of = Plan.from_json(first["plan"])
+                of = Study.from_json(first["study"])
                 conditions = _conditions(of, first["engines"], first["allowed_variables"])
-                if not is_calibration(of) or conditions != _conditions(plan, engines, kept):
+                if not is_calibration(of) or conditions != _conditions(study, engines, kept):
                     continue
                 run = Run.parse(record.read(path.parent))
                 if run.ended not in ENDED:
@@ -66,13 +66,13 @@ def same_gpus(inspection: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in seen.items() if key not in ("interfaces", "problem")}
 
 
-def _conditions(plan: Plan, engines: dict[str, Any], kept: dict[str, str | None]) -> Any:
-    seen = engines[plan.reference.target]
+def _conditions(study: Study, engines: dict[str, Any], kept: dict[str, str | None]) -> Any:
+    seen = engines[study.reference.target]
     inside = seen["inspection"]
-    steps = (plan.training.steps, plan.training.warmup_steps, plan.epochs)
+    steps = (study.training.steps, study.training.warmup_steps, study.epochs)
     # how losses are read changes no time
-    command = plan.user_command and replace(plan.user_command, loss_metric=None)
-    length = (plan.workload_of(plan.reference), plan.options, command, steps)
-    limits = {name: value for name, value in plan.engine_options.to_json().items() if name not in IMAGES}
+    command = study.user_command and replace(study.user_command, loss_metric=None)
+    length = (study.workload_of(study.reference), study.options, command, steps)
+    limits = {name: value for name, value in study.engine_options.to_json().items() if name not in IMAGES}
     image = (seen["engine"], inside["packages"], limits)
     return length, image, inside["facts"], inside["fingerprint"], same_gpus(inside), kept

@@ -13,7 +13,6 @@ from envkit.bench import private_values, record, seal
 from envkit.bench.arms import Arm
 from envkit.bench.calibration import same_gpus
 from envkit.bench.messages import VariableNotSet
-from envkit.bench.plan import Plan
 from envkit.bench.record import Event
 from envkit.bench.record_messages import (
     Difference,
@@ -24,6 +23,7 @@ from envkit.bench.record_messages import (
     VariableGone,
 )
 from envkit.bench.requirements import choosing, on_gpus
+from envkit.bench.study import Study
 from envkit.common.errors import InputError
 from envkit.engines import ENGINES, get_all
 from envkit.engines.base import Engine, EngineOptions
@@ -54,7 +54,7 @@ class ExecutionContext:
     seen: dict[str, dict[str, Any]]  # by target: what its engine says of itself, and the inspection of its image
 
 
-def execution_context(asked: Plan, commands: Sequence[str] = (), measured: Collection[str] = ()) -> ExecutionContext:
+def execution_context(asked: Study, commands: Sequence[str] = (), measured: Collection[str] = ()) -> ExecutionContext:
     """Get ready what the arms run in, and look into it; ``commands`` are looked for in there. Raises InputError.
 
     A user's command on this machine also gets the caller's variables that it may need to run. Leave out those that a
@@ -82,24 +82,24 @@ def execution_context(asked: Plan, commands: Sequence[str] = (), measured: Colle
     return ExecutionContext(asked.engine_options, used, inherited, kept, tuple(sorted(removed)), seen)
 
 
-def recorded_context(folder: Path, first: Event, plan: Plan) -> ExecutionContext:
+def recorded_context(folder: Path, first: Event, study: Study) -> ExecutionContext:
     """Return the context of the record in ``folder``; ``first``, its first event, must carry this user's seal.
 
     The values of kept variables come from the environment again. Raise InputError if anything changed.
     """
     with record.reading(folder):
         names = sorted(first["allowed_variables"])
-        options = plan.engine_options
-    caller = of_caller(os.environ, plan.keep_env)
+        options = study.engine_options
+    caller = of_caller(os.environ, study.keep_env)
     for name in names:
         if name not in caller:
             raise InputError(VariableGone(str(folder), name))
-    own = plan.user_command is not None
+    own = study.user_command is not None
     inherited, removed = clean(caller, [*names, *_where_to_run(own)])
     kept = {name: inherited[name] for name in names}
     require_same_values(folder, first, kept)
-    used = _engines_of(plan.arms, options, plan.user_command)
-    seen = _look(used, inherited, kept, (), on_gpus(plan.options, own))
+    used = _engines_of(study.arms, options, study.user_command)
+    seen = _look(used, inherited, kept, (), on_gpus(study.options, own))
     require_same_machine(folder, first, seen)
     return ExecutionContext(options, used, inherited, kept, tuple(sorted(removed)), seen)
 

@@ -24,14 +24,14 @@ def block_s(run: Run, blocks: int, latest: int = LATEST) -> float:
 
 def wants_reading(run: Run, block: int) -> bool:
     """Return whether it is time to read the reference kernel again, before ``block``."""
-    plan, read = run.plan, run.all(ReferenceKernel)
-    if plan.epochs or run.first(ReferenceKernelFailure) or any(one.block == block for one in read):
+    study, read = run.study, run.all(ReferenceKernel)
+    if study.epochs or run.first(ReferenceKernelFailure) or any(one.block == block for one in read):
         return False
-    if not read or plan.stopping.blocks:
+    if not read or study.stopping.blocks:
         return True
     since = run.events[run.events.index(read[-1]) :]
     resumed = any(isinstance(event, Resume) for event in since)  # which may be hours later
-    return resumed or sum(event.worker_seconds for event in since) > plan.stopping.budget_s / READINGS
+    return resumed or sum(event.worker_seconds for event in since) > study.stopping.budget_s / READINGS
 
 
 def reading_s(run: Run) -> float:
@@ -41,10 +41,10 @@ def reading_s(run: Run) -> float:
 
 def readings_s(run: Run, blocks: int) -> float:
     """Return what the readings of the reference kernel will take that are still to come after ``blocks`` blocks."""
-    plan, fixed = run.plan, run.design
-    if plan.epochs or run.first(ReferenceKernelFailure):
+    study, fixed = run.study, run.design
+    if study.epochs or run.first(ReferenceKernelFailure):
         return 0.0
     read = len(run.all(ReferenceKernel))
-    planned = fixed.planned if fixed else plan.stopping.blocks
-    to_come = plan.stopping.blocks - read if plan.stopping.blocks else READINGS - read
+    planned = fixed.planned if fixed else study.stopping.blocks
+    to_come = study.stopping.blocks - read if study.stopping.blocks else READINGS - read
     return float(max(0, min(to_come, planned - blocks) if planned else to_come)) * reading_s(run)

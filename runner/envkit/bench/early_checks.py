@@ -20,8 +20,8 @@ from envkit.bench.messages import (
     ProgramNotExecutable,
     VariableNotSet,
 )
-from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.prepare import located
+from envkit.bench.study import REFERENCE_PROFILE, Study
 from envkit.common.errors import InputError
 from envkit.common.folders import quoted
 from envkit.profiles import needs, profile
@@ -38,7 +38,7 @@ WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 MODULE_OR_CODE = re.compile(r"-[a-zA-Z]*[cm]")
 
 
-def require(asked: Plan, output: Path | None = None, made: Mapping[str, Profile] | None = None) -> None:
+def require(asked: Study, output: Path | None = None, made: Mapping[str, Profile] | None = None) -> None:
     """Raise InputError if the run can't start, or if no machine could give a verdict within its budget.
 
     ``output`` is the folder for its record, and ``made`` are profiles that are in no file yet.
@@ -108,7 +108,7 @@ def script_of(argv: Sequence[str]) -> str | None:
     return None
 
 
-def require_engines(arms: Iterable[Arm], asked: Plan) -> None:
+def require_engines(arms: Iterable[Arm], asked: Study) -> None:
     """Raise InputError for an engine that is not known, or whose options or files can't be."""
     of_options = [arm.engine for arm in arms if not arm.image]
     if of_options:
@@ -129,7 +129,7 @@ def require_folder(folder: Path) -> None:
         raise InputError(FolderNotWritable(str(folder), str(there)))
 
 
-def require_time(asked: Plan, arms: int) -> None:
+def require_time(asked: Study, arms: int) -> None:
     """Raise TooShort if no machine could compare so many ``arms`` within the budget; ``asked`` has the reference."""
     first = asked.arms[0]
     others = (replace(first, name=str(number)) for number in range(1, arms))

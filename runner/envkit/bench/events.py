@@ -22,9 +22,9 @@ class Timed(Struct, frozen=True, kw_only=True):
 
 
 class Beginning(Timed, frozen=True, kw_only=True):
-    """The event ``run``: the plan, the machine and its images, and the command line that started the run."""
+    """The event ``run``: the study, the machine and its images, and the command line that started the run."""
 
-    plan: dict[str, Any]
+    study: dict[str, Any]
     engines: dict[str, dict[str, Any]]  # by Arm.target: what each said of itself (engine) and its image (inspection)
     environments: dict[str, dict[str, Any]]
     data_source: dict[str, Any]

@@ -17,11 +17,11 @@ def standing(run: Run) -> Message | None:
 
     Each interval is that of one comparison, of which 95% hold the truth if nobody chooses when to look.
     """
-    plan = run.plan
-    shown = [plan.whole] if plan.ablated else plan.compared
+    study = run.study
+    shown = [study.whole] if study.ablated else study.compared
     found = []
     for arm in shown:
-        interval = speedup(run.block_ratios(arm), ERROR_RATE, plan.stopping.margin)
+        interval = speedup(run.block_ratios(arm), ERROR_RATE, study.stopping.margin)
         if interval is not None:
             found.append(InterimSpeedup(arm.name, interval.ratio, interval.low, interval.high))
     if len(found) > MOST_PROFILES:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from envkit.bench import private_values, requests
 from envkit.bench.arms import Arm
 from envkit.bench.messages import PassedOn, WorkerReported
-from envkit.bench.plan import Plan
 from envkit.bench.problem_messages import WithoutVariables
 from envkit.bench.record import RecordFull
+from envkit.bench.study import Study
 from envkit.bench.user_command import TRACKERS_OFF
 from envkit.common import atomic
-from envkit.engines.base import Engine, Task
+from envkit.engines.base import Engine, Launch
 from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.worker.messages.user_command import CommandEnded
@@ -37,7 +37,7 @@ MARK = "@envkit@"
 class Job:
     """Everything it takes to start workers: what to measure, as whom, and with what."""
 
-    plan: Plan
+    study: Study
     environments: dict[str, Environment]  # by the arm's name
     engines: dict[str, Engine]  # by its place (Arm.target)
     inherited: dict[str, str]  # the caller's variables that workers may have
@@ -49,13 +49,13 @@ class Job:
         """The ``kept`` variables as each arm has them; lists lack the settings that an arm makes."""
         return shared(self.kept, [environment.variables for environment in self.environments.values()])
 
-    def task(self, arm: Arm, work: Work, padding: int = 0) -> Task:
+    def launch(self, arm: Arm, work: Work, padding: int = 0) -> Launch:
         """The start of one worker of ``arm``, its environment made larger by ``padding`` bytes."""
         environment = self.environments[arm.name]
-        told = asked_for(environment.variables) if self.plan.user_command else {}  # the command may replace them
+        told = asked_for(environment.variables) if self.study.user_command else {}  # the command may replace them
         given = self.given
         variables = joined({**self._trackers_off, **environment.variables}, given)
-        return Task(
+        return Launch(
             work=work,
             variables={**variables, **told, **({PADDING: "x" * padding} if padding else {})},
             inherited={
@@ -64,11 +64,11 @@ class Job:
                 if name in given or name not in self.kept
             },
             prefix=environment.prefix,
-            folder=self.plan.user_command.folder if self.plan.user_command else None,
-            timeout_s=self.plan.stopping.timeout_s,
+            folder=self.study.user_command.folder if self.study.user_command else None,
+            timeout_s=self.study.stopping.timeout_s,
             passed_on={name: value for name, value in given.items() if name not in variables},
-            nodes=1 if arm.ranks is not None else self.plan.nodes,
-            gpus=self.plan.options.on_gpus,
+            nodes=1 if arm.ranks is not None else self.study.nodes,
+            gpus=self.study.options.on_gpus,
         )
 
     @property
@@ -93,7 +93,7 @@ class Job:
 
     @property
     def _trackers_off(self) -> dict[str, str]:
-        if self.plan.user_command is None:
+        if self.study.user_command is None:
             return {}
         return {name: value for name, value in TRACKERS_OFF.items() if name not in self.kept}
 
@@ -111,12 +111,12 @@ class Job:
         environment = replace(environment, variables={**environment.variables, **others})
         inherited = {**self.inherited, **marked}
         job = replace(self, kept=kept, inherited=inherited, environments={arm.name: environment})
-        engine, task = self.engines[arm.target], job.task(arm, requests.of_sample(self.plan, arm))
-        request = engine.request(task)
+        engine, launch = self.engines[arm.target], job.launch(arm, requests.of_sample(self.study, arm))
+        request = engine.request(launch)
         assert request is not None, "it is a worker"
         document = private_values.hidden(request.to_json(), self.kept, self.inherited)
         file = _written(f"{json.dumps(document)}\n".encode(), folder)
-        return f"{' '.join(map(_typed, engine.command(task)))} < {shlex.quote(str(file))}"
+        return f"{' '.join(map(_typed, engine.command(launch)))} < {shlex.quote(str(file))}"
 
 
 def _written(content: bytes, folder: Path) -> Path:

@@ -32,17 +32,17 @@ from envkit.bench.parse_sample import (
     parse_sample,
     unlike_parts,
 )
-from envkit.bench.plan import Plan
 from envkit.bench.problem_messages import FewSteps, WarmingUp
 from envkit.bench.record import Event, Record
 from envkit.bench.record_messages import BLOCKS_MEASURED, BUDGET_TOO_SHORT, BUDGET_USED_UP, WORKER_FAILED
 from envkit.bench.record_messages import NOT_IN_EFFECT as WAS_NOT_IN_EFFECT
 from envkit.bench.run import Run
+from envkit.bench.study import Study
 from envkit.checks.effect import Check
 from envkit.checks.sample_effect import check_sample
 from envkit.common.progress import Progress
 from envkit.engines import turns
-from envkit.engines.base import Outcome, Task
+from envkit.engines.base import Launch, Outcome
 from envkit.messages import Message
 from envkit.stats.sequential import Design, at_look, design, may_stop
 from envkit.worker.request import ReferenceKernel
@@ -69,7 +69,7 @@ class _Run:
 
     def __init__(self, job: Job, record: Record, events: list[Event], progress: Progress) -> None:
         self.job = job
-        self.so_far = Run.parse(events).measuring(job.plan)
+        self.so_far = Run.parse(events).measuring(job.study)
         self._events = events
         self._record = record
         self._progress = progress
@@ -81,8 +81,8 @@ class _Run:
         return sum(event.worker_seconds for event in self.so_far.events)
 
     @property
-    def plan(self) -> Plan:
-        return self.job.plan
+    def study(self) -> Study:
+        return self.job.study
 
     @property
     def usable_cpus(self) -> int:
@@ -97,8 +97,8 @@ class _Run:
     @property
     def planned(self) -> int:
         """How many blocks there will be; 0 before that is fixed."""
-        longer = self.plan.fewest_blocks if self.so_far.first(Longer) else 0
-        return self.design.planned if self.design else self.plan.stopping.blocks or longer
+        longer = self.study.fewest_blocks if self.so_far.first(Longer) else 0
+        return self.design.planned if self.design else self.study.stopping.blocks or longer
 
     def say(self, message: Message) -> None:
         self._progress.say(message)
@@ -111,7 +111,7 @@ class _Run:
 
     def commands(self) -> dict[str, str]:
         """Return the shell commands that start workers, by the arm's name."""
-        return {arm.name: self.job.typed(arm, self._record.path.parent) for arm in self.plan.arms}
+        return {arm.name: self.job.typed(arm, self._record.path.parent) for arm in self.study.arms}
 
     def first(self, arm: Arm) -> bool:
         """Start ``arm`` once, unmeasured, and record its pace; all its files are in the page cache from then on.
@@ -119,12 +119,12 @@ class _Run:
         Returns whether the profile was in effect. If not, the run ends here, and the worker's document is its sample.
         """
         self._progress.start("warming up", arm.name, self.left_s())
-        how_long = (pace.first_steps(self.plan, arm), pace.first_s(self.plan, arm))
-        task = self.job.task(arm, requests.of_first(self.plan, arm, *how_long))
-        outcome = self.job.engines[arm.target].run(task)
+        how_long = (pace.first_steps(self.study, arm), pace.first_s(self.study, arm))
+        launch = self.job.launch(arm, requests.of_first(self.study, arm, *how_long))
+        outcome = self.job.engines[arm.target].run(launch)
         document, problem = parse_document(outcome, {"step_s"})
         if document is not None:
-            problem = diverged(document, self.plan.options) or writes.outside(self.plan, document)
+            problem = diverged(document, self.study.options) or writes.outside(self.study, document)
         if problem is not None:
             raise _Failure(arm.name, WarmingUp(self.job.explained(problem)), outcome)
         assert document is not None, "there is a document or a problem"
@@ -136,7 +136,7 @@ class _Run:
             if not all(one.holds for one in checks):
                 return self._sample(len(self.so_far.samples(arm)), arm, outcome, padding=0)
             told["checks"] = [*map(asdict, checks)]
-        if arm == self.plan.reference and (written := writes.told(self.plan, document)):
+        if arm == self.study.reference and (written := writes.told(self.study, document)):
             self.say(written)
         self.append("warm-up", arm=arm.name, worker_seconds=round(outcome.seconds, 3), **told)
         return True
@@ -146,10 +146,10 @@ class _Run:
 
     def reference_kernel(self, block: int) -> None:
         """Time the fixed piece of work that other days' runs are compared with, outside of any profile."""
-        arm = self.plan.reference
-        task = Task(ReferenceKernel(), inherited=self.job.inherited, timeout_s=KERNEL_TIMEOUT_S)
+        arm = self.study.reference
+        launch = Launch(ReferenceKernel(), inherited=self.job.inherited, timeout_s=KERNEL_TIMEOUT_S)
         self._progress.start(f"block {block + 1}", "reference kernel", self.goes_on_s(block))
-        outcome = self.job.engines[arm.target].run(task)
+        outcome = self.job.engines[arm.target].run(launch)
         document, problem = parse_document(outcome, KERNEL_KEYS)
         where = {"block": block, "worker_seconds": round(outcome.seconds, 3)}
         if problem is not None:  # speedups do without it
@@ -166,14 +166,14 @@ class _Run:
             self._progress.start(_stage(block), some[0].name, self.goes_on_s(block))
             with contextlib.closing(self._outcomes(block, some)) as outcomes:
                 for arm, outcome in zip(some, outcomes, strict=True):
-                    if not self._sample(block, arm, outcome, self.plan.padding(block, arm)):
+                    if not self._sample(block, arm, outcome, self.study.padding(block, arm)):
                         return False
         self._tell(block)
         return True
 
     def _tell(self, block: int) -> None:
         """Say how things stand after a block."""
-        if self.plan.one_run_each:
+        if self.study.one_run_each:
             return
         of = f" of {self.planned}" if self.planned else ""
         self._progress.block(_stage(block, of), standing(self.so_far), self.goes_on_s(block + 1))
@@ -186,13 +186,13 @@ class _Run:
         starts = [
             (
                 self.job.engines[arm.target],
-                self.job.task(arm, requests.of_sample(self.plan, arm, block), self.plan.padding(block, arm)),
+                self.job.launch(arm, requests.of_sample(self.study, arm, block), self.study.padding(block, arm)),
             )
             for arm in arms
         ]
         if len(starts) == 1:
-            ((engine, task),) = starts
-            yield engine.run(task)
+            ((engine, launch),) = starts
+            yield engine.run(launch)
             return
         with turns.together(starts) as waiting:
             for one in waiting:
@@ -200,16 +200,16 @@ class _Run:
 
     def _sample(self, block: int, arm: Arm, outcome: Outcome, padding: int) -> bool:
         """Record a sample; returns whether the profile was in effect."""
-        alike = {one.name for one in self.plan.arms if self.plan.workload_of(one) == self.plan.workload_of(arm)}
+        alike = {one.name for one in self.study.arms if self.study.workload_of(one) == self.study.workload_of(arm)}
         before = [event for event in self._events if event["event"] == "sample" and event["arm"] in alike]
-        earlier = [held_against(event, self.plan, arm) for event in before]
-        document, problem = parse_sample(outcome, earlier, self.plan.options)
+        earlier = [held_against(event, self.study, arm) for event in before]
+        document, problem = parse_sample(outcome, earlier, self.study.options)
         if problem is not None:
             raise _Failure(arm.name, problem, outcome)
         assert document is not None, "there is a document or a problem"
-        wrong = other_ranks(document, self.plan.ranks_of(arm), self.plan.options, arm.instances or 1)
-        wrong = wrong or other_loader(document, self.plan.workload_of(arm))
-        if wrong := wrong or unlike_parts(self.plan, arm, document, earlier):
+        wrong = other_ranks(document, self.study.ranks_of(arm), self.study.options, arm.instances or 1)
+        wrong = wrong or other_loader(document, self.study.workload_of(arm))
+        if wrong := wrong or unlike_parts(self.study, arm, document, earlier):
             raise _Failure(arm.name, wrong, outcome)
         if len(document["step_s"]) <= (skipped := self.so_far.skipped_steps):  # logs may be short
             raise _Failure(arm.name, FewSteps(len(document["step_s"]), skipped), outcome)
@@ -217,8 +217,8 @@ class _Run:
         document = quality.worked_out({**document, "stderr": outcome.stderr_tail})
         checks = self._checked(arm, document)
         self.append("sample", **where, padding_bytes=padding, **document, checks=[*map(asdict, checks)])
-        if self.plan.user_command or self.plan.epochs:  # which may take minutes
-            self._progress.finish(_stage(block), arm.name, fmean(document["step_s"]), self.plan.step_name)
+        if self.study.user_command or self.study.epochs:  # which may take minutes
+            self._progress.finish(_stage(block), arm.name, fmean(document["step_s"]), self.study.step_name)
         return all(one.holds for one in checks)
 
     def failed(self, block: int, failure: _Failure) -> None:
@@ -228,10 +228,10 @@ class _Run:
         self.append("failure", **where, problem=failure.problem.to_json(), stderr=outcome.stderr_tail)
 
     def left_s(self) -> float:
-        return max(0.0, self.plan.stopping.budget_s - self.spent_s)
+        return max(0.0, self.study.stopping.budget_s - self.spent_s)
 
     def goes_on_s(self, blocks: int) -> float:
-        """About how long the run goes on after ``blocks`` blocks: beyond the budget where the plan does."""
+        """About how long the run goes on after ``blocks`` blocks: beyond the budget where the study does."""
         if not self.planned or not blocks:
             return self.left_s()
         return (self.planned - blocks) * block_s(self.so_far, blocks) + readings_s(self.so_far, blocks)
@@ -245,12 +245,12 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
     """
     run = _Run(job, record, events, progress)
     measured = {(sample.block, sample.arm) for sample in run.so_far.samples()}
-    prepared = job.plan.epochs > 0  # the full training begins as one's own would
+    prepared = job.study.epochs > 0  # the full training begins as one's own would
     for block in itertools.count():
-        missing = [arm for arm in job.plan.order(block) if (block, arm.name) not in measured]
+        missing = [arm for arm in job.study.order(block) if (block, arm.name) not in measured]
         if not missing:
             continue
-        if len(missing) == len(job.plan.arms):
+        if len(missing) == len(job.study.arms):
             reason = _reason_to_end(run, block)
             if reason is not None:
                 return reason
@@ -276,78 +276,78 @@ def _prepare(run: _Run) -> str | None:
     unknown = run.so_far.lengths is None
     if unknown and run.job.passed_on is not None:
         run.say(run.job.passed_on)
-    for arm in run.plan.arms:
+    for arm in run.study.arms:
         if not run.first(arm):
             return NOT_IN_EFFECT
         if (
             unknown
-            and run.spent_s > (1 + room.OVERSHOOT) * run.plan.stopping.budget_s
+            and run.spent_s > (1 + room.OVERSHOOT) * run.study.stopping.budget_s
             and not _has_room(run, room.UNSURE)
         ):
             return TOO_SHORT
     if unknown:
         first = {event.arm: pace.seen(event) for event in run.so_far.all(WarmUp) if event.step_s}
-        found = pace.lengths(run.plan, first, run.usable_cpus, pace.free_bytes())
-        plan = run.plan.sized(found["steps"], found["warmup_steps"]) if "steps" in found else run.plan
-        run.job = replace(run.job, plan=plan)
+        found = pace.lengths(run.study, first, run.usable_cpus, pace.free_bytes())
+        study = run.study.sized(found["steps"], found["warmup_steps"]) if "steps" in found else run.study
+        run.job = replace(run.job, study=study)
         run.append("lengths", **found, commands=run.commands())
         if not _has_room(run, room.UNSURE):
             return TOO_SHORT
-        first_s = pace.block_s(run.plan, first)
+        first_s = pace.block_s(run.study, first)
         fit = int(run.left_s() / first_s)
-        whole = run.plan.user_command is not None and not run.plan.user_command.is_paced
-        if whole and not run.plan.stopping.blocks and fit >= run.plan.fewest_blocks:
+        whole = run.study.user_command is not None and not run.study.user_command.is_paced
+        if whole and not run.study.stopping.blocks and fit >= run.study.fewest_blocks:
             run.say(BlocksFit(first_s, fit))
-    run.job = replace(run.job, plan=run.so_far.plan)
+    run.job = replace(run.job, study=run.so_far.study)
     return None
 
 
 def precise_enough(run: Run, fixed: Design) -> bool:
     """Whether all comparisons are decided, each by an interval that is narrow enough."""
-    plan = run.plan
-    ratios = [run.block_ratios(arm, reference=other) for arm, other in plan.pairs]
-    return all(may_stop(at_look(fixed, of_arm, plan.stopping.margin), plan.stopping.precision) for of_arm in ratios)
+    study = run.study
+    ratios = [run.block_ratios(arm, reference=other) for arm, other in study.pairs]
+    return all(may_stop(at_look(fixed, of_arm, study.stopping.margin), study.stopping.precision) for of_arm in ratios)
 
 
 def _reason_to_end(run: _Run, blocks: int) -> str | None:
     """Why to end after ``blocks`` complete blocks, or None to go on."""
-    plan = run.plan
+    study = run.study
     if blocks == 0:
         return None
-    if plan.one_run_each:
+    if study.one_run_each:
         return COMPLETE
     if run.so_far.first(FixedDesign) is None:
         if not _has_room(run):
             return TOO_SHORT
-        if blocks >= (LATEST if plan.stopping.blocks else DESIGN_BLOCKS):
+        if blocks >= (LATEST if study.stopping.blocks else DESIGN_BLOCKS):
             _fix_design(run, blocks)
     fixed = run.design
     if fixed is not None and blocks in fixed.looks[:-1] and precise_enough(run.so_far, fixed):
         return PRECISE
-    if plan.stopping.blocks:
-        return COMPLETE if blocks >= plan.stopping.blocks else None
+    if study.stopping.blocks:
+        return COMPLETE if blocks >= study.stopping.blocks else None
     return PLANNED if fixed is not None and blocks >= fixed.planned else _over_budget(run, blocks)
 
 
 def _over_budget(run: _Run, blocks: int) -> str | None:
     """Why to end before all planned blocks are there: the machine has become so much slower. It has an interval."""
-    plan = run.plan
-    if plan.contrasts and blocks < plan.fewest_blocks:
+    study = run.study
+    if study.contrasts and blocks < study.fewest_blocks:
         return None  # a budget that had far too little room was refused
     reads = wants_reading(run.so_far, blocks)
     next_s = block_s(run.so_far, blocks, 1) + (reading_s(run.so_far) if reads else 0.0)
-    return BUDGET if run.spent_s + next_s > (1 + room.OVERSHOOT) * plan.stopping.budget_s else None
+    return BUDGET if run.spent_s + next_s > (1 + room.OVERSHOOT) * study.stopping.budget_s else None
 
 
 def _fix_design(run: _Run, blocks: int) -> None:
     """Record, before any look, how many blocks there will be: as many as the budget has room for."""
-    plan = run.plan
-    if plan.stopping.blocks:
-        fixed = Design(plan.stopping.blocks, (plan.stopping.blocks,), plan.sharing)
+    study = run.study
+    if study.stopping.blocks:
+        fixed = Design(study.stopping.blocks, (study.stopping.blocks,), study.sharing)
     else:
         one_s = block_s(run.so_far, blocks, DESIGN_BLOCKS)
         planned = blocks + int(max(0.0, run.left_s() - readings_s(run.so_far, blocks)) / one_s)
-        fixed = design(max(planned, plan.fewest_blocks), plan.sharing)
+        fixed = design(max(planned, study.fewest_blocks), study.sharing)
     run.append("design", planned_blocks=fixed.planned, looks=fixed.looks)
 
 
@@ -358,11 +358,13 @@ def _has_room(run: _Run, share: float = 1.0) -> bool:
     refused before its second block or not at all, and never where it was resumed: its user knows what it takes.
     """
     found = room.need(run.so_far)
-    if found is None or not room.is_short(found, run.plan, share) or run.so_far.first(Longer):
+    if found is None or not room.is_short(found, run.study, share) or run.so_far.first(Longer):
         return True
-    if found.blocks <= 1 and not run.so_far.first(Resume) and room.is_refused(found, run.plan):
-        return not room.is_refused(found, run.plan, share)  # where it is not sure yet the first block tells
-    run.append(room.LONGER, budget_s=run.plan.stopping.budget_s, takes_s=round(found.total_s(), 3), blocks=found.fewest)
+    if found.blocks <= 1 and not run.so_far.first(Resume) and room.is_refused(found, run.study):
+        return not room.is_refused(found, run.study, share)  # where it is not sure yet the first block tells
+    run.append(
+        room.LONGER, budget_s=run.study.stopping.budget_s, takes_s=round(found.total_s(), 3), blocks=found.fewest
+    )
     run.say(room.going_on(found))
     return True
 

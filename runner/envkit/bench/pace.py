@@ -17,7 +17,7 @@ from typing import Any
 
 from envkit.bench.arms import Arm
 from envkit.bench.events import WarmUp
-from envkit.bench.plan import Plan
+from envkit.bench.study import Study
 from envkit.bench.user_command import PACE_S, PACE_STEPS
 from envkit.stats.steady import MIN_STEPS, steady
 from envkit.worker.cgroup import memory_limit
@@ -60,26 +60,26 @@ def seen(warm_up: WarmUp) -> Seen:
     return Seen(statistics.median(curve[slow:]), warm_up.worker_seconds, other, len(curve), slow, reached, memory)
 
 
-def first_steps(plan: Plan, arm: Arm) -> int:
+def first_steps(study: Study, arm: Arm) -> int:
     """Return how many steps the first worker of ``arm`` takes at least: no more than a sample has."""
-    if plan.user_command is not None:
+    if study.user_command is not None:
         return PACE_STEPS
-    known = plan.workload_spec(arm)
-    return min(FIRST_STEPS, known.warmup_steps + known.steps) if _is_given(plan, arm) else FIRST_STEPS
+    known = study.workload_spec(arm)
+    return min(FIRST_STEPS, known.warmup_steps + known.steps) if _is_given(study, arm) else FIRST_STEPS
 
 
-def first_s(plan: Plan, arm: Arm) -> float:
+def first_s(study: Study, arm: Arm) -> float:
     """Return for how many seconds the first worker of ``arm`` trains at least.
 
     It is 0 where the user gave the length of samples, and on several ranks, which count.
     """
-    if plan.user_command is not None:
-        return PACE_S if plan.user_command.is_paced else 0.0
-    return 0.0 if _is_given(plan, arm) or plan.ranks_of(arm) > 1 else FIRST_S
+    if study.user_command is not None:
+        return PACE_S if study.user_command.is_paced else 0.0
+    return 0.0 if _is_given(study, arm) or study.ranks_of(arm) > 1 else FIRST_S
 
 
-def _is_given(plan: Plan, arm: Arm) -> bool:
-    known = plan.workload_spec(arm)
+def _is_given(study: Study, arm: Arm) -> bool:
+    known = study.workload_spec(arm)
     return bool(known.steps and known.warmup_steps)
 
 
@@ -91,16 +91,16 @@ def _leading(curve: Sequence[float]) -> tuple[int, bool]:
     return steps, steps < half or half == 0
 
 
-def lengths(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: float) -> dict[str, Any]:
+def lengths(study: Study, first: Mapping[str, Seen], cpus: int, free_bytes: float) -> dict[str, Any]:
     """Return what is recorded of the lengths of samples: steps by workload, and how many workers are started at once.
 
     ``first`` has what was seen, by the arm's name. Lengths that the user gave stay as they are. For a user's command
     that is not paced, only the readings to leave out can be chosen: ``skipped_steps``.
     """
-    first = {name: _known(plan, name, one) for name, one in first.items()}
-    if plan.user_command is not None and plan.user_command.is_paced:
-        return _of_command(plan, first)
-    looked_at = {} if plan.user_command is not None and not _alike(first) else first
+    first = {name: _known(study, name, one) for name, one in first.items()}
+    if study.user_command is not None and study.user_command.is_paced:
+        return _of_command(study, first)
+    looked_at = {} if study.user_command is not None and not _alike(first) else first
     warm_up = {name: one.warm_up for name, one in looked_at.items()}
     found: dict[str, Any] = {
         "warm_up": warm_up,
@@ -108,12 +108,12 @@ def lengths(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: float)
         "together": 1,
         "skipped_steps": 0,
     }
-    if plan.user_command is not None:
+    if study.user_command is not None:
         return {**found, "skipped_steps": max(warm_up.values(), default=0)}
     found["steps"], found["warmup_steps"] = {}, {}
     longest_s = 0.0
-    for workload, given in plan.workloads.items():
-        alike = [first[arm.name] for arm in plan.arms if plan.workload_of(arm) == workload]
+    for workload, given in study.workloads.items():
+        alike = [first[arm.name] for arm in study.arms if study.workload_of(arm) == workload]
         known = get(workload)
         before = given.warmup_steps or max(known.warmup_steps, *(one.warm_up for one in alike))
         step_s = statistics.fmean(one.step_s for one in alike)
@@ -122,26 +122,26 @@ def lengths(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: float)
         paced = max(LEAST_STEPS, round(SHARE * other_s / step_s)) if known.paced else known.steps
         found["steps"][workload] = given.steps or paced
         longest_s = max(longest_s, other_s + found["steps"][workload] * max(one.step_s for one in alike))
-    found["together"] = _together(plan, first, cpus, free_bytes, longest_s)
+    found["together"] = _together(study, first, cpus, free_bytes, longest_s)
     return found
 
 
-def _of_command(plan: Plan, first: Mapping[str, Seen]) -> dict[str, Any]:
+def _of_command(study: Study, first: Mapping[str, Seen]) -> dict[str, Any]:
     """Return ``lengths`` of a user's command whose optimizer's steps are timed, by the pace of each arm's first worker.
 
     No sample takes more steps than every first worker took, so that a short training is not asked for more than it
     has. ``first`` lacks the first step of each training, which has no beginning that is known: it never counts.
     """
-    ((workload, given),) = plan.workloads.items()
+    ((workload, given),) = study.workloads.items()
     seen_steps = min(one.steps for one in first.values())
     warm_up = min(max(one.warm_up for one in first.values()), seen_steps // 2)
     before = given.warmup_steps or 1 + warm_up
     step_s = statistics.fmean(one.step_s for one in first.values())
     other_s = min(one.other_s for one in first.values()) + before * step_s
     wanted = max(LEAST_STEPS, math.ceil(SAMPLE_S / step_s), round(SHARE * other_s / step_s))
-    if not plan.stopping.blocks and plan.contrasts:
-        left_s = plan.stopping.budget_s - sum(one.all_s for one in first.values())
-        each_s = left_s / (plan.fewest_blocks * len(plan.arms))
+    if not study.stopping.blocks and study.contrasts:
+        left_s = study.stopping.budget_s - sum(one.all_s for one in first.values())
+        each_s = left_s / (study.fewest_blocks * len(study.arms))
         wanted = min(wanted, max(FEWEST_STEPS, int((each_s - other_s) / step_s)))
     return {
         "warm_up": {name: 1 + one.warm_up for name, one in first.items()},
@@ -153,9 +153,9 @@ def _of_command(plan: Plan, first: Mapping[str, Seen]) -> dict[str, Any]:
     }
 
 
-def _known(plan: Plan, arm: str, one: Seen) -> Seen:
+def _known(study: Study, arm: str, one: Seen) -> Seen:
     """The readings, or what is known already: where epochs end, some steps are slow in each, and the first warms up."""
-    epoch = 0 if plan.user_command is not None else get(plan.workload_of(plan.arm(arm))).epoch_steps
+    epoch = 0 if study.user_command is not None else get(study.workload_of(study.arm(arm))).epoch_steps
     return replace(one, warm_up=epoch, reached=True) if epoch else one
 
 
@@ -165,13 +165,13 @@ def _alike(first: Mapping[str, Seen]) -> bool:
     return len(counts) == 1 and min(counts) >= MIN_STEPS
 
 
-def _together(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: float, longest_s: float) -> int:
+def _together(study: Study, first: Mapping[str, Seen], cpus: int, free_bytes: float, longest_s: float) -> int:
     """How many workers are started at once: one for each CPU, if they have the memory and none waits for long."""
-    if not all(starts_ahead(plan, arm) for arm in plan.arms):
+    if not all(starts_ahead(study, arm) for arm in study.arms):
         return 1
     largest = max(one.memory_bytes for one in first.values())
     wait = 1 + int(WAIT_S / longest_s)
-    return max(1, min(len(plan.arms), cpus, int(MEMORY_SHARE * free_bytes / largest), wait))
+    return max(1, min(len(study.arms), cpus, int(MEMORY_SHARE * free_bytes / largest), wait))
 
 
 def free_bytes() -> float:
@@ -181,17 +181,17 @@ def free_bytes() -> float:
     return min(available, memory_limit() or available)
 
 
-def starts_ahead(plan: Plan, arm: Arm) -> bool:
+def starts_ahead(study: Study, arm: Arm) -> bool:
     """Whether a worker of ``arm`` can wait for its turn: one process of a workload of the kit's, on CPUs."""
-    alone = plan.ranks_of(arm) == 1 and (arm.cpu_shares or arm.instances or 1) == 1
-    return alone and plan.user_command is None and not plan.epochs and plan.nodes == 1 and not plan.options.on_gpus
+    alone = study.ranks_of(arm) == 1 and (arm.cpu_shares or arm.instances or 1) == 1
+    return alone and study.user_command is None and not study.epochs and study.nodes == 1 and not study.options.on_gpus
 
 
-def block_s(plan: Plan, first: Mapping[str, Seen]) -> float:
-    """About what a block of the sized ``plan`` takes (seconds), where workers start one after the other."""
+def block_s(study: Study, first: Mapping[str, Seen]) -> float:
+    """About what a block of the sized ``study`` takes (seconds), where workers start one after the other."""
     total = 0.0
-    for arm in plan.arms:
-        trained, one = plan.workload_spec(arm), first[arm.name]
-        whole = plan.user_command is not None and not plan.user_command.is_paced
+    for arm in study.arms:
+        trained, one = study.workload_spec(arm), first[arm.name]
+        whole = study.user_command is not None and not study.user_command.is_paced
         total += one.all_s if whole else one.other_s + (trained.warmup_steps + trained.steps) * one.step_s
     return total

@@ -8,7 +8,6 @@ from typing import Any
 
 from envkit.bench.arms import Arm
 from envkit.bench.messages import WorkerEnded, WorkerReported
-from envkit.bench.plan import Plan
 from envkit.bench.problem_messages import (
     INSTANCES,
     RANKS,
@@ -34,6 +33,7 @@ from envkit.bench.problem_messages import (
 from envkit.bench.problems import restored
 from envkit.bench.record import Event
 from envkit.bench.run import INITIAL_WEIGHTS
+from envkit.bench.study import Study
 from envkit.checks import process_limit
 from envkit.engines import reply
 from envkit.engines.base import Outcome
@@ -49,13 +49,13 @@ KERNEL_KEYS = {"seconds", "digest"}
 CODE = "code"
 
 
-def held_against(event: Event, plan: Plan, arm: Arm) -> Event:
+def held_against(event: Event, study: Study, arm: Arm) -> Event:
     """A sample, for one of ``arm``: another engine or image may have another PyTorch.
 
     Another image may make other initial weights; and the digest of the code tells sizes of batches apart.
     """
-    measured = plan.arm(event["arm"])
-    if plan.options_of(measured) != plan.options_of(arm):
+    measured = study.arm(event["arm"])
+    if study.options_of(measured) != study.options_of(arm):
         event = _without(event, CODE)
     if measured.target == arm.target:
         return event
@@ -207,14 +207,14 @@ def parse_sample(
 
 
 def unlike_parts(
-    plan: Plan, arm: Arm, sample: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]
+    study: Study, arm: Arm, sample: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]
 ) -> Message | None:
     """Return what is wrong if a rank, and the one process that must have a rank's part of the CPUs, have unlike many.
 
     ``sample`` is a new one of ``arm``, ``earlier`` are those before it. None if nothing is wrong, or not known yet.
     """
-    part = {one.name for one in plan.single_processes if one.cpu_shares != 1}
-    several = {one.name for one in plan.distributed}
+    part = {one.name for one in study.single_processes if one.cpu_shares != 1}
+    several = {one.name for one in study.distributed}
     others = several if arm.name in part else part if arm.name in several else set()
     for event in earlier:
         if event["arm"] in others and (there := _cpus(event)) != (here := _cpus(sample)):

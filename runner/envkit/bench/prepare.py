@@ -1,4 +1,4 @@
-"""From a plan to a run that can start on this machine: everything is looked at, and refused here if at all."""
+"""From a study to a run that can start on this machine: everything is looked at, and refused here if at all."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from envkit.bench import calibration, record, requirements, seal
 from envkit.bench.arms import Arm, of_instances, of_ranks
 from envkit.bench.context import ExecutionContext, execution_context, recorded
 from envkit.bench.job import Job
-from envkit.bench.plan import Plan
 from envkit.bench.record import Event, Record
+from envkit.bench.study import Study
 from envkit.checks.preflight import preflight
 from envkit.common.errors import InputError
 from envkit.common.messages import About
@@ -36,7 +36,7 @@ class Prepared:
     findings: list[dict[str, Any]]
 
 
-def prepare(asked: Plan, made: Mapping[str, Profile] | None = None) -> Prepared:
+def prepare(asked: Study, made: Mapping[str, Profile] | None = None) -> Prepared:
     """Load and resolve the profiles, look into the images, find the data. Raises InputError for what can't be.
 
     ``made`` are profiles that are in no file yet, by what arms call them.
@@ -66,8 +66,8 @@ def prepare(asked: Plan, made: Mapping[str, Profile] | None = None) -> Prepared:
             catalogue.require(environments[arm.name], inside[arm.name], asked.allow_unknown)
     findings = preflight([(environments[arm.name], inside[arm.name]) for arm in asked.arms], asked.force)
     data = requirements.data(asked)
-    plan = located(asked, data.location)
-    job = Job(plan, environments, context.engines, context.inherited, context.kept, context.removed)
+    study = located(asked, data.location)
+    job = Job(study, environments, context.engines, context.inherited, context.kept, context.removed)
     return Prepared(job, context, data.source, findings)
 
 
@@ -80,8 +80,8 @@ def _naming_image(arm: Arm) -> Iterator[None]:
         raise InputError(About(arm.image, error.message) if arm.image else error.message) from None
 
 
-def located(asked: Plan, data: str) -> Plan:
-    """The plan of a run whose arms have the ranks of their profiles, with all that is compared, and its seed.
+def located(asked: Study, data: str) -> Study:
+    """The study of a run whose arms have the ranks of their profiles, with all that is compared, and its seed.
 
     ``data`` is where it was found.
     """
@@ -97,7 +97,7 @@ def located(asked: Plan, data: str) -> Plan:
 def begin(opened: Record, prepared: Prepared, results: Path) -> Event:
     """Write the first event of a run's record; ``results`` has the runs of before, among them calibrations."""
     job, context = prepared.job, prepared.context
-    plan = job.plan
+    study = job.study
     kept = seal.value_digests(job.kept, job.kept)
     return opened.append_sealed(
         "run",
@@ -105,13 +105,13 @@ def begin(opened: Record, prepared: Prepared, results: Path) -> Event:
         kit_version=__version__,
         command=sys.argv,
         cwd=str(Path.cwd()),
-        plan=plan.to_json(),
+        study=study.to_json(),
         engines=recorded(context.seen),
         data_source=prepared.data_source.to_json(),
         environments={name: environment.to_json() for name, environment in job.environments.items()},
-        commands={arm.name: job.typed(arm, opened.path.parent) for arm in plan.arms},
+        commands={arm.name: job.typed(arm, opened.path.parent) for arm in study.arms},
         findings=prepared.findings,
-        calibration=calibration.find(results, plan, context.seen, kept),
+        calibration=calibration.find(results, study, context.seen, kept),
         removed_variables=context.removed,
         allowed_variables=kept,
     )

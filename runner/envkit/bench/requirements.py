@@ -1,4 +1,4 @@
-"""Requirements of a specification for workloads, profiles, images and machines, checked before anything is measured.
+"""Requirements of a study for workloads, profiles, images and machines, checked before anything is measured.
 
 Messages name the options by which it was asked for.
 """
@@ -26,7 +26,6 @@ from envkit.bench.image_messages import (
     TakeVariantCompile,
 )
 from envkit.bench.messages import FolderTooLarge, FolderUnreadable, NoSuchLink
-from envkit.bench.plan import EVERY, Plan
 from envkit.bench.requirement_messages import (
     CommandStartedOnce,
     ComparedOnEach,
@@ -52,6 +51,7 @@ from envkit.bench.requirement_messages import (
     WeakWithoutOneProcess,
     WithFix,
 )
+from envkit.bench.study import EVERY, Study
 from envkit.common.errors import InputError
 from envkit.common.messages import About
 from envkit.engines import step
@@ -77,7 +77,7 @@ def arm_of(arm: Arm, loaded: Profile) -> Arm:
     return replace(arm, profile=loaded.name, file=file, ranks=arm.ranks or own_ranks(loaded.ranks))
 
 
-def require(asked: Plan) -> int:
+def require(asked: Study) -> int:
     """Raise InputError for what could be measured nowhere; returns the most ranks that an arm has on one node.
 
     The arms have the ranks of their profiles (``arm_of``).
@@ -113,7 +113,7 @@ def require_copy(command: UserCommand) -> None:
         raise InputError(FolderUnreadable(command.folder, str(error.filename), str(error.strerror))) from None
 
 
-def _grown(asked: Plan) -> Options:
+def _grown(asked: Study) -> Options:
     """How all ranks train together where their batch is to grow with them. Raises InputError where it can't."""
     ranks = asked.ranks * asked.nodes
     if ranks == 1:
@@ -126,7 +126,7 @@ def _grown(asked: Plan) -> Options:
     return replace(asked.options, scale=asked.options.scale * ranks)
 
 
-def require_instances(asked: Plan) -> None:
+def require_instances(asked: Study) -> None:
     """Raise InputError for what does not go together with several trainings at once."""
     if asked.instances == 1:
         return
@@ -283,7 +283,7 @@ def require_room(
             raise InputError(found)
 
 
-def data(asked: Plan) -> DataSet:
+def data(asked: Study) -> DataSet:
     """Return the data that is trained on. Print on stderr which sources do not have it.
 
     Raise InputError if no workload takes what was given.

@@ -14,7 +14,6 @@ from typing import Any
 
 from envkit.bench import record, seal
 from envkit.bench.context import ExecutionContext, require_same_machine, require_same_values
-from envkit.bench.plan import Plan
 from envkit.bench.record import Event
 from envkit.bench.record_messages import (
     ENVIRONMENTS,
@@ -27,6 +26,7 @@ from envkit.bench.record_messages import (
     SealMissing,
     SealOfAnother,
 )
+from envkit.bench.study import Study
 from envkit.common.errors import InputError
 from envkit.common.folders import quoted
 from envkit.messages import Message, MessageError
@@ -61,13 +61,13 @@ def require_same(folder: Path, first: Event, differences: Sequence[Difference]) 
 
 
 def require_same_run(
-    folder: Path, first: Event, plan: Plan, environments: Mapping[str, Environment], context: ExecutionContext
+    folder: Path, first: Event, study: Study, environments: Mapping[str, Environment], context: ExecutionContext
 ) -> None:
     """Raise InputError if the prepared run differs from the record's; ``first`` is its first event."""
     with record.reading(folder):
-        then = [without_folder(first["plan"]), first["environments"], sorted(first["allowed_variables"])]
+        then = [without_folder(first["study"]), first["environments"], sorted(first["allowed_variables"])]
     own = {name: one.to_json() for name, one in environments.items()}
-    now = [without_folder(plan.to_json()), own, sorted(context.kept)]
+    now = [without_folder(study.to_json()), own, sorted(context.kept)]
     names = ("", ENVIRONMENTS, KEPT_VARIABLES)
     compared = zip(then, now, names, strict=True)
     require_same(folder, first, [line for one in compared for line in differences(*one)])
@@ -76,16 +76,16 @@ def require_same_run(
         require_same_values(folder, first, context.kept)
 
 
-def without_folder(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a plan that names profiles beside the record by file name, so that the folder may have moved.
+def without_folder(study: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a study that names profiles beside the record by file name, so that the folder may have moved.
 
     Arms come first, as other differences follow from them. The variables that are kept are compared by themselves.
     """
-    arms = [dict(arm) for arm in plan["arms"]]
-    for arm in arms[2:] if plan["ablated"] else ():
+    arms = [dict(arm) for arm in study["arms"]]
+    for arm in arms[2:] if study["ablated"] else ():
         arm["file"] = arm["file"] and Path(arm["file"]).name
-    rest = {name: value for name, value in plan.items() if name not in ("arms", "contrasts", "keep_env")}
-    return {"arms": arms, **rest, "contrasts": plan["contrasts"]}
+    rest = {name: value for name, value in study.items() if name not in ("arms", "contrasts", "keep_env")}
+    return {"arms": arms, **rest, "contrasts": study["contrasts"]}
 
 
 def differences(then: Any, now: Any, name: str = "") -> list[Difference]:
@@ -110,20 +110,20 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 100 else f"{text[:60]}…{text[-35:]}"
 
 
-def seed_of(folder: Path, plan: Mapping[str, Any]) -> int:
-    """Return the seed in a recorded plan. Raise InputError if it is no number."""
+def seed_of(folder: Path, study: Mapping[str, Any]) -> int:
+    """Return the seed in a recorded study. Raise InputError if it is no number."""
     with record.reading(folder):
-        return _number("seed", plan["seed"], 0, 2**63)
+        return _number("seed", study["seed"], 0, 2**63)
 
 
-def lengths_of(plan: Mapping[str, Any]) -> tuple[int, int, float]:
-    """Return steps, blocks and budget (seconds) of a recorded plan. Raise ValueError or LookupError."""
-    steps = {_number("steps", one["steps"], 0, MOST_STEPS) for one in plan["workloads"].values()}
+def lengths_of(study: Mapping[str, Any]) -> tuple[int, int, float]:
+    """Return steps, blocks and budget (seconds) of a recorded study. Raise ValueError or LookupError."""
+    steps = {_number("steps", one["steps"], 0, MOST_STEPS) for one in study["workloads"].values()}
     (of_all,) = steps
-    budget_s = plan["stopping"]["budget_s"]
+    budget_s = study["stopping"]["budget_s"]
     if isinstance(budget_s, bool) or not isinstance(budget_s, int | float) or not 0 <= budget_s < math.inf:
         raise BadNumber(NoSeconds("budget_s", repr(budget_s)))
-    return of_all, _number("blocks", plan["stopping"]["blocks"], 0, MOST_BLOCKS), budget_s
+    return of_all, _number("blocks", study["stopping"]["blocks"], 0, MOST_BLOCKS), budget_s
 
 
 def require_numbers(folder: Path, events: Sequence[Event]) -> None:

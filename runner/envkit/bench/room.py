@@ -1,6 +1,6 @@
 """How long a verdict takes, and what a run does whose budget has no room for one.
 
-A verdict needs a fewest number of blocks (``Plan.fewest_blocks``). Only the times of workers decide whether a run goes
+A verdict needs a fewest number of blocks (``Study.fewest_blocks``). Only the times of workers decide whether a run goes
 on until then, and never the ratios that it found: intervals keep their error rate (docs/statistics.md).
 """
 
@@ -16,8 +16,8 @@ from typing import Any
 from envkit.bench import costs, pace
 from envkit.bench.events import WarmUp
 from envkit.bench.messages import BudgetBelowLeast, BudgetTooShort, GoingOn
-from envkit.bench.plan import Plan
 from envkit.bench.run import Run
+from envkit.bench.study import Study
 from envkit.common.errors import InputError
 
 # A run may take so much more than its budget to complete the blocks that were planned.
@@ -68,26 +68,26 @@ def need(run: Run) -> Need | None:
 
     None where nothing is compared, where each arm has one run, or before the first worker ended.
     """
-    plan, lengths = run.plan, run.lengths
-    if not plan.contrasts or plan.one_run_each:
+    study, lengths = run.study, run.lengths
+    if not study.contrasts or study.one_run_each:
         return None
     arms_of: dict[int, set[str]] = {}
     for sample in run.samples():
         arms_of.setdefault(sample.block, set()).add(sample.arm)
     first = {event.arm: event for event in run.all(WarmUp)}
-    blocks = sum(len(arms) == len(plan.arms) for arms in arms_of.values())
+    blocks = sum(len(arms) == len(study.arms) for arms in arms_of.values())
     spent_s = sum(event.worker_seconds for event in run.events)
-    missing, before_s = [arm for arm in plan.arms if arm.name not in first], 0.0
+    missing, before_s = [arm for arm in study.arms if arm.name not in first], 0.0
     if blocks:
         block_s = costs.block_s(run, blocks)
     elif first and (missing or lengths is None):
         each = sum(event.worker_seconds for event in first.values()) / len(first)
-        block_s, before_s = each * len(plan.arms), each * len(missing)
+        block_s, before_s = each * len(study.arms), each * len(missing)
     elif first:
-        block_s = pace.block_s(plan, {name: pace.seen(event) for name, event in first.items()})
+        block_s = pace.block_s(study, {name: pace.seen(event) for name, event in first.items()})
     else:
         return None
-    return Need(blocks, plan.fewest_blocks, spent_s, block_s, before_s)
+    return Need(blocks, study.fewest_blocks, spent_s, block_s, before_s)
 
 
 def length(seconds: float) -> str:
@@ -108,24 +108,26 @@ def _halves(seconds: float) -> float:
     return math.ceil(seconds / 30) / 2
 
 
-def is_short(found: Need, plan: Plan, share: float = 1.0) -> bool:
+def is_short(found: Need, study: Study, share: float = 1.0) -> bool:
     """Return whether the budget has no room for a verdict where a block takes ``share`` of what was seen."""
-    return not plan.stopping.blocks and found.total_s(share) > (1 + OVERSHOOT) * plan.stopping.budget_s
+    return not study.stopping.blocks and found.total_s(share) > (1 + OVERSHOOT) * study.stopping.budget_s
 
 
-def is_refused(found: Need, plan: Plan, share: float = 1.0) -> bool:
+def is_refused(found: Need, study: Study, share: float = 1.0) -> bool:
     """Return whether a verdict takes so much longer than the budget that the run ends at once.
 
     A run to which nobody gave a budget never does.
     """
     return (
-        not plan.stopping.open_ended and is_short(found, plan, share) and found.total_s(share) > _longest_s(plan, found)
+        not study.stopping.open_ended
+        and is_short(found, study, share)
+        and found.total_s(share) > _longest_s(study, found)
     )
 
 
-def _longest_s(plan: Plan, found: Need) -> float:
+def _longest_s(study: Study, found: Need) -> float:
     """Return how long the run may take (seconds of workers): in a job of Slurm's no longer than that."""
-    longest_s, end = LONGEST * plan.stopping.budget_s, _job_end()
+    longest_s, end = LONGEST * study.stopping.budget_s, _job_end()
     return longest_s if end is None else min(longest_s, found.spent_s + max(0.0, end - time.time()))
 
 
@@ -136,9 +138,9 @@ def _job_end() -> float | None:
         return None
 
 
-def refusal(found: Need, plan: Plan, again: str | None = None) -> BudgetTooShort:
+def refusal(found: Need, study: Study, again: str | None = None) -> BudgetTooShort:
     """Return how much a verdict takes, and the budget to give. ``again`` is the command that goes on with the run."""
-    given, total_s = plan.stopping.budget_s, found.total_s()
+    given, total_s = study.stopping.budget_s, found.total_s()
     job = None if total_s > LONGEST * given else "Slurm"
     return BudgetTooShort("--budget", given, found.fewest, length(total_s), budget(total_s), job, again)
 
@@ -148,25 +150,25 @@ def going_on(found: Need) -> GoingOn:
     return GoingOn(found.block_s, found.fewest, length(found.total_s()))
 
 
-def require(plan: Plan, worker_s: Sequence[float] = (), arms: int | None = None) -> None:
+def require(study: Study, worker_s: Sequence[float] = (), arms: int | None = None) -> None:
     """Raise TooShort where no machine could give a verdict within LONGEST times the budget that was given.
 
     ``worker_s`` has what workers took already (seconds), of which later ones take at least UNSURE. So many ``arms`` are
-    left of the plan's; None: all.
+    left of the study's; None: all.
     """
-    stopping = plan.stopping
-    if stopping.open_ended or stopping.blocks or plan.one_run_each or not plan.contrasts:
+    stopping = study.stopping
+    if stopping.open_ended or stopping.blocks or study.one_run_each or not study.contrasts:
         return
     if worker_s:
-        block_s = sum(worker_s) / len(worker_s) * (len(plan.arms) if arms is None else arms)
-        found = Need(0, plan.fewest_blocks, 0.0, block_s, UNSURE * block_s)
+        block_s = sum(worker_s) / len(worker_s) * (len(study.arms) if arms is None else arms)
+        found = Need(0, study.fewest_blocks, 0.0, block_s, UNSURE * block_s)
         if found.total_s(UNSURE) > LONGEST * stopping.budget_s:
-            raise TooShort(refusal(found, plan))
+            raise TooShort(refusal(found, study))
         return
-    least_s = LEAST_COMMAND_S if plan.user_command else LEAST_WORKER_S
-    first_s = sum(least_s + pace.first_s(plan, arm) for arm in plan.arms)
-    found = Need(0, plan.fewest_blocks, 0.0, least_s * len(plan.arms), first_s)
+    least_s = LEAST_COMMAND_S if study.user_command else LEAST_WORKER_S
+    first_s = sum(least_s + pace.first_s(study, arm) for arm in study.arms)
+    found = Need(0, study.fewest_blocks, 0.0, least_s * len(study.arms), first_s)
     if found.total_s() > LONGEST * stopping.budget_s:
-        what = "worker" if plan.user_command is None else "command"
+        what = "worker" if study.user_command is None else "command"
         give = f"{math.ceil(found.total_s())}s"
         raise TooShort(BudgetBelowLeast("--budget", stopping.budget_s, found.fewest, what, least_s, give))

@@ -1,4 +1,4 @@
-"""A run read back: its plan and the typed events of its record, with the blocks and times that follow from these."""
+"""A run read back: its study and the typed events of its record, with the blocks and times that follow from these."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from msgspec import Struct
 from envkit.bench import record
 from envkit.bench.arms import Arm
 from envkit.bench.events import EVENTS, Beginning, End, FixedDesign, Lengths, Resume, Sample, Timed
-from envkit.bench.plan import Plan
 from envkit.bench.record import Event
+from envkit.bench.study import Study
 from envkit.common import codec
 from envkit.stats.interval import log_ratios
 from envkit.stats.sequential import Design
@@ -27,12 +27,12 @@ Kind = TypeVar("Kind", bound=Struct)
 
 @dataclass(frozen=True)
 class Run:
-    """A run, completed or not. ``plan`` has the lengths of samples, if the machine's pace has fixed them.
+    """A run, completed or not. ``study`` has the lengths of samples, if the machine's pace has fixed them.
 
     ``events`` are in the order of the record, without those of unknown kinds.
     """
 
-    plan: Plan
+    study: Study
     events: tuple[AnyEvent, ...]
 
     @staticmethod
@@ -41,18 +41,18 @@ class Run:
         typed = tuple(_typed(event) for event in events if event["event"] in EVENTS)
         first = typed[0]
         assert isinstance(first, Beginning), "a run's record begins with it"
-        plan = Plan.from_json(first.plan)
-        return Run(plan, typed).measuring(plan)
+        study = Study.from_json(first.study)
+        return Run(study, typed).measuring(study)
 
     def followed_by(self, event: Event) -> Run:
         """Return the run with one event more."""
         more = _typed(event)
-        plan = _sized(self.plan, more) if isinstance(more, Lengths) and self.lengths is None else self.plan
-        return Run(plan, (*self.events, more))
+        study = _sized(self.study, more) if isinstance(more, Lengths) and self.lengths is None else self.study
+        return Run(study, (*self.events, more))
 
-    def measuring(self, plan: Plan) -> Run:
-        """Return the run with another plan: a run that goes on may have another budget."""
-        return Run(_sized(plan, self.lengths), self.events)
+    def measuring(self, study: Study) -> Run:
+        """Return the run with another study: a run that goes on may have another budget."""
+        return Run(_sized(study, self.lengths), self.events)
 
     @property
     def beginning(self) -> Beginning:
@@ -92,19 +92,21 @@ class Run:
     def design(self) -> Design | None:
         """Return the looks that were fixed early in the run, or None if it did not get that far."""
         fixed = self.first(FixedDesign)
-        if fixed is None or not self.plan.contrasts:
+        if fixed is None or not self.study.contrasts:
             return None
-        return Design(fixed.planned_blocks, tuple(fixed.looks), self.plan.sharing)
+        return Design(fixed.planned_blocks, tuple(fixed.looks), self.study.sharing)
 
     def same_training(self, arm: Arm) -> bool:
         """Whether ``arm`` trains what its reference does, from the same weights: only then do losses compare.
 
         A user's command has no known value.
         """
-        plan, reference = self.plan, self.plan.reference_of(arm)
+        study, reference = self.study, self.study.reference_of(arm)
         first = (self.samples(one)[:1] for one in (reference, arm))
         weights = {sample.digests.get(INITIAL_WEIGHTS) for found in first for sample in found}
-        return plan.user_command is None and plan.workload_of(arm) == plan.workload_of(reference) and len(weights) <= 1
+        return (
+            study.user_command is None and study.workload_of(arm) == study.workload_of(reference) and len(weights) <= 1
+        )
 
     def timed_steps(self, arm: Arm, blocks: Container[int] | None = None) -> list[list[float]]:
         """Per sample of ``arm``, or of those in ``blocks``, the seconds of the steps that count."""
@@ -114,7 +116,7 @@ class Run:
     def complete_blocks(self, arm: Arm, reference: Arm | None = None) -> list[int]:
         """The blocks that have a sample of both ``arm`` and its reference (or another one), in order."""
         of_arm = {sample.block for sample in self.samples(arm)}
-        return sorted(of_arm & {sample.block for sample in self.samples(reference or self.plan.reference_of(arm))})
+        return sorted(of_arm & {sample.block for sample in self.samples(reference or self.study.reference_of(arm))})
 
     def comparable_steps(self, arm: Arm, blocks: Container[int] | None = None) -> list[list[float]]:
         """Per sample, its steps' seconds for equal work, so that the means of arms with other batches compare.
@@ -123,7 +125,7 @@ class Run:
         They compare by the time of all steps, so a step counts as many times as there are.
         """
         work = [
-            1 / len(one.step_s) if self.plan.epochs else one.images_per_step or 1 for one in self._within(arm, blocks)
+            1 / len(one.step_s) if self.study.epochs else one.images_per_step or 1 for one in self._within(arm, blocks)
         ]
         pairs = zip(self.timed_steps(arm, blocks), work, strict=True)
         return [steps if share == 1 else [second / share for second in steps] for steps, share in pairs]
@@ -131,9 +133,9 @@ class Run:
     def block_ratios(self, arm: Arm, without: Container[int] = (), reference: Arm | None = None) -> list[float]:
         """Per complete block, in order, the logarithm of the reference's time over the arm's. Some can be left out.
 
-        ``reference`` is another than the plan has for the arm.
+        ``reference`` is another than the study has for the arm.
         """
-        reference = reference or self.plan.reference_of(arm)
+        reference = reference or self.study.reference_of(arm)
         times = [dict(self._means(one)) for one in (reference, arm)]
         blocks = [block for block in self.complete_blocks(arm, reference) if block not in without]
         return log_ratios(*([of_arm[block] for block in blocks] for of_arm in times))
@@ -157,8 +159,8 @@ def _typed(event: Event) -> AnyEvent:
     return codec.parse(event, EVENTS[event["event"]])
 
 
-def _sized(plan: Plan, lengths: Lengths | None) -> Plan:
-    """Return the plan with the lengths of its samples, if these are fixed."""
+def _sized(study: Study, lengths: Lengths | None) -> Study:
+    """Return the study with the lengths of its samples, if these are fixed."""
     if lengths is None or lengths.steps is None or lengths.warmup_steps is None:
-        return plan
-    return plan.sized(lengths.steps, lengths.warmup_steps)
+        return study
+    return study.sized(lengths.steps, lengths.warmup_steps)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from envkit.bench.messages import SharedByCopies, WritesIntoCopy, WritesIntoFolder
-from envkit.bench.plan import Plan
 from envkit.bench.problem_messages import Written, WroteOutside
+from envkit.bench.study import Study
 from envkit.messages import Message
 from envkit.worker.request import UserCommand
 from envkit.worker.user_command import working_copy
@@ -22,17 +22,17 @@ def shared(command: UserCommand | None) -> Message | None:
     return SharedByCopies(tuple(names)) if names else None
 
 
-def outside(plan: Plan, document: Mapping[str, Any]) -> Message | None:
+def outside(study: Study, document: Mapping[str, Any]) -> Message | None:
     """Return what is wrong if a command wrote past its working copy into its folder, else None."""
     found = document.get("writes", {}).get("outside")
-    if found is None or plan.user_command is None:
+    if found is None or study.user_command is None:
         return None
-    return WroteOutside(plan.user_command.folder, _written(found))
+    return WroteOutside(study.user_command.folder, _written(found))
 
 
-def told(plan: Plan, document: Mapping[str, Any]) -> Message | None:
+def told(study: Study, document: Mapping[str, Any]) -> Message | None:
     """Return what to say of the files that a command wrote, or None if it wrote none."""
-    found, command = document.get("writes", {}).get("inside"), plan.user_command
+    found, command = document.get("writes", {}).get("inside"), study.user_command
     if found is None or command is None:
         return None
     written = _written(found)

@@ -14,9 +14,9 @@ from typing import Any
 
 from envkit.analysis.baseline_diff import machine_pairs, unequal
 from envkit.analysis.baselines import Baseline
-from envkit.bench.plan import REFERENCE_PROFILE, Plan, WorkloadSpec
 from envkit.bench.prepare import Prepared
 from envkit.bench.resuming import NAMED, differences
+from envkit.bench.study import REFERENCE_PROFILE, Study, WorkloadSpec
 from envkit.cli import engine_options, measuring_options, training_options, user_command
 from envkit.cli.arguments import count, duration
 from envkit.cli.baseline_check_messages import (
@@ -70,7 +70,7 @@ def add_arguments(parser: Parser) -> None:
     parser.set_defaults(**NOT_HERE)
 
 
-def asked(arguments: argparse.Namespace, old: Baseline) -> Plan:
+def asked(arguments: argparse.Namespace, old: Baseline) -> Study:
     """Return the measurement that the command line asks for. Raise InputError if the baseline is of another one."""
     if arguments.budget is not None:
         raise InputError(BudgetOfCheck(old.blocks, old.name))
@@ -79,7 +79,7 @@ def asked(arguments: argparse.Namespace, old: Baseline) -> Plan:
     if not arguments.profile:
         raise InputError(CommandNotGiven(str(old.source), _command(arguments.name, old)))
     arms = against_baseline(arguments.profile, arguments.engine or "local")
-    made = measuring_options.specification(arguments, f"check-{old.name}", arms)
+    made = measuring_options.study(arguments, f"check-{old.name}", arms)
     # the interval holds for a number of blocks that is fixed before the run
     made = made.with_stopping(blocks=arguments.blocks or old.blocks)
     if made.user_command is None:
@@ -99,7 +99,9 @@ def require_same_run(old: Baseline, prepared: Prepared) -> None:
     now = {name: _settings(one.to_json()) for name, one in prepared.job.environments.items()}
     found = differences(then, now)
     kept = differences(sorted(old.document["allowed_variables"]), sorted(prepared.job.kept), "kept variables")
-    data = differences(_data(old.plan["data"]), _data(prepared.job.plan.data_of(prepared.job.plan.reference)), "data")
+    data = differences(
+        _data(old.study["data"]), _data(prepared.job.study.data_of(prepared.job.study.reference)), "data"
+    )
     _require_same(old, [*found, *kept, *data])
 
 
@@ -123,24 +125,24 @@ def _require_same(old: Baseline, found: Sequence[Message]) -> None:
 
 def _steps(old: Baseline, name: str) -> int:
     """Return ``steps`` or ``warmup_steps`` of the baseline's samples. Raise InputError if out of range."""
-    steps = old.plan[name]
+    steps = old.study[name]
     if type(steps) is not int or not 0 <= steps <= MOST_STEPS:
         raise InputError(BadSteps(str(old.source), name, repr(steps), MOST_STEPS))
     return steps
 
 
 def _recorded(old: Baseline) -> dict[str, Any]:
-    plan, command = old.plan, old.user_command
+    study, command = old.study, old.user_command
     return {
-        "arms": {arm["name"]: arm["engine"] for arm in plan["arms"]},
-        "engine options": plan["engine_options"],
-        "workload": plan["workload"],
-        "modes": {**asdict(Options()), **plan.get("options", {})},
+        "arms": {arm["name"]: arm["engine"] for arm in study["arms"]},
+        "engine options": study["engine_options"],
+        "workload": study["workload"],
+        "modes": {**asdict(Options()), **study.get("options", {})},
         "command": command and _without_folder(asdict(command)),
     }
 
 
-def _intended(made: Plan) -> dict[str, Any]:
+def _intended(made: Study) -> dict[str, Any]:
     command = made.user_command
     return {
         "arms": {arm.name: arm.engine for arm in made.arms},
@@ -167,18 +169,18 @@ def _settings(environment: Mapping[str, Any]) -> dict[str, Any]:
 
 def _command(name: str, old: Baseline) -> str:
     """Return the command line that measures the same as the baseline."""
-    plan, command = old.plan, old.user_command
-    profiles = [arm["profile"] for arm in plan["arms"] if arm["profile"] != REFERENCE_PROFILE] or [REFERENCE_PROFILE]
+    study, command = old.study, old.user_command
+    profiles = [arm["profile"] for arm in study["arms"] if arm["profile"] != REFERENCE_PROFILE] or [REFERENCE_PROFILE]
     words = ["envkit", "baseline", "check", name, *profiles]
-    engine = plan["arms"][0]["engine"]
+    engine = study["arms"][0]["engine"]
     words += ["--engine", engine] if engine != "local" else []
-    for option, value in plan["engine_options"].items():
+    for option, value in study["engine_options"].items():
         words += [f"--{option.replace('_', '-')}", value]
-    if command is None and plan["workload"] != DEFAULT:
-        words += ["--workload", plan["workload"]]
-    known = {key: value for key, value in plan.get("options", {}).items() if key in asdict(Options())}
+    if command is None and study["workload"] != DEFAULT:
+        words += ["--workload", study["workload"]]
+    known = {key: value for key, value in study.get("options", {}).items() if key in asdict(Options())}
     words += Options(**known).arguments() if command is None else ()
-    words += ["--data", SYNTHETIC] if plan["data"] == SYNTHETIC else []
+    words += ["--data", SYNTHETIC] if study["data"] == SYNTHETIC else []
     for variable in old.document["allowed_variables"]:
         words += ["--keep-env", variable]
     if command is not None:

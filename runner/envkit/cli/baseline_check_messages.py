@@ -65,7 +65,7 @@ class OtherCommandLine(Message):
 class BadSteps(Message):
     """A baseline has an invalid number of steps."""
 
-    template = "{file}: plan.{key}: {found} is no number of steps from 0 to {most:d}"
+    template = "{file}: study.{key}: {found} is no number of steps from 0 to {most:d}"
 
     file: str
     key: str

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from envkit.bench.arms import Arm
-from envkit.bench.plan import EVERY
+from envkit.bench.study import EVERY
 from envkit.cli import user_command
 from envkit.cli.arguments import option
 from envkit.cli.measuring_messages import (

@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from envkit import engines
-from envkit.analysis.summary import Summary, summarise
+from envkit.analysis.result import Result, conclude
 from envkit.bench import early_checks, measure, record, resuming, room, seal, user_command, writes
 from envkit.bench.context import recorded_context
 from envkit.bench.job import Job
 from envkit.bench.messages import START_AGAIN, Interrupted, NotInEffect, TargetNotReached, WorkerFailed
-from envkit.bench.plan import Plan
 from envkit.bench.prepare import Prepared, begin, prepare
 from envkit.bench.problems import restored
 from envkit.bench.record import Event, Record
 from envkit.bench.requirements import require_nodes
 from envkit.bench.room import TooShort
 from envkit.bench.run import Run
+from envkit.bench.study import Study
 from envkit.cli import output_options
 from envkit.cli.arguments import option
 from envkit.cli.ending import end_with, error
@@ -65,7 +65,7 @@ class Invocation:
     dry_run: bool = False
     resume: Path | None = None  # the folder of the record to go on with, of which this command is the intent
     # What --json prints of a run that was cut short, of a command that says more than the run; None: what the run has.
-    cut_short: Callable[[Summary, Path], dict[str, Any]] | None = None
+    cut_short: Callable[[Result, Path], dict[str, Any]] | None = None
 
 
 def invocation(arguments: argparse.Namespace, resumed_by: str | None = "bench") -> Invocation:
@@ -82,7 +82,7 @@ def require_folder(arguments: argparse.Namespace) -> None:
         raise InputError(OutputElsewhere(str(output), str(resume)))
 
 
-def run(asked: Plan, how: Invocation, then: Then | None = None, require: Require | None = None) -> int:
+def run(asked: Study, how: Invocation, then: Then | None = None, require: Require | None = None) -> int:
     """Measure and return the exit status. ``require`` may refuse the prepared run with InputError."""
     if how.dry_run:
         print(json.dumps(asked.anywhere().to_json(), indent=1))
@@ -95,7 +95,7 @@ def run(asked: Plan, how: Invocation, then: Then | None = None, require: Require
 
 
 def run_locked(
-    asked: Plan,
+    asked: Study,
     how: Invocation,
     then: Then | None = None,
     left_out: Mapping[str, Message] | None = None,
@@ -111,7 +111,7 @@ def run_locked(
         with _needing_room(how):
             return _go_on_as_asked(asked, how.resume, how, then, made or {})
     prepared = prepare(asked, {str(path): one for path, one in (made or {}).items()})
-    room.require(prepared.job.plan)
+    room.require(prepared.job.study)
     if require is not None:
         require(prepared)
     with _needing_room(how), Record.create(how.output or new_folder(asked.title)) as opened:
@@ -123,7 +123,7 @@ def run_locked(
         if not how.quiet:
             say_of_shared(asked)
         if then is None and not how.quiet:  # else it is no verdict that the command reports
-            say_of_few_blocks(prepared.job.plan)
+            say_of_few_blocks(prepared.job.study)
         return _measure(prepared.job, opened, events, how, then)
 
 
@@ -138,14 +138,14 @@ def recorded_left_out(folder: Path) -> dict[str, Message]:
         return {str(name): restored(reason) for of_one in found for name, reason in of_one.items()}
 
 
-def say_of_few_blocks(plan: Plan) -> None:
+def say_of_few_blocks(study: Study) -> None:
     """Say, before anything is measured, that so few blocks as were asked for can give no verdict."""
-    blocks, fewest = plan.stopping.blocks, plan.fewest_blocks
-    if 0 < blocks < fewest and plan.contrasts and not plan.one_run_each:
-        print(text(NoVerdictOfRun(blocks, plan.sharing, fewest)), file=sys.stderr)
+    blocks, fewest = study.stopping.blocks, study.fewest_blocks
+    if 0 < blocks < fewest and study.contrasts and not study.one_run_each:
+        print(text(NoVerdictOfRun(blocks, study.sharing, fewest)), file=sys.stderr)
 
 
-def say_of_shared(asked: Plan) -> None:
+def say_of_shared(asked: Study) -> None:
     """Name the links through which copies of a user's folder write elsewhere, before anything is measured."""
     if (found := writes.shared(asked.user_command)) is not None:
         say(found)
@@ -192,23 +192,25 @@ def resume(folder: Path, how: Invocation, then: Then | None = None) -> int:
             whole = f"envkit {how.resumed_by or 'bench'} PROFILE OPTIONS"
             raise resuming.no_seal(folder, first, whole)
         with record.reading(folder):
-            plan = Plan.from_json(first["plan"])
+            study = Study.from_json(first["study"])
             environments = {name: Environment.from_json(document) for name, document in first["environments"].items()}
-        require_nodes(plan.nodes, plan.reference.engine)
-        context = recorded_context(folder, first, plan)
-        job = Job(plan, environments, context.engines, context.inherited, context.kept, context.removed)
+        require_nodes(study.nodes, study.reference.engine)
+        context = recorded_context(folder, first, study)
+        job = Job(study, environments, context.engines, context.inherited, context.kept, context.removed)
         return _go_on(folder, first, job, how, then)
 
 
-def _go_on_as_asked(asked: Plan, folder: Path, how: Invocation, then: Then | None, made: Mapping[Path, Profile]) -> int:
+def _go_on_as_asked(
+    asked: Study, folder: Path, how: Invocation, then: Then | None, made: Mapping[Path, Profile]
+) -> int:
     """Go on with the run in ``folder`` by what is ``asked`` for, prepared here as a new run is."""
     first = record.first(folder)
     with record.reading(folder):
-        seed = resuming.seed_of(folder, first["plan"])
+        seed = resuming.seed_of(folder, first["study"])
     asked = replace(asked, seed=seed if asked.seed is None else asked.seed)
     prepared = prepare(asked, {str(path): one for path, one in made.items()})
     job = prepared.job
-    resuming.require_same_run(folder, first, job.plan, job.environments, prepared.context)
+    resuming.require_same_run(folder, first, job.study, job.environments, prepared.context)
     return _go_on(folder, first, job, how, then)
 
 
@@ -219,7 +221,7 @@ def _go_on(folder: Path, first: Event, job: Job, how: Invocation, then: Then | N
         require_unchanged(folder, first, events)
         resuming.require_numbers(folder, events)
         with record.reading(folder):
-            model.report_of(summarise(Run.parse(events)), str(folder), full=False)  # else measuring more is in vain
+            model.report_of(conclude(Run.parse(events)), str(folder), full=False)  # else measuring more is in vain
         events.append(opened.append("resume", command=sys.argv))
         return _measure(job, opened, events, how, then)
 
@@ -245,30 +247,30 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
     """Measure, record how it ended, report, and return the exit status."""
     folder = opened.path.parent
     try:
-        stopping = job.plan.stopping
-        with Progress(0.0 if job.plan.epochs or stopping.blocks else stopping.budget_s, quiet=how.quiet) as progress:
+        stopping = job.study.stopping
+        with Progress(0.0 if job.study.epochs or stopping.blocks else stopping.budget_s, quiet=how.quiet) as progress:
             reason = measure.measure(job, opened, events, progress)
     except KeyboardInterrupt:
         reason = measure.INTERRUPTED
     events.append(opened.append("end", reason=reason))
-    summary = summarise(Run.parse(events))
-    status = FAILED if reason == measure.FAILED or summary.not_in_effect or summary.not_reached else MEASURED
+    result = conclude(Run.parse(events))
+    status = FAILED if reason == measure.FAILED or result.not_in_effect or result.not_reached else MEASURED
     unfinished = reason in (measure.INTERRUPTED, measure.TOO_SHORT)
     if then is not None and not unfinished and status == MEASURED:
         return then(folder)
-    own = how.cut_short(summary, folder) if how.cut_short and unfinished else model.to_json(summary, str(folder))
+    own = how.cut_short(result, folder) if how.cut_short and unfinished else model.to_json(result, str(folder))
     document = {**own, "record": str(folder)}
     if not how.json:
-        terminal.show(summary, str(short(folder)), terminal.console())
+        terminal.show(result, str(short(folder)), terminal.console())
     if reason == measure.TOO_SHORT:
-        found = room.need(Run.parse(events).measuring(job.plan))
+        found = room.need(Run.parse(events).measuring(job.study))
         assert found is not None, "a worker ended"
         again = None if how.resumed_by is None else _go_on_with(how, folder)
-        raise TooShort(room.refusal(found, job.plan, again), document)
+        raise TooShort(room.refusal(found, job.study, again), document)
     if reason == measure.INTERRUPTED:
         return end_with(_interrupted(how, folder), INTERRUPTED, how.json, document)
     if how.json:
-        problem = _problem(reason, summary)
+        problem = _problem(reason, result)
         print(json.dumps(document if problem is None else {**document, **error(problem)}))
     return status
 
@@ -277,13 +279,13 @@ def _interrupted(how: Invocation, folder: Path) -> Message:
     return Interrupted(fix=START_AGAIN) if how.resumed_by is None else Interrupted(_go_on_with(how, folder))
 
 
-def _problem(reason: str, summary: Summary) -> Message | None:
+def _problem(reason: str, result: Result) -> Message | None:
     """Return why a run that ended has exit status 1, or None. The report for people says it in its own words."""
     if reason == measure.FAILED:
         return WorkerFailed()
-    if summary.not_in_effect:
-        return NotInEffect(tuple(one.arm for one in summary.measured if not one.in_effect))
-    return TargetNotReached() if summary.not_reached else None
+    if result.not_in_effect:
+        return NotInEffect(tuple(one.arm for one in result.measured if not one.in_effect))
+    return TargetNotReached() if result.not_reached else None
 
 
 def _go_on_with(how: Invocation, folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""The options of all commands that measure, and the specification of a run that they make."""
+"""The options of all commands that measure, and the study that they make."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from envkit.bench.arms import Arm
-from envkit.bench.plan import (
+from envkit.bench.study import (
     FULL_TIMEOUT_S,
     MARGIN,
     PRECISION,
     REFERENCE_PROFILE,
     TIMEOUT_S,
-    Plan,
     StoppingRule,
+    Study,
     WorkloadSpec,
 )
 from envkit.cli import engine_options, output_options, training_options, user_command
@@ -117,12 +117,10 @@ def add_worker_options(parser: Parser, against_advice: bool = True) -> None:
 def add_dry_run(parser: Parser) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("--dry-run", action="store_true", advanced=True,
-                       help="print the specification of the run as JSON and measure nothing")  # fmt: skip
+                       help="print the study as JSON and measure nothing")  # fmt: skip
 
 
-def specification(
-    arguments: argparse.Namespace, title: str, arms: Sequence[Arm], budget_s: float | None = None
-) -> Plan:
+def study(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], budget_s: float | None = None) -> Study:
     """Return what the options ask for; ``arms`` are measured, the first is the reference.
 
     ``budget_s`` is what the command takes where no budget is given, None for the usual one. Raises InputError for
@@ -138,7 +136,7 @@ def specification(
         timeout_s=arguments.timeout or (FULL_TIMEOUT_S if arguments.full else TIMEOUT_S),
         open_ended=arguments.budget is None,
     )
-    asked = Plan(
+    asked = Study(
         title=title,
         stopping=stopping,
         workload=workload,

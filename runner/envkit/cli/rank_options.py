@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from envkit.bench import batch_split
 from envkit.bench.arms import Arm
-from envkit.bench.plan import EVERY, REFERENCE_PROFILE
 from envkit.bench.requirements import exchanges, require_shares
+from envkit.bench.study import EVERY, REFERENCE_PROFILE
 from envkit.cli import user_command
 from envkit.cli.arguments import count, no_effect
 from envkit.cli.measuring_messages import BudgetPerArm, NotAllShared, RanksAreSearched

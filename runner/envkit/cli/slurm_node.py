@@ -117,7 +117,7 @@ def _check(settings: Settings, folder: Path, node: str, job: str) -> int:
     try:
         _require(settings, folder, node, job)
         cores = int(cpu_facts()["physical_cores"])
-        if crowded := batch_split.crowded(settings.specification.ranks, cores, "this node"):
+        if crowded := batch_split.crowded(settings.study.ranks, cores, "this node"):
             raise InputError(crowded)  # the runner looks at its own node only
         _require_kind(settings)
         _require_same_nodes(folder, _nodes())
@@ -156,7 +156,7 @@ def _measure(
     except OSError as error:
         return _refused(NoFolderHere(start, os.strerror(error.errno or 0)))
     sys.argv = settings.command(str(folder), place.name)  # which the record keeps
-    if command := settings.specification.user_command:
+    if command := settings.study.user_command:
         print(f"envkit: {text(StartsCommand(str(folder / FILE_NAME), command.folder, command.argv))}", flush=True)
     try:
         return _run(settings, folder, place, node, stage), None
@@ -180,15 +180,15 @@ def _run(settings: Settings, folder: Path, place: Path, node: str, stage: str) -
         part = node_tuning.search if stage == node_tuning.SEARCH else node_tuning.confirm
         return part(settings, folder, place, node, number)
     if settings.profiles:
-        return matrix.measure(settings.specification, settings.profiles, how)
-    return measuring.run(settings.specification, how)
+        return matrix.measure(settings.study, settings.profiles, how)
+    return measuring.run(settings.study, how)
 
 
 def _require(settings: Settings, folder: Path, node: str, job: str) -> None:
     """Raise InputError where this node must not measure: its clock or its image is another than it should be."""
     called = node_preflight.read(folder, job)
     problem = called.clock_problem(node) if called else None
-    if problem and not settings.specification.force:
+    if problem and not settings.study.force:
         raise InputError(problem)
     image = settings.image_file
     if image is not None and settings.digest is not None:
@@ -205,7 +205,7 @@ def _require(settings: Settings, folder: Path, node: str, job: str) -> None:
 def _require_kind(settings: Settings) -> None:
     """Raise InputError where a profile is not for this kind of node: the runner looks at its own node only."""
     facts = needs.known(cpu_facts())
-    named = {arm.profile for arm in settings.specification.arms} - {profile.TUNED}  # which is another on every node
+    named = {arm.profile for arm in settings.study.arms} - {profile.TUNED}  # which is another on every node
     for one in map(profile.load, sorted(named)):
         found = needs.unmet(needs.of_kind(one.needs), facts)
         if found is not None:

@@ -59,7 +59,7 @@ from envkit.rendering import text
 from envkit.tuning.session import SPACE_FILE
 from envkit.tuning.shared_trials import FILE_NAME as JOURNAL
 from envkit.tuning.shared_trials import storage_in
-from envkit.tuning.specification import TuningSpecification
+from envkit.tuning.study import TuningStudy
 
 SUMMARY = "summary.json"
 # What may change from one job of a submission to the next: how it queues, and not what it measures.
@@ -148,7 +148,7 @@ def _start(arguments: argparse.Namespace, show: Show, make: Callable[[argparse.N
     if not arguments.dry_run:
         client.require()
     settings = make(arguments)
-    title = settings.specification.title if settings.tuning else f"{settings.by}-{settings.specification.title}"
+    title = settings.study.title if settings.tuning else f"{settings.by}-{settings.study.title}"
     folder = (arguments.output or measuring.new_folder(title)).absolute()
     if not str(folder).isprintable():
         raise InputError(UnfitFolderName(str(folder)))
@@ -175,7 +175,7 @@ def _start(arguments: argparse.Namespace, show: Show, make: Callable[[argparse.N
         return _follow(settings, opened, job, arguments, show)
 
 
-def _begin_tuning(asked: TuningSpecification, folder: Path) -> None:
+def _begin_tuning(asked: TuningStudy, folder: Path) -> None:
     """Have what its nodes share. Raises InputError where they can't."""
     atomic.write(folder / SPACE_FILE, yamlfile.content(Path(asked.space)), private=True)
     try:

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from envkit import engines
 from envkit.bench import requirements, resuming
-from envkit.bench.plan import Plan
 from envkit.bench.prepare import located
 from envkit.bench.record import Event
 from envkit.bench.requirements import arm_of
+from envkit.bench.study import Study
 from envkit.cli import engine_options, measuring, measuring_options, rank_options
 from envkit.cli.measuring_messages import NoVerdictOfNode
 from envkit.cli.measuring_options import against_baseline
@@ -86,12 +86,12 @@ def settings(arguments: argparse.Namespace) -> Settings:
     return replace(job(arguments, asked, nodes, nodelist), fleet=fleet, joint=joint)
 
 
-def job(arguments: argparse.Namespace, asked: Plan, nodes: int, nodelist: Sequence[str]) -> Settings:
+def job(arguments: argparse.Namespace, asked: Study, nodes: int, nodelist: Sequence[str]) -> Settings:
     """The settings of a job in which each of so many nodes has a run of its own."""
     image, kind = asked.engine_options.image_file, ENGINES[asked.arms[0].engine].image_option
     return Settings(
         id=secrets.token_hex(4),
-        specification=asked,
+        study=asked,
         python=sys.executable,
         project=str(SOURCES),
         digest=apptainer.digest(Path(image), kind) if image else None,
@@ -141,7 +141,7 @@ def partition(arguments: argparse.Namespace) -> str | None:
     return arguments.partition or os.environ.get("SBATCH_PARTITION")
 
 
-def _asked(arguments: argparse.Namespace, engine: str, nodes: int) -> Plan:
+def _asked(arguments: argparse.Namespace, engine: str, nodes: int) -> Study:
     """The settings of each node, or of all ``nodes`` together: files in it have names that mean the same on every
     node.
     """
@@ -156,7 +156,7 @@ def _asked(arguments: argparse.Namespace, engine: str, nodes: int) -> Plan:
                 raise InputError(OwnRanks(arm.profile, arm.ranks))
         arms = rank_options.arms(arguments, arms, nodes)
         loaded += arms[len(loaded) :]
-    asked = measuring_options.specification(
+    asked = measuring_options.study(
         arguments, title, loaded, rank_options.budget_s(arguments, arms, nodes if arguments.nproc else 1)
     )
     asked = replace(asked, nodes=nodes)
@@ -171,7 +171,7 @@ def anywhere_named(profiles: Sequence[str]) -> list[str]:
     return [profile.anywhere(name) for name in profiles]
 
 
-def anywhere(arguments: argparse.Namespace, asked: Plan) -> Plan:
+def anywhere(arguments: argparse.Namespace, asked: Study) -> Study:
     """The same with names of image and data that mean the same on every node."""
     options = asked.engine_options
     kind = ENGINES[asked.arms[0].engine].image_option
@@ -190,7 +190,7 @@ def _require_samples(arguments: argparse.Namespace) -> None:
 
 def say_of_few_blocks(settings: Settings) -> None:
     """Say, before anything is measured, that so few blocks can give no verdict: of a run, or of all nodes together."""
-    asked, least = settings.specification, type_verdict.MIN_BLOCKS
+    asked, least = settings.study, type_verdict.MIN_BLOCKS
     if settings.runs == 1 and not settings.profiles:
         measuring.say_of_few_blocks(located(asked, asked.data or ""))
     elif 0 < asked.stopping.blocks < least:
@@ -225,7 +225,7 @@ def in_service(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     return left, out
 
 
-def _data(arguments: argparse.Namespace, asked: Plan) -> str | None:
+def _data(arguments: argparse.Namespace, asked: Study) -> str | None:
     """Where the data are: looked for here, as nodes often reach no network and would fall back on synthetic ones.
 
     None for a workload that makes its own, and for a user's command.
@@ -238,7 +238,7 @@ def _data(arguments: argparse.Namespace, asked: Plan) -> str | None:
     return None if location == GENERATED else location
 
 
-def _time_limit(arguments: argparse.Namespace, asked: Plan) -> int | None:
+def _time_limit(arguments: argparse.Namespace, asked: Study) -> int | None:
     """In minutes, as Slurm counts. None, for the partition's own, where nobody knows how long it takes."""
     if arguments.time_limit is not None:
         return in_minutes(arguments.time_limit)

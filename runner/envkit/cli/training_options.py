@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from envkit.bench.plan import EVERY
+from envkit.bench.study import EVERY
 from envkit.cli.arguments import count
 from envkit.cli.measuring_messages import NotADevice, NotAFormat, ScaleTooLarge, TrainsOne
 from envkit.cli.parser import BadValue, Parser

@@ -19,20 +19,20 @@ def problems(job: Job, quiet: bool) -> dict[str, Message]:
     If the reference fails, none of the others is to blame, and nothing is returned: the run will end with that. Raise
     TooShort as soon as it is known that the budget has far too little room for those that are left.
     """
-    room.require(job.plan)
+    room.require(job.study)
     found: dict[str, Message] = {}
     took_s: list[float] = []
     with Progress(0.0, quiet=quiet) as progress:
-        for arm in job.plan.arms:
+        for arm in job.study.arms:
             progress.start("trying once", arm.name, 0.0)
             reason, seconds = _problem(job, arm)
             took_s.append(seconds)
-            if reason is not None and arm == job.plan.reference:
+            if reason is not None and arm == job.study.reference:
                 return {}
             if reason is not None:
                 found[arm.name] = reason
             if len(took_s) > 1:
-                room.require(job.plan, took_s, len(job.plan.arms) - len(found))
+                room.require(job.study, took_s, len(job.study.arms) - len(found))
     return found
 
 
@@ -43,8 +43,8 @@ def _problem(job: Job, arm: Arm) -> tuple[Message | None, float]:
 
 
 def _found(job: Job, arm: Arm) -> tuple[Message | None, float]:
-    outcome = job.engines[arm.engine].run(job.task(arm, requests.of_first(job.plan, arm)))
-    document, problem = parse_sample(outcome, (), job.plan.options)
+    outcome = job.engines[arm.engine].run(job.launch(arm, requests.of_first(job.study, arm)))
+    document, problem = parse_sample(outcome, (), job.study.options)
     if document is None:
         assert problem is not None, "there is a sample or a problem"
         printed = next(iter(outcome.stderr_tail.strip().splitlines()[-1:]), None)

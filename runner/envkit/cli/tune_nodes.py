@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from envkit.analysis.engine_facts import machine_kind
-from envkit.analysis.summary import Comparison
+from envkit.analysis.result import Comparison
 from envkit.bench import record, requirements
-from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.bench.study import REFERENCE_PROFILE
 from envkit.cli import node_tuning, rank_options, submission, submitted, tune_options
 from envkit.cli.arguments import no_effect
 from envkit.cli.commands.tune_messages import NODES, TunedTitle
@@ -52,7 +52,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
     default = places.local_folder() / f"{name}-{profile.TUNED}.yaml"
     asked = tune_options.asked(arguments, default)
     destination.require(Path(asked.profile))
-    trained = submitted.anywhere(arguments, replace(asked.specification, nodes=1))
+    trained = submitted.anywhere(arguments, replace(asked.study, nodes=1))
     requirements.require(trained)
     workload = None if trained.user_command else trained.workload
     rank_options.require_searched(space_file.read(Path(asked.space)), workload, trained.options, trained.ranks)
@@ -61,7 +61,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
     nodelist = submitted.named_nodes(arguments)
     job = submitted.job(arguments, trained, submitted.of_job(arguments.nodes, nodelist), nodelist)
     sha256 = require_space(Path(asked.space), None)
-    return replace(job, tuning=replace(asked, specification=trained, budget_s=budget_s, space_sha256=sha256))
+    return replace(job, tuning=replace(asked, study=trained, budget_s=budget_s, space_sha256=sha256))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -112,7 +112,7 @@ def _show(
     shown = [Row(labels.WRITTEN, conclusion.advice(found.decision, found.shipped, path, written), whole=True)]
     if found.decision.is_better and not written.stays:
         default = path.parent == places.local_folder()
-        shown += conclusion.usage(found.verdict.summary.plan, profile.TUNED if default else str(path))
+        shown += conclusion.usage(found.verdict.result.study, profile.TUNED if default else str(path))
     records = labels.RecordsOfNodes(str(short(folder)))
     terminal.items(out, [*shown, Row(labels.RECORD, records, whole=True)])
     return MEASURED
@@ -121,12 +121,12 @@ def _show(
 def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _Found | None:
     assert settings.tuning is not None, "only a tuning finds a profile"
     chosen = node_tuning.chosen(folder)
-    places = {one.name: settings.run_in(folder / one.name) for one in results if one.summary}
+    places = {one.name: settings.run_in(folder / one.name) for one in results if one.result}
     if chosen is None or not places:
         return None
     entries = {entry["number"]: entry for entry in chosen["candidates"]}
     shipped = None if chosen["shipped"] is None else str(entries[chosen["shipped"]]["shipped"])
-    verdict = type_verdict.find(places, settings.specification.stopping.margin, (confirm.TUNED, shipped or ""))
+    verdict = type_verdict.find(places, settings.study.stopping.margin, (confirm.TUNED, shipped or ""))
     if verdict is None:
         return None
     tuned_one, shipped_one = (_comparison(verdict, arm) for arm in (confirm.TUNED, shipped or ""))
@@ -160,8 +160,8 @@ def _write(found: _Found, untried: Sequence[str], folder: Path, path: Path) -> W
     seen = next(iter(first["engines"].values()))["inspection"]
     title = text(TunedTitle(NODES, found.profile.title))
     made = replace(found.profile, title=title, cpu=seen["fingerprint"]["cpu_model"])
-    if verdict.summary.plan.ranks > 1:  # it is worth that in so many ranks, and was resolved for one of them
-        made = replace(made, ranks=verdict.summary.plan.ranks)
+    if verdict.result.study.ranks > 1:  # it is worth that in so many ranks, and was resolved for one of them
+        made = replace(made, ranks=verdict.result.study.ranks)
     machine = f"{type_wording.counted(verdict.nodes)} of {verdict.kind}"
     why = conclusion.reason(found.decision, first["time"], machine, found.shipped, untried)
     places = [folder / name / part for name in verdict.nodes for part in ("", record.CONFIRMATION)]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.bench.arms import Arm
-from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.bench.study import REFERENCE_PROFILE
 from envkit.cli import measuring_options, rank_options, submission, training_options, user_command
 from envkit.cli.argument_messages import EVERY_RANK, SEARCH_ON_N, SEARCH_ON_THESE
 from envkit.cli.arguments import count, duration, no_effect, option
@@ -17,7 +17,7 @@ from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 from envkit.tuning import space_file
-from envkit.tuning.specification import TuningSpecification
+from envkit.tuning.study import TuningStudy
 from envkit.worker.workloads import WORKLOADS
 
 BUDGET_S = 1200.0
@@ -84,15 +84,15 @@ def require(arguments: argparse.Namespace) -> None:
         raise InputError(no_effect("--budget", "--exhaustive", "--blocks"))
 
 
-def asked(arguments: argparse.Namespace, default: Path) -> TuningSpecification:
+def asked(arguments: argparse.Namespace, default: Path) -> TuningStudy:
     """Return what the options say; ``default`` is where the profile goes if they don't say. Raises InputError."""
     require(arguments)
     rank_options.require(arguments)
     space = space_file.find(arguments.space or SPACE)
     reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local")
-    trained = measuring_options.specification(arguments, f"tune-{space.stem}", [reference])
-    return TuningSpecification(
-        specification=replace(trained, seed=arguments.seed or 1, nodes=1),
+    trained = measuring_options.study(arguments, f"tune-{space.stem}", [reference])
+    return TuningStudy(
+        study=replace(trained, seed=arguments.seed or 1, nodes=1),
         space=str(space.absolute()),
         budget_s=0.0 if arguments.exhaustive else arguments.budget or BUDGET_S,
         numerics=arguments.numerics or "same",

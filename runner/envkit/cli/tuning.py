@@ -19,10 +19,10 @@ from envkit.bench.context import (
     require_same_values,
 )
 from envkit.bench.job import Job
-from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.prepare import Prepared, located
 from envkit.bench.prepare import begin as begin_record
 from envkit.bench.record import Event, Record
+from envkit.bench.study import REFERENCE_PROFILE, Study
 from envkit.checks.preflight import preflight
 from envkit.cli import measuring, rank_options
 from envkit.messages import Message, from_json
@@ -36,12 +36,12 @@ from envkit.tuning.narrow import narrow
 from envkit.tuning.peers import Peers
 from envkit.tuning.session import Session, Settings
 from envkit.tuning.space import Space
-from envkit.tuning.specification import TuningSpecification
+from envkit.tuning.study import TuningStudy
 from envkit.tuning.trials import lengths
 
 SHIPPED_FOLDER = places.PROFILE_FOLDER
 # Fields of a tuning's first event that must be equal if its command is given again.
-INTENT = ("settings", "space", "space_sha256", "plan", "baseline", "shipped", "left_out_profiles")
+INTENT = ("settings", "space", "space_sha256", "study", "baseline", "shipped", "left_out_profiles")
 
 
 def require_same_tuning(folder: Path, first: Event, fields: Mapping[str, Any], context: ExecutionContext) -> None:
@@ -53,8 +53,8 @@ def require_same_tuning(folder: Path, first: Event, fields: Mapping[str, Any], c
         then = {name: first[name] for name in INTENT}
         then["settings"] = {**then["settings"], "profile": fields["settings"]["profile"]}
         kept = sorted(first["allowed_variables"])
-        then["plan"] = resuming.without_folder(then["plan"])
-    now = {**{name: fields[name] for name in INTENT}, "plan": resuming.without_folder(fields["plan"])}
+        then["study"] = resuming.without_folder(then["study"])
+    now = {**{name: fields[name] for name in INTENT}, "study": resuming.without_folder(fields["study"])}
     found = resuming.differences(then, now)
     found += resuming.differences(kept, sorted(context.kept), "kept variables")
     resuming.require_same(folder, first, found)
@@ -63,19 +63,19 @@ def require_same_tuning(folder: Path, first: Event, fields: Mapping[str, Any], c
         require_same_values(folder, first, context.kept)
 
 
-def require_early(asked: TuningSpecification, output: Path | None) -> None:
+def require_early(asked: TuningStudy, output: Path | None) -> None:
     """Raise InputError for what can be told wrong before anything starts; ``output`` is the folder for the record."""
-    wanted = asked.specification
+    wanted = asked.study
     _require(asked)
     early_checks.require(wanted, output)
     if not asked.blocks:  # the baseline and what is found, compared in a confirmation
         early_checks.require_time(wanted.with_stopping(budget_s=asked.budget_s), 2)
 
 
-def _require(asked: TuningSpecification) -> Space:
+def _require(asked: TuningStudy) -> Space:
     """Return the space to search. Raise InputError where it can't be searched by what is to be trained."""
     space = space_file.read(Path(asked.space))
-    wanted = asked.specification
+    wanted = asked.study
     trained = None if wanted.user_command else wanted.workload
     requirements.require_modes(wanted.own_workloads, wanted.options)
     most = rank_options.require_searched(space, trained, wanted.options, wanted.ranks)
@@ -84,11 +84,11 @@ def _require(asked: TuningSpecification) -> Space:
     return space
 
 
-def first_event(asked: TuningSpecification) -> tuple[dict[str, Any], ExecutionContext]:
+def first_event(asked: TuningStudy) -> tuple[dict[str, Any], ExecutionContext]:
     """The fields of a record's first event, found by looking at this machine. Raises InputError."""
     space = _require(asked)
     space_sha256 = session.require_space(Path(asked.space), asked.space_sha256)
-    wanted, numerics = asked.specification, asked.numerics
+    wanted, numerics = asked.study, asked.numerics
     how, engine = wanted.options, wanted.arms[0].engine
     trained = None if wanted.user_command else wanted.workload
     given = [profiles.load(name, SHIPPED_FOLDER) for name in profiles.names(SHIPPED_FOLDER)]
@@ -106,8 +106,8 @@ def first_event(asked: TuningSpecification) -> tuple[dict[str, Any], ExecutionCo
     )
     require_candidates(narrowed, baseline, inspection, one_by_one=asked.blocks > 0, alone=not shipped)
     data = requirements.data(wanted)
-    plan, steps = lengths(located(wanted, data.location))
-    settings = Settings(asked.budget_s, plan.seed or 0, numerics, asked.blocks, steps, asked.profile)
+    study, steps = lengths(located(wanted, data.location))
+    settings = Settings(asked.budget_s, study.seed or 0, numerics, asked.blocks, steps, asked.profile)
     fields = {
         "schema": record.SCHEMA,
         "kit_version": __version__,
@@ -115,7 +115,7 @@ def first_event(asked: TuningSpecification) -> tuple[dict[str, Any], ExecutionCo
         "settings": asdict(settings),
         "space": space.name,
         "space_sha256": space_sha256,
-        "plan": plan.to_json(),
+        "study": study.to_json(),
         "engines": recorded(context.seen),
         "data_source": data.source.to_json(),
         "baseline": baseline.to_json(),
@@ -148,13 +148,13 @@ def session_of(
     first, folder = events[0], opened.path.parent
     resuming.require_numbers(folder, events)
     with record.reading(folder):
-        plan = Plan.from_json(first["plan"])
+        study = Study.from_json(first["study"])
         settings = Settings(**first["settings"])
         settings = replace(settings, profile=settings.profile if profile is None else str(profile))
         baseline = Environment.from_json(first["baseline"])
-        inspection = of_rank(first["engines"][plan.reference.engine]["inspection"], plan.ranks)
+        inspection = of_rank(first["engines"][study.reference.engine]["inspection"], study.ranks)
         job = Job(
-            plan, {REFERENCE_PROFILE: baseline}, context.engines, context.inherited, context.kept, context.removed
+            study, {REFERENCE_PROFILE: baseline}, context.engines, context.inherited, context.kept, context.removed
         )
         begin = _begin(context, from_json(first["data_source"]), inspection)
         return Session(settings, job, inspection, opened, events, begin, quiet, peers, turn)

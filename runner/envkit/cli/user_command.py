@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from envkit.bench.plan import EVERY
+from envkit.bench.study import EVERY
 from envkit.cli.arguments import count, no_effect, option, options_given
 from envkit.cli.messages import BadOptionValue, OptionAlone
 from envkit.cli.parser import BadValue, Parser

@@ -22,13 +22,13 @@ WATCH_S, LIMIT_S = 10.0, 45.0
 
 def watch(job: Job, argv: Sequence[str], quiet: bool) -> dict[str, Any]:
     """Return the sample that a worker of the job's only arm makes of it. Raise InputError if it can't be watched."""
-    (arm,), own = job.plan.arms, job.plan.user_command
+    (arm,), own = job.study.arms, job.study.user_command
     assert own is not None, "a command of the user's is watched"
     work = RunCommand(replace(own, metric=None, loss_metric=None), WARMUP_STEPS, watch_s=WATCH_S, watch_limit_s=LIMIT_S)
     with Progress(0.0, quiet=quiet) as progress:
         progress.start("watching", shlex.join(argv), 0.0)
-        outcome = job.engines[arm.target].run(job.task(arm, work))
-    sample, problem = parse_sample(outcome, (), job.plan.options)
+        outcome = job.engines[arm.target].run(job.launch(arm, work))
+    sample, problem = parse_sample(outcome, (), job.study.options)
     if problem is not None:
         raise InputError(
             private_values.of_message(NotWatched(argv[0], job.explained(problem)), job.kept, job.inherited)

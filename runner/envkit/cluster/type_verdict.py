@@ -13,10 +13,10 @@ from typing import Any
 
 from envkit.analysis.load import Load, load
 from envkit.analysis.noise import disturbed_blocks
-from envkit.analysis.summary import Summary, summarise
+from envkit.analysis.result import Result, conclude
 from envkit.bench import record
-from envkit.bench.plan import Plan
 from envkit.bench.run import Run, read
+from envkit.bench.study import Study
 from envkit.cluster.fleet import comparability, slow
 from envkit.cluster.fleet.extract import read_node
 from envkit.cluster.fleet.node import LeftOut, Node
@@ -35,7 +35,7 @@ MIN_BLOCKS = 3
 class TypeVerdict:
     """``found`` is by arm; ``wrong`` has the arms that are not recommended, and why.
 
-    ``versus`` compares two arms with each other. ``summary`` is that of the first node that counts.
+    ``versus`` compares two arms with each other. ``result`` is that of the first node that counts.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class TypeVerdict:
     left_out: Mapping[str, Message]  # why, by node
     found: Mapping[str, AcrossNodes]
     wrong: Mapping[str, Message]
-    summary: Summary
+    result: Result
     pair: tuple[str, str] | None = None  # the arms of versus, of which the first is compared with the second
     versus: AcrossNodes | None = None
     load: Load | None = None  # beside which all of these nodes were measured; else one that was is left out
@@ -71,15 +71,15 @@ class _Runs:
     ratios: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     versus: dict[str, list[float]] = field(default_factory=dict)
     wrong: dict[str, Message] = field(default_factory=dict)
-    first: Summary | None = None
+    first: Result | None = None
 
-    def add(self, node: str, summary: Summary, run: Run, pair: tuple[str, str] | None) -> None:
-        self.first = self.first or summary
-        plan = summary.plan
-        of = {arm.name: arm for arm in plan.arms}
-        for one in summary.comparisons:
+    def add(self, node: str, result: Result, run: Run, pair: tuple[str, str] | None) -> None:
+        self.first = self.first or result
+        study = result.study
+        of = {arm.name: arm for arm in study.arms}
+        for one in result.comparisons:
             self.ratios.setdefault(one.arm, {})[node] = run.block_ratios(of[one.arm])
-            if any(one.arm == missed.arm for missed in summary.not_in_effect):
+            if any(one.arm == missed.arm for missed in result.not_in_effect):
                 self.wrong.setdefault(one.arm, NotInEffectOn(node))
             elif one.losses is not None and not one.losses.agree:
                 self.wrong.setdefault(one.arm, LossesDifferOn(node))
@@ -114,10 +114,10 @@ def find(places: Mapping[str, Path], margin: float, pair: tuple[str, str] | None
     for name in nodes:
         with record.reading(places[name]):
             run = read(places[name])
-            runs.add(name, summarise(run), run, pair)
+            runs.add(name, conclude(run), run, pair)
     assert runs.first is not None, "slow nodes are fewer than half"
-    plan = runs.first.plan
-    rate = ERROR_RATE / plan.sharing
+    study = runs.first.study
+    rate = ERROR_RATE / study.sharing
     found = {arm: across_nodes([*of_arm.values()], rate, margin) for arm, of_arm in runs.ratios.items()}
     return TypeVerdict(
         kind=chosen[0].kind,
@@ -125,7 +125,7 @@ def find(places: Mapping[str, Path], margin: float, pair: tuple[str, str] | None
         left_out=left_out,
         found={arm: one for arm, one in found.items() if one is not None},
         wrong=runs.wrong,
-        summary=runs.first,
+        result=runs.first,
         pair=pair,
         versus=across_nodes([*runs.versus.values()], rate, margin) if runs.versus else None,
         load=next(iter(loads.values()), None),
@@ -136,16 +136,16 @@ def _load(place: Path) -> Load | None:
     """Return what disturbed nearly all blocks of a node's run; None if the others are enough."""
     with record.reading(place):
         run = read(place)
-        summary = summarise(run)
-        if any(one.without_interference for one in summary.comparisons):
+        result = conclude(run)
+        if any(one.without_interference for one in result.comparisons):
             return None
-        return load(run, summary.plan.arms, disturbed_blocks(run, summary.plan.arms))
+        return load(run, result.study.arms, disturbed_blocks(run, result.study.arms))
 
 
 def _node(name: str, place: Path) -> Node | LeftOut:
     """Return what is known of a node by the reference of its run, or why the node can't be used."""
     try:
-        plan = Plan.from_json(record.read(place)[0]["plan"])
+        study = Study.from_json(record.read(place)[0]["study"])
     except InputError as error:
         return LeftOut(name, error.message)
-    return replace(read_node(place, plan.reference.profile), name=name)
+    return replace(read_node(place, study.reference.profile), name=name)

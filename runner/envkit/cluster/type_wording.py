@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sized
 from pathlib import Path
 from typing import TypeVar
 
-from envkit.analysis.summary import Comparison
+from envkit.analysis.result import Comparison
 from envkit.cluster.messages import (
     COLUMNS,
     LOSSES_DIFFER,
@@ -57,7 +57,7 @@ def _spread(found: AcrossNodes) -> Message:
 
 def rows(verdict: TypeVerdict) -> list[Row]:
     """Return a row for each arm, then the type of the nodes and those that do not count."""
-    reference = verdict.summary.plan.reference.name
+    reference = verdict.result.study.reference.name
     found = [row(arm, one, reference, verdict.not_recommended(arm)) for arm, one in verdict.found.items()]
     if verdict.versus is not None and verdict.pair is not None:
         own, other = verdict.pair
@@ -107,7 +107,7 @@ def table(verdict: TypeVerdict) -> Table:
 
 def parts(verdict: TypeVerdict, folder: Path) -> list[Part]:
     """Return the table, why profiles are not recommended, the nodes, and the record of each node in ``folder``."""
-    reference = verdict.summary.plan.reference.name
+    reference = verdict.result.study.reference.name
     refused = [
         row(arm, one, reference, why) for arm, one in verdict.found.items() if (why := verdict.not_recommended(arm))
     ]

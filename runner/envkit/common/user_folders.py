@@ -1,4 +1,4 @@
-"""The user's folders for what the kit keeps between runs (XDG Base Directory Plan)."""
+"""The user's folders for what the kit keeps between runs (XDG Base Directory Specification)."""
 
 from __future__ import annotations
 

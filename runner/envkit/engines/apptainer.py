@@ -16,7 +16,7 @@ from typing import Any
 from envkit.common import files
 from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus
-from envkit.engines.base import IMAGE_FILES, SOURCES, EngineOptions, Outcome, Task, ended
+from envkit.engines.base import IMAGE_FILES, SOURCES, EngineOptions, Launch, Outcome, ended
 from envkit.engines.messages import BuildImage, EngineFault, ImageUnreadable
 from envkit.engines.process import Process, Started
 from envkit.engines.setup_messages import APPTAINER_FIX, INSTALL, EngineUnusable, NotInstalled
@@ -66,45 +66,45 @@ class ApptainerEngine:
     def describe(self) -> dict[str, Any]:
         return self._described
 
-    def command(self, task: Task) -> list[str]:
-        binds = [part for mount in container.mounts(task) for part in ("--bind", mount)]
+    def command(self, launch: Launch) -> list[str]:
+        binds = [part for mount in container.mounts(launch) for part in ("--bind", mount)]
         # Not --env, which takes a comma for the start of the next variable.
-        given = {name: value for name, value in container.passed_on(task).items() if name in ITS_OWN}
-        temporary = {} if TEMPORARY.keys() & task.passed_on.keys() else TEMPORARY
-        texts = {**temporary, **given, **container.variables(task)}
+        given = {name: value for name, value in container.passed_on(launch).items() if name in ITS_OWN}
+        temporary = {} if TEMPORARY.keys() & launch.passed_on.keys() else TEMPORARY
+        texts = {**temporary, **given, **container.variables(launch)}
         variables = [f"{name}={value}" for name, value in texts.items()]
         return [
             "apptainer", "--quiet", "exec", "--cleanenv", "--containall", "--no-home",
-            *(CONTAINER.gpus if task.gpus else ()), "--pwd", container.working_folder(task),
-            *container.limits(self.given), *binds, str(self._sif), "env", *variables, *container.argv(task),
+            *(CONTAINER.gpus if launch.gpus else ()), "--pwd", container.working_folder(launch),
+            *container.limits(self.given), *binds, str(self._sif), "env", *variables, *container.argv(launch),
         ]  # fmt: skip
 
-    def request(self, task: Task) -> WorkerRequest | None:
-        return container.request(task)
+    def request(self, launch: Launch) -> WorkerRequest | None:
+        return container.request(launch)
 
-    def start(self, task: Task) -> Started:
-        argv, environment = self._start_of(task)
+    def start(self, launch: Launch) -> Started:
+        argv, environment = self._start_of(launch)
         before = _ended_children_s()
         return Started(
-            Process(argv, environment, SOURCES, self.request(task), task.ahead),
-            task.timeout_s,
+            Process(argv, environment, SOURCES, self.request(launch), launch.ahead),
+            launch.timeout_s,
             finish=lambda outcome: self._explained(replace(outcome, cpu_s=_ended_children_s() - before)),
         )
 
-    def run(self, task: Task) -> Outcome:
-        if task.nodes > 1:
+    def run(self, launch: Launch) -> Outcome:
+        if launch.nodes > 1:
             from envkit.engines import step
 
             return self._explained(
-                step.run(*self._start_of(task), task.nodes, task.timeout_s, self.request(task), INSIDE)
+                step.run(*self._start_of(launch), launch.nodes, launch.timeout_s, self.request(launch), INSIDE)
             )
-        return ended(self.start(task))
+        return ended(self.start(launch))
 
-    def _start_of(self, task: Task) -> tuple[list[str], dict[str, str]]:
+    def _start_of(self, launch: Launch) -> tuple[list[str], dict[str, str]]:
         """The command, and the variables that it is started with."""
-        if task.gpus:
+        if launch.gpus:
             container_gpus.require()  # it only remarks that there was nothing to bring along
-        return self.command(task), callers(task, task.inherited or os.environ)
+        return self.command(launch), callers(launch, launch.inherited or os.environ)
 
     def _explained(self, outcome: Outcome) -> Outcome:
         """Return the outcome with what to do about what Apptainer said."""
@@ -120,7 +120,7 @@ def _ended_children_s() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def callers(task: Task, variables: Mapping[str, str]) -> dict[str, str]:
+def callers(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
     """The variables of Apptainer's own process, from the caller's: those that it is to pass on are among them.
 
     It would have a shell read their values (https://apptainer.org/docs/user/main/environment_and_metadata.html).
@@ -129,7 +129,7 @@ def callers(task: Task, variables: Mapping[str, str]) -> dict[str, str]:
     own = {
         name: value for name, value in variables.items() if not name.startswith(OPTIONS_IN_VARIABLES) or name in kept
     }
-    given = {f"{INSIDE}{name}": value for name, value in container.passed_on(task).items() if name not in ITS_OWN}
+    given = {f"{INSIDE}{name}": value for name, value in container.passed_on(launch).items() if name not in ITS_OWN}
     return {**own, **given, "APPTAINER_NO_EVAL": "true"} if given else own
 
 

@@ -62,7 +62,7 @@ class EngineOptions:
 
 
 @dataclass(frozen=True)
-class Task:
+class Launch:
     """One start of the worker, or of a command in its place."""
 
     work: Work | None = None  # what the worker is to do; None for a program in its place
@@ -115,7 +115,7 @@ class Worker(Protocol):
         """Have one that waits for its turn train. One that has ended is left alone."""
 
     def wait(self) -> Outcome:
-        """Wait for it, for ``Task.timeout_s`` seconds at most from now, and return how it ended."""
+        """Wait for it, for ``Launch.timeout_s`` seconds at most from now, and return how it ended."""
 
     def end(self) -> None:
         """End it where it still runs, and remove what was made for it."""
@@ -131,16 +131,16 @@ class Engine(Protocol):
     def describe(self) -> dict[str, Any]:
         """Name, version and image of the engine, for the record."""
 
-    def start(self, task: Task) -> Worker:
+    def start(self, launch: Launch) -> Worker:
         """Start the worker, on this node alone."""
 
-    def run(self, task: Task) -> Outcome:
-        """Start the worker, wait for it (``task.timeout_s`` seconds at most) and return how it ended."""
+    def run(self, launch: Launch) -> Outcome:
+        """Start the worker, wait for it (``launch.timeout_s`` seconds at most) and return how it ended."""
 
-    def command(self, task: Task) -> list[str]:
+    def command(self, launch: Launch) -> list[str]:
         """The same start as one command that can be typed in a shell, where it reads ``request``."""
 
-    def request(self, task: Task) -> WorkerRequest | None:
+    def request(self, launch: Launch) -> WorkerRequest | None:
         """Return the document for the worker's stdin, with paths as the worker has them; None for a program."""
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envkit.common.errors import InputError
-from envkit.engines.base import PACKAGE, EngineOptions, Outcome, Task
+from envkit.engines.base import PACKAGE, EngineOptions, Launch, Outcome
 from envkit.engines.messages import Killed, OutOfMemory, OverMemoryLimit
 from envkit.engines.setup_messages import HidesImage, Unmountable, UnreadableInside
 from envkit.profiles.environment import capabilities
@@ -38,8 +38,8 @@ class Kind:
     start: str  # the word of its command line after which its options begin
     mount: str  # the option that mounts a folder
     mounted: Callable[[str], str] = str  # how it is told of ``HOST:INSIDE:rw``
-    # of a task and the caller's variables, those that its own command is to have
-    callers: Callable[[Task, Mapping[str, str]], Mapping[str, str]] = lambda task, variables: variables
+    # of a launch and the caller's variables, those that its own command is to have
+    callers: Callable[[Launch, Mapping[str, str]], Mapping[str, str]] = lambda launch, variables: variables
     attaches: bool = True  # it has to be told to join a command to the terminal, which is no process of the caller's
 
 
@@ -56,63 +56,63 @@ def made_by(name: str, target: str = "image") -> str:
     return f"make {target} VARIANT={ours[1] or ours[2]}" if ours else f"make {target}"
 
 
-def argv(task: Task) -> list[str]:
+def argv(launch: Launch) -> list[str]:
     """Return what runs inside: a program, or the worker, which finds its code under the name that it has there."""
-    return [*task.prefix, *(task.program or (INTERPRETER, WORKER, STDIN))]
+    return [*launch.prefix, *(launch.program or (INTERPRETER, WORKER, STDIN))]
 
 
-def request(task: Task) -> WorkerRequest | None:
+def request(launch: Launch) -> WorkerRequest | None:
     """Return what the worker inside is to do, with the path that its data has there."""
-    asked = task.request
+    asked = launch.request
     return asked and replace(asked, work=relocated(asked.work, DATA))
 
 
-def mounts(task: Task) -> list[str]:
+def mounts(launch: Launch) -> list[str]:
     """``HOST:INSIDE:ro`` or ``:rw`` for each folder that is mounted: only that of a user's command can be written to.
 
     Raises InputError for a folder that can't be mounted, or not under its own name.
     """
     found = [f"{PACKAGE}:{CODE}:ro"]
-    if task.data:
-        found.append(f"{task.data}:{DATA}:ro")
-    if task.folder:
-        if any(one == task.folder or Path(task.folder) in Path(one).parents for one in IMAGES_OWN):
-            raise InputError(HidesImage(task.folder))
-        found.append(f"{task.folder}:{task.folder}:rw")
-    for folder in filter(None, (str(PACKAGE), task.data, task.folder)):
+    if launch.data:
+        found.append(f"{launch.data}:{DATA}:ro")
+    if launch.folder:
+        if any(one == launch.folder or Path(launch.folder) in Path(one).parents for one in IMAGES_OWN):
+            raise InputError(HidesImage(launch.folder))
+        found.append(f"{launch.folder}:{launch.folder}:rw")
+    for folder in filter(None, (str(PACKAGE), launch.data, launch.folder)):
         if any(letter in folder for letter in ":,"):
             raise InputError(Unmountable(folder))
     return found
 
 
-def variables(task: Task) -> dict[str, str]:
+def variables(launch: Launch) -> dict[str, str]:
     """What a worker's process is given: the profile's, and a home for a user's own command, which may want to cache."""
-    home = {"HOME": HOME} if task.folder and "HOME" not in task.passed_on else {}
-    return {**home, **task.variables}
+    home = {"HOME": HOME} if launch.folder and "HOME" not in launch.passed_on else {}
+    return {**home, **launch.variables}
 
 
-def passed_on(task: Task) -> dict[str, str]:
+def passed_on(launch: Launch) -> dict[str, str]:
     """What it is given besides, and an engine's own command is to find among its variables: all can read its words."""
-    return {name: value for name, value in task.passed_on.items() if name not in task.variables}
+    return {name: value for name, value in launch.passed_on.items() if name not in launch.variables}
 
 
-def working_folder(task: Task) -> str:
+def working_folder(launch: Launch) -> str:
     """Where inside a worker, or what takes its place, is started."""
-    return task.folder if task.program and task.folder else FOLDER
+    return launch.folder if launch.program and launch.folder else FOLDER
 
 
-def network(task: Task) -> str:
+def network(launch: Launch) -> str:
     """None, but for a user's own command, which may fetch its data."""
-    return "host" if task.folder else "none"
+    return "host" if launch.folder else "none"
 
 
-def user(task: Task, rootless: bool) -> str | None:
+def user(launch: Launch, rootless: bool) -> str | None:
     """The user and group of a user's own command, so that what it writes is the caller's; None for the image's user.
 
     Where the engine runs ``rootless``, root inside is the caller. Raises InputError for code that is closed to others,
     where that is who the image's user is.
     """
-    if task.folder:
+    if launch.folder:
         return "0:0" if rootless else f"{os.getuid()}:{os.getgid()}"
     code = PACKAGE
     if code.stat().st_mode & 0o005 != 0o005:
@@ -145,38 +145,38 @@ def most_processes(rootless: bool) -> int | None:
     return None if rootless else FEWEST_PROCESSES + PROCESSES_PER_CPU * (os.cpu_count() or 1)
 
 
-def allowed(task: Task, caller: str | None) -> list[str]:
+def allowed(launch: Launch, caller: str | None) -> list[str]:
     """Return the capabilities that are left to a container, which can't gain others.
 
     ``caller`` is who its command runs as, where it is not the image's user.
     """
-    return [*capabilities(task.prefix), *(OTHERS_FILES if of_others(task, caller) else ())]
+    return [*capabilities(launch.prefix), *(OTHERS_FILES if of_others(launch, caller) else ())]
 
 
-def of_others(task: Task, caller: str | None) -> bool:
+def of_others(launch: Launch, caller: str | None) -> bool:
     """Whether root runs its command in a folder of another user, where only privileges let it write."""
-    if caller is None or task.folder is None or os.getuid() != 0:
+    if caller is None or launch.folder is None or os.getuid() != 0:
         return False
-    return Path(task.folder).exists() and Path(task.folder).stat().st_uid != 0
+    return Path(launch.folder).exists() and Path(launch.folder).stat().st_uid != 0
 
 
-def run_options(task: Task, options: EngineOptions, rootless: bool, gpus: tuple[str, ...] = ()) -> list[str]:
+def run_options(launch: Launch, options: EngineOptions, rootless: bool, gpus: tuple[str, ...] = ()) -> list[str]:
     """The options of ``docker run`` and ``podman run``. A variable without a value gets that which these have.
 
     ``gpus`` are the engine's own words for all GPUs of the machine.
     """
-    volumes = [part for mount in mounts(task) for part in ("--volume", mount)]
-    texts = [*passed_on(task), *(f"{name}={value}" for name, value in variables(task).items())]
+    volumes = [part for mount in mounts(launch) for part in ("--volume", mount)]
+    texts = [*passed_on(launch), *(f"{name}={value}" for name, value in variables(launch).items())]
     given = [part for text in texts for part in ("--env", text)]
-    caller = user(task, rootless)
+    caller = user(launch, rootless)
     as_user = ["--user", caller] if caller else []
-    fixed = ["--network", network(task), "--shm-size", SHM, "--workdir", working_folder(task)]
+    fixed = ["--network", network(launch), "--shm-size", SHM, "--workdir", working_folder(launch)]
     most = most_processes(rootless)
     fixed += ["--pids-limit", str(most)] if most else []
     fixed += [part for option in (READS_MOUNTS, NO_NEW_PRIVILEGES) for part in ("--security-opt", option)]
-    fixed += ["--cap-drop", "ALL", *(part for name in allowed(task, caller) for part in ("--cap-add", name))]
-    fixed += ["--interactive"] if task.work is not None else []
-    return [*fixed, *(gpus if task.gpus else ()), *as_user, *limits(options), *volumes, *given]
+    fixed += ["--cap-drop", "ALL", *(part for name in allowed(launch, caller) for part in ("--cap-add", name))]
+    fixed += ["--interactive"] if launch.work is not None else []
+    return [*fixed, *(gpus if launch.gpus else ()), *as_user, *limits(options), *volumes, *given]
 
 
 def out_of_memory(options: EngineOptions) -> OutOfMemory | OverMemoryLimit:

@@ -22,7 +22,7 @@ from docker.errors import APIError, DockerException, ImageNotFound
 
 from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus, docker_streams, owner
-from envkit.engines.base import EngineOptions, Outcome, Task, ended, tail
+from envkit.engines.base import EngineOptions, Launch, Outcome, ended, tail
 from envkit.engines.container_limits import memory_bytes
 from envkit.engines.messages import DaemonLost, NotStarted, TimedOut
 from envkit.engines.process import failure_of
@@ -79,31 +79,31 @@ class DockerEngine:
     def describe(self) -> dict[str, Any]:
         return self._described
 
-    def command(self, task: Task) -> list[str]:
-        options = container.run_options(task, self.given, self._rootless, container.DOCKER.gpus)
-        return ["docker", "run", "--rm", *options, self._described["image"], *container.argv(task)]
+    def command(self, launch: Launch) -> list[str]:
+        options = container.run_options(launch, self.given, self._rootless, container.DOCKER.gpus)
+        return ["docker", "run", "--rm", *options, self._described["image"], *container.argv(launch)]
 
-    def request(self, task: Task) -> WorkerRequest | None:
-        return container.request(task)
+    def request(self, launch: Launch) -> WorkerRequest | None:
+        return container.request(launch)
 
-    def start(self, task: Task) -> _Container:
-        if task.gpus and _is_here():
+    def start(self, launch: Launch) -> _Container:
+        if launch.gpus and _is_here():
             container_gpus.require()
-        return _Container(lambda: self._create(task), self.given, task, self.request(task))
+        return _Container(lambda: self._create(launch), self.given, launch, self.request(launch))
 
-    def run(self, task: Task) -> Outcome:
-        return ended(self.start(task))
+    def run(self, launch: Launch) -> Outcome:
+        return ended(self.start(launch))
 
-    def _create(self, task: Task) -> Any:
-        user = container.user(task, self._rootless)
+    def _create(self, launch: Launch) -> Any:
+        user = container.user(launch, self._rootless)
         return self._client.containers.create(
-            self._image.id, container.argv(task),
-            environment={**container.passed_on(task), **container.variables(task)},
-            network_mode=container.network(task), user=user, working_dir=container.FOLDER,
+            self._image.id, container.argv(launch),
+            environment={**container.passed_on(launch), **container.variables(launch)},
+            network_mode=container.network(launch), user=user, working_dir=container.FOLDER,
             labels={owner.LABEL: owner.me()}, log_config={"type": "json-file"}, shm_size=container.SHM,
             security_opt=[container.READS_MOUNTS, container.NO_NEW_PRIVILEGES], cap_drop=["ALL"],
-            cap_add=container.allowed(task, user), pids_limit=container.most_processes(self._rootless),
-            volumes=container.mounts(task), device_requests=_all_gpus(task), stdin_open=task.work is not None,
+            cap_add=container.allowed(launch, user), pids_limit=container.most_processes(self._rootless),
+            volumes=container.mounts(launch), device_requests=_all_gpus(launch), stdin_open=launch.work is not None,
             **self._limits,
         )  # fmt: skip
 
@@ -112,9 +112,9 @@ class _Container:
     """A worker in a container, which ``create`` makes. Why it was not started, if so, is how it ended."""
 
     def __init__(
-        self, create: Callable[[], Any], options: EngineOptions, task: Task, request: WorkerRequest | None
+        self, create: Callable[[], Any], options: EngineOptions, launch: Launch, request: WorkerRequest | None
     ) -> None:
-        self._options, self._timeout_s, self._is_ahead = options, task.timeout_s, task.ahead
+        self._options, self._timeout_s, self._is_ahead = options, launch.timeout_s, launch.ahead
         self._streams: docker_streams.Streams | None = None
         self._begin = time.monotonic()
         self._container: Any = None
@@ -123,7 +123,7 @@ class _Container:
             with self._lost():
                 self._container = create()
                 if request is not None:
-                    self._streams = docker_streams.Streams(self._container, task.ahead)
+                    self._streams = docker_streams.Streams(self._container, launch.ahead)
                 self._container.start()
                 if self._streams is not None and request is not None:
                     self._streams.write(request.line().encode())
@@ -201,9 +201,9 @@ def _is_timeout(error: requests.exceptions.RequestException) -> bool:
     return any(isinstance(one, requests.exceptions.Timeout | urllib3.exceptions.ReadTimeoutError) for one in causes)
 
 
-def _all_gpus(task: Task) -> list[Any] | None:
+def _all_gpus(launch: Launch) -> list[Any] | None:
     """Return what ``--gpus all`` asks of the daemon."""
-    return [docker.types.DeviceRequest(count=-1, capabilities=[["gpu"]])] if task.gpus else None
+    return [docker.types.DeviceRequest(count=-1, capabilities=[["gpu"]])] if launch.gpus else None
 
 
 def _is_here() -> bool:

@@ -1,7 +1,7 @@
 """The Enroot engine, through its command line: what clusters have that run containers by Slurm's plugin Pyxis.
 
 Its interfaces are documented in https://github.com/NVIDIA/enroot/tree/master/doc and
-https://github.com/NVIDIA/pyxis/wiki/Usage. The commands are pure functions of a task; none was run with Enroot itself.
+https://github.com/NVIDIA/pyxis/wiki/Usage. The commands are pure functions of a launch. None was run with Enroot.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from envkit.common import files
 from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus
 from envkit.engines.apptainer import digest
-from envkit.engines.base import IMAGE_FILES, PACKAGE, SOURCES, EngineOptions, Outcome, Task, ended
+from envkit.engines.base import IMAGE_FILES, PACKAGE, SOURCES, EngineOptions, Launch, Outcome, ended
 from envkit.engines.messages import EngineFault
 from envkit.engines.process import Process, Started
 from envkit.engines.setup_messages import (
@@ -109,32 +109,32 @@ class EnrootEngine:
     def describe(self) -> dict[str, Any]:
         return self._described
 
-    def command(self, task: Task, more: Sequence[str] = ()) -> list[str]:
+    def command(self, launch: Launch, more: Sequence[str] = ()) -> list[str]:
         """A profile's variables are set inside, by ``env``, and so do nothing to Enroot, its hooks and its shell."""
         settings = [f"{name}={value}" for name, value in SETTINGS.items()]
-        gpus = CONTAINER.gpus if task.gpus else _given(NO_GPUS)
-        mounts = [part for mount in container.mounts(task) for part in ("--mount", mounted(mount))]
-        given = [part for name in _passed_on(task) for part in ("--env", name)]
-        variables = [f"{name}={value}" for name, value in container.variables(task).items()]
+        gpus = CONTAINER.gpus if launch.gpus else _given(NO_GPUS)
+        mounts = [part for mount in container.mounts(launch) for part in ("--mount", mounted(mount))]
+        given = [part for name in _passed_on(launch) for part in ("--env", name)]
+        variables = [f"{name}={value}" for name, value in container.variables(launch).items()]
         return [
             "env", *settings, "enroot", "start", *more, *gpus, *mounts, *given, "--rc", str(RC), "--", str(self._sqsh),
-            container.working_folder(task), "env", *variables, *container.argv(task),
+            container.working_folder(launch), "env", *variables, *container.argv(launch),
         ]  # fmt: skip
 
-    def request(self, task: Task) -> WorkerRequest | None:
-        return container.request(task)
+    def request(self, launch: Launch) -> WorkerRequest | None:
+        return container.request(launch)
 
-    def start(self, task: Task) -> Started:
-        argv, environment = self._start_of(task)
-        process = Process(argv, environment, SOURCES, self.request(task), task.ahead)
-        return Started(process, task.timeout_s, finish=self._explained)
+    def start(self, launch: Launch) -> Started:
+        argv, environment = self._start_of(launch)
+        process = Process(argv, environment, SOURCES, self.request(launch), launch.ahead)
+        return Started(process, launch.timeout_s, finish=self._explained)
 
-    def run(self, task: Task) -> Outcome:
-        if task.nodes > 1:
-            return self._explained(self._on_nodes(task))
-        return ended(self.start(task))
+    def run(self, launch: Launch) -> Outcome:
+        if launch.nodes > 1:
+            return self._explained(self._on_nodes(launch))
+        return ended(self.start(launch))
 
-    def _on_nodes(self, task: Task) -> Outcome:
+    def _on_nodes(self, launch: Launch) -> Outcome:
         """Slurm itself makes the containers where it has Pyxis, which takes no more than Enroot; else Enroot does.
 
         To Pyxis an image is unpacked for each step. So a worker on this node alone is started by Enroot in any case.
@@ -143,33 +143,33 @@ class EnrootEngine:
         from envkit.engines.slurm import client
         from envkit.engines.start import OF_EACH_NODE
 
-        _, environment = self._start_of(task)
+        _, environment = self._start_of(launch)
         if client.starts_containers():
-            inside = {**container.passed_on(task), **container.variables(task)}
-            made = {**SETTINGS, **(GPUS if task.gpus else NO_GPUS)}
+            inside = {**container.passed_on(launch), **container.variables(launch)}
+            made = {**SETTINGS, **(GPUS if launch.gpus else NO_GPUS)}
             return step.run(
-                container.argv(task), inside, task.nodes, task.timeout_s, self.request(task),
-                container=self.pyxis(task), made=made,
+                container.argv(launch), inside, launch.nodes, launch.timeout_s, self.request(launch),
+                container=self.pyxis(launch), made=made,
             )  # fmt: skip
         own = [part for name in OF_EACH_NODE for part in ("--env", name)]
-        return step.run(self.command(task, own), environment, task.nodes, task.timeout_s, self.request(task))
+        return step.run(self.command(launch, own), environment, launch.nodes, launch.timeout_s, self.request(launch))
 
-    def pyxis(self, task: Task) -> list[str]:
+    def pyxis(self, launch: Launch) -> list[str]:
         """The options of ``srun`` by which Pyxis makes the same container, without what is to run in it."""
-        mounts = container.mounts(task)
+        mounts = container.mounts(launch)
         for mount in mounts:
             mounted(mount)  # what Enroot can't mount: it is Enroot's here too
         return [
             f"--container-image={self._sqsh}", f"--container-mounts={','.join(mounts)}",
-            f"--container-workdir={container.working_folder(task)}", "--no-container-mount-home",
+            f"--container-workdir={container.working_folder(launch)}", "--no-container-mount-home",
             "--no-container-remap-root", "--no-container-entrypoint",
         ]  # fmt: skip
 
-    def _start_of(self, task: Task) -> tuple[list[str], dict[str, str]]:
+    def _start_of(self, launch: Launch) -> tuple[list[str], dict[str, str]]:
         """The command, and the variables that it is started with."""
-        if task.gpus:
+        if launch.gpus:
             container_gpus.require()  # its hook says less
-        return self.command(task), callers(task, task.inherited or os.environ)
+        return self.command(launch), callers(launch, launch.inherited or os.environ)
 
     def _explained(self, outcome: Outcome) -> Outcome:
         """Return the outcome with what to do about what Enroot said."""
@@ -200,17 +200,17 @@ def mounted(mount: str) -> str:
     return f"{host}:{inside}:none:x-create=dir,rbind,{mode},nosuid,nodev"
 
 
-def callers(task: Task, variables: Mapping[str, str]) -> dict[str, str]:
+def callers(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
     """The variables of Enroot's own process, from the caller's: those that it is to pass on are among them."""
     own = {
         name: value for name, value in variables.items() if not name.startswith(OPTIONS_IN_VARIABLES) or name in OUTSIDE
     }
-    return {**own, **container.passed_on(task)}
+    return {**own, **container.passed_on(launch)}
 
 
-def _passed_on(task: Task) -> list[str]:
+def _passed_on(launch: Launch) -> list[str]:
     """The names of what it is to pass on. Raises InputError for what would be another variable, or value, inside."""
-    found = container.passed_on(task)
+    found = container.passed_on(launch)
     for name, value in found.items():
         if not CARRIED.fullmatch(f"{name}={value}"):
             raise InputError(UnpassableValue(name))

@@ -9,7 +9,7 @@ from typing import Any
 
 from envkit.common.errors import InputError
 from envkit.engines import reply
-from envkit.engines.base import Engine, Task
+from envkit.engines.base import Engine, Launch
 from envkit.engines.container_limits import require_in_force
 from envkit.engines.local import LocalEngine
 from envkit.engines.messages import InspectionFailed, NoTorch, NoTorchInImage, NotPython, TooOld
@@ -46,7 +46,7 @@ def inspect(
     work = Inspect(tuple(commands), contents, look)
     # a container inherits nothing, and what says which GPUs are meant is for it too
     chosen = {name: inherited[name] for name in CHOOSING if name in inherited} if look else {}
-    outcome = engine.run(Task(work, passed_on=chosen, inherited=dict(inherited), gpus=look))
+    outcome = engine.run(Launch(work, passed_on=chosen, inherited=dict(inherited), gpus=look))
     image = engine.describe()["image"]
     if outcome.failure is not None:
         printed = next(reversed(outcome.stderr_tail.strip().splitlines()), None)

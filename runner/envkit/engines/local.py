@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.common.errors import InputError
-from envkit.engines.base import WORKER, EngineOptions, Outcome, Task, ended
+from envkit.engines.base import WORKER, EngineOptions, Launch, Outcome, ended
 from envkit.engines.interpreter import interpreter_of
 from envkit.engines.process import Process, Started
 from envkit.engines.setup_messages import CantBeStarted, NoInterpreter
@@ -78,39 +78,43 @@ class LocalEngine:
     def describe(self) -> dict[str, Any]:
         return {"name": self.name, "version": platform.release(), "image": self._looked_into}
 
-    def _argv(self, task: Task) -> list[str]:
-        python = self._looked_into if isinstance(task.work, Inspect) else self._python
-        return [*task.prefix, python, str(WORKER), STDIN]
+    def _argv(self, launch: Launch) -> list[str]:
+        python = self._looked_into if isinstance(launch.work, Inspect) else self._python
+        return [*launch.prefix, python, str(WORKER), STDIN]
 
-    def request(self, task: Task) -> WorkerRequest | None:
-        return task.request
+    def request(self, launch: Launch) -> WorkerRequest | None:
+        return launch.request
 
-    def start(self, task: Task) -> Started:
-        argv, request = self._argv(task), task.request
+    def start(self, launch: Launch) -> Started:
+        argv, request = self._argv(launch), launch.request
         # a prefix may start the worker as a child of its own, which then has another parent
-        if request is not None and not task.prefix and not isinstance(task.work, Inspect):
+        if request is not None and not launch.prefix and not isinstance(launch.work, Inspect):
             request = replace(request, parent=os.getpid())
         try:
-            process = Process(argv, {**task.inherited, **task.variables}, FOLDER, request, task.ahead)
-            return Started(process, task.timeout_s)
+            process = Process(argv, {**launch.inherited, **launch.variables}, FOLDER, request, launch.ahead)
+            return Started(process, launch.timeout_s)
         except (FileNotFoundError, PermissionError) as error:
             raise InputError(CantBeStarted(argv[0], str(error.strerror))) from None
 
-    def run(self, task: Task) -> Outcome:
-        if task.nodes > 1:
+    def run(self, launch: Launch) -> Outcome:
+        if launch.nodes > 1:
             from envkit.engines import step
 
             return step.run(
-                self._argv(task), {**task.inherited, **task.variables}, task.nodes, task.timeout_s, task.request
+                self._argv(launch),
+                {**launch.inherited, **launch.variables},
+                launch.nodes,
+                launch.timeout_s,
+                launch.request,
             )
-        return ended(self.start(task))
+        return ended(self.start(launch))
 
-    def command(self, task: Task) -> list[str]:
+    def command(self, launch: Launch) -> list[str]:
         # of the inherited variables only PATH is needed to start, and only to find a prefix's or the user's command
-        path = [f"PATH={task.inherited.get('PATH', os.defpath)}"] if task.prefix or task.folder else []
-        given = {**task.passed_on, **task.variables}
+        path = [f"PATH={launch.inherited.get('PATH', os.defpath)}"] if launch.prefix or launch.folder else []
+        given = {**launch.passed_on, **launch.variables}
         variables = [f"{name}={value}" for name, value in given.items()]
-        return ["env", "-i", "-C", str(FOLDER), *path, *variables, *self._argv(task)]
+        return ["env", "-i", "-C", str(FOLDER), *path, *variables, *self._argv(launch)]
 
 
 def _is_own(process: Path) -> bool:

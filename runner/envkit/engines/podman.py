@@ -11,7 +11,7 @@ from typing import Any
 
 from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus, owner
-from envkit.engines.base import SOURCES, EngineOptions, Outcome, Task, ended
+from envkit.engines.base import SOURCES, EngineOptions, Launch, Outcome, ended
 from envkit.engines.process import Process, Started
 from envkit.engines.setup_messages import (
     INSTALL,
@@ -55,34 +55,37 @@ class PodmanEngine:
     def describe(self) -> dict[str, Any]:
         return self._described
 
-    def command(self, task: Task) -> list[str]:
-        return self._argv(task, self._described["image"], "--rm")
+    def command(self, launch: Launch) -> list[str]:
+        return self._argv(launch, self._described["image"], "--rm")
 
-    def request(self, task: Task) -> WorkerRequest | None:
-        return container.request(task)
+    def request(self, launch: Launch) -> WorkerRequest | None:
+        return container.request(launch)
 
-    def start(self, task: Task) -> Started:
-        if task.gpus:
+    def start(self, launch: Launch) -> Started:
+        if launch.gpus:
             container_gpus.require()
         name = f"envkit-{secrets.token_hex(6)}"
         image = self._described["digest"].removeprefix("sha256:")
-        argv = self._argv(task, image, "--name", name, "--label", f"{owner.LABEL}={owner.me()}")
-        caller = {**(task.inherited or os.environ), **task.passed_on}
+        argv = self._argv(launch, image, "--name", name, "--label", f"{owner.LABEL}={owner.me()}")
+        caller = {**(launch.inherited or os.environ), **launch.passed_on}
         try:
-            process = Process(argv, caller, SOURCES, self.request(task), task.ahead)
+            process = Process(argv, caller, SOURCES, self.request(launch), launch.ahead)
         except BaseException:
             _remove(name)
             raise
         return Started(
-            process, task.timeout_s, finish=lambda outcome: self._explained(outcome, name), clean=lambda: _remove(name)
+            process,
+            launch.timeout_s,
+            finish=lambda outcome: self._explained(outcome, name),
+            clean=lambda: _remove(name),
         )
 
-    def _argv(self, task: Task, image: str, *first: str) -> list[str]:
-        options = container.run_options(task, self.given, os.geteuid() != 0, CONTAINER.gpus)
-        return ["podman", "run", *first, *options, image, *container.argv(task)]
+    def _argv(self, launch: Launch, image: str, *first: str) -> list[str]:
+        options = container.run_options(launch, self.given, os.geteuid() != 0, CONTAINER.gpus)
+        return ["podman", "run", *first, *options, image, *container.argv(launch)]
 
-    def run(self, task: Task) -> Outcome:
-        return ended(self.start(task))
+    def run(self, launch: Launch) -> Outcome:
+        return ended(self.start(launch))
 
     def _explained(self, outcome: Outcome, name: str) -> Outcome:
         """With what Podman knows of its end."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from envkit.engines.base import Engine, Outcome, Task, Worker
+from envkit.engines.base import Engine, Launch, Outcome, Worker
 from envkit.engines.messages import TimedOut
 
 POLL_S = 0.05
@@ -29,7 +29,7 @@ class Waiting:
     """A worker that waits for its turn, or has ended before it could."""
 
     worker: Worker
-    task: Task
+    launch: Launch
     lap: Lap
     began: float  # right before it was started, by time.monotonic
     ready: bool = False
@@ -42,7 +42,7 @@ class Waiting:
             if self.worker.is_ready(POLL_S):
                 self.ready = True
                 return
-            if time.monotonic() - begin > self.task.timeout_s:
+            if time.monotonic() - begin > self.launch.timeout_s:
                 self.late = True
                 self.end()  # it would disturb the others
                 return
@@ -56,7 +56,7 @@ class Waiting:
         if self.late:
             took = time.monotonic() - self.began - waited
             self.lap.since = time.monotonic()
-            return Outcome("", "", took, TimedOut(self.task.timeout_s))
+            return Outcome("", "", took, TimedOut(self.launch.timeout_s))
         try:
             if self.ready:
                 self.worker.give_turn()
@@ -73,13 +73,13 @@ class Waiting:
 
 
 @contextlib.contextmanager
-def together(starts: Sequence[tuple[Engine, Task]]) -> Iterator[list[Waiting]]:
+def together(starts: Sequence[tuple[Engine, Launch]]) -> Iterator[list[Waiting]]:
     """Start all of these, and wait until each is ready; none of them runs any more when the context is left."""
     with contextlib.ExitStack() as left:
         lap = Lap(time.monotonic())
         waiting: list[Waiting] = []
-        for engine, task in starts:
-            ahead = replace(task, ahead=True)
+        for engine, launch in starts:
+            ahead = replace(launch, ahead=True)
             began = time.monotonic()
             waiting.append(Waiting(engine.start(ahead), ahead, lap, began))
             left.callback(waiting[-1].end)

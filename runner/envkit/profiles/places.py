@@ -55,7 +55,7 @@ def places(folder: Path | None = None) -> list[Place]:
 def local_folder(folder: Path = PROFILE_FOLDER) -> Path:
     """Return the folder of the profiles that were tuned on this machine, which belongs to ``folder``.
 
-    A kit that pip installed keeps them in the user's configuration folder (XDG Base Directory Plan), because
+    A kit that pip installed keeps them in the user's configuration folder (XDG Base Directory Specification), because
     an upgrade replaces the folder of the shipped ones.
     """
     if folder == PROFILE_FOLDER and not SHIPPED.is_symlink() and (configured := _configured()):

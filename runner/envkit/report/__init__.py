@@ -1,1 +1,1 @@
-"""Reports of a summary: the terminal, a page, Markdown, pictures and exports."""
+"""Reports of a result: the terminal, a page, Markdown, pictures and exports."""

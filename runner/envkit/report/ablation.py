@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envkit.analysis.ablation import Worth
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.bench.arms import Ablated
 from envkit.messages import Message
 from envkit.rendering import ratio, text
@@ -20,18 +20,18 @@ HEADER = ("setting", "alone", "in profile", "verdict")
 WITH_LIBRARY = (Contribution.ALONE, Contribution.HELPS, Contribution.REPLACED)
 
 
-def table(summary: Summary) -> Table:
+def table(result: Result) -> Table:
     """Return a row for each setting."""
     rows = [
-        [_shown(one.setting), _cell(one.alone), _cell(one.in_profile), words(summary, one)] for one in summary.ablation
+        [_shown(one.setting), _cell(one.alone), _cell(one.in_profile), words(result, one)] for one in result.ablation
     ]
     weights = [
         "bad" if one.contribution == Contribution.COSTS else "plain" if one.contribution in NO_DIFFERENCE else "good"
-        for one in summary.ablation
+        for one in result.ablation
     ]
-    plan = summary.plan
-    library = "LIBRARY + SETTING" if any(one.needs for one in plan.ablated) else None
-    note = in_tables.AblationColumns(plan.reference.name, plan.whole.name, library)
+    study = result.study
+    library = "LIBRARY + SETTING" if any(one.needs for one in study.ablated) else None
+    note = in_tables.AblationColumns(study.reference.name, study.whole.name, library)
     return Table(HEADER, rows, (1, 2), weights, note)
 
 
@@ -41,30 +41,30 @@ def costs_in_profile(one: Worth) -> bool:
     return found is not None and found.verdict == Verdict.SLOWER and not found.within_margin
 
 
-def words(summary: Summary, one: Worth) -> str:
+def words(result: Result, one: Worth) -> str:
     """Return what a setting does, in a few words."""
     if one.contribution == Contribution.EQUIVALENT:
-        return text(in_tables.NoDifferenceAbove(summary.plan.stopping.margin))
+        return text(in_tables.NoDifferenceAbove(result.study.stopping.margin))
     effects = EFFECTS.get(one.contribution.name)
     return effects[0] if effects else str(one.contribution)
 
 
-def clauses(summary: Summary) -> tuple[messages.SettingsDo, ...]:
+def clauses(result: Result) -> tuple[messages.SettingsDo, ...]:
     """Return which settings matter: a clause for each kind, in the order of ``Contribution``."""
     found = []
     for kind, (of_one, of_several) in EFFECTS.items():
         contribution = Contribution[kind]
-        alike = [one.setting for one in summary.ablation if one.contribution == contribution]
+        alike = [one.setting for one in result.ablation if one.contribution == contribution]
         names = tuple(_shown(one) if contribution in WITH_LIBRARY else one.setting for one in alike)
         if names:
             found.append(messages.SettingsDo(names, of_several if names[1:] else of_one))
     return tuple(found)
 
 
-def notes(summary: Summary) -> list[Row]:
+def notes(result: Result) -> list[Row]:
     """Return which arms were measured once and stand for two."""
     same: list[Message] = []
-    for one in summary.plan.ablated:
+    for one in result.study.ablated:
         alone, without = _shown(one) if one.needs else f"{one.setting} alone", f"without {one.setting}"
         roles = ((alone, one.alone), (without, one.without))
         same += [in_tables.SameArm(name, arm) for name, arm in roles if arm is not None and arm != name]

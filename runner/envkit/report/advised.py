@@ -10,7 +10,7 @@ from envkit.advice import expected, reasons
 from envkit.advice.expected import Expected
 from envkit.advice.reasons import Reason
 from envkit.advice.symptoms import Symptoms
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.checks.doctor.cpu_use_findings import FIX_FIRST
 from envkit.checks.doctor.finding import Finding
 from envkit.common.messages import About
@@ -166,9 +166,9 @@ def machine(inspection: Mapping[str, Any]) -> str:
     return f"{inspection['fingerprint']['cpu_model']}, {inspection['facts']['usable_cpus']} usable CPUs"
 
 
-def proof(best: Expected, summary: Summary) -> Message:
+def proof(best: Expected, result: Result) -> Message:
     """Return how the speedup that was measured compares with what was expected."""
-    one = next((one for one in summary.comparisons if one.arm == best.profile), None)
+    one = next((one for one in result.comparisons if one.arm == best.profile), None)
     was_expected = messages.Range(best.gain, best.low, best.high)
     if one is None or one.speedup is None:
         return messages.Unproved(best.profile, was_expected)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from envkit.analysis import ranking
 from envkit.analysis.image_differences import CUDA_OF_BUILD
-from envkit.analysis.summary import Comparison, Summary
+from envkit.analysis.result import Comparison, Result
 from envkit.checks.doctor.cpu_use_findings import FIX_FIRST
 from envkit.messages import Message
 from envkit.profiles.profile import Profile
@@ -26,17 +26,17 @@ NOTABLE_S = 0.1
 DRIFT_P = 0.01
 
 
-def of(summary: Summary, one: Comparison) -> list[Message]:
+def of(result: Result, one: Comparison) -> list[Message]:
     """Return the cautions on using the profile of a comparison."""
     found: list[Message] = []
     if judgement.losses_differ(one):
         assert one.losses is not None, "they were compared"
-        found += [messages.LossesDiffer(finite(one.losses.largest_difference))] if tabled(summary) else []
-    elif judgement.may_change_results(summary, one.arm):
+        found += [messages.LossesDiffer(finite(one.losses.largest_difference))] if tabled(result) else []
+    elif judgement.may_change_results(result, one.arm):
         found.append(messages.MayChangeResults())
-    if judgement.overrides_vendor(summary.environments[one.arm].preload):
+    if judgement.overrides_vendor(result.environments[one.arm].preload):
         found.append(messages.VendorCheckOverridden())
-    ratio = memory_ratio(summary, one)
+    ratio = memory_ratio(result, one)
     if ratio is not None:
         found.append(messages.CostsMemory(ratio))
     return found
@@ -53,32 +53,32 @@ def finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def memory_ratio(summary: Summary, one: Comparison) -> float | None:
+def memory_ratio(result: Result, one: Comparison) -> float | None:
     """Return how many times the reference's memory an arm needs, if that is notably more."""
-    plan = summary.plan
-    peak = {found.arm: found.peak_memory_bytes for found in summary.measured}
-    own, other = peak.get(one.arm), peak.get(plan.reference_of(plan.arm(one.arm)).name)
-    if not own or not other or plan.at_once or plan.compares_images or plan.distributed:
+    study = result.study
+    peak = {found.arm: found.peak_memory_bytes for found in result.measured}
+    own, other = peak.get(one.arm), peak.get(study.reference_of(study.arm(one.arm)).name)
+    if not own or not other or study.at_once or study.compares_images or study.distributed:
         return None
     return own / other if own >= NOTABLE_RATIO * other and own - other >= NOTABLE_BYTES else None
 
 
-def rows(summary: Summary) -> list[Row]:
+def rows(result: Result) -> list[Row]:
     """Return the cautions below the verdict: all of one profile, or those on the run as a whole.
 
     With many profiles, each has its own in the table.
     """
-    found: list[Message] = [messages.SyntheticData()] if summary.synthetic else []
-    found += _of_run(summary)
-    compared = summary.comparisons[:1] if summary.plan.ablated else summary.comparisons
+    found: list[Message] = [messages.SyntheticData()] if result.synthetic else []
+    found += _of_run(result)
+    compared = result.comparisons[:1] if result.study.ablated else result.comparisons
     if len(compared) == 1:
-        found += of(summary, compared[0]) if compared[0].speedup or compared[0].single_ratio else []
-        found += _of_measurement(summary, compared[0])
-    elif not tabled(summary):
+        found += of(result, compared[0]) if compared[0].speedup or compared[0].single_ratio else []
+        found += _of_measurement(result, compared[0])
+    elif not tabled(result):
         for one in compared:
-            found += [messages.OfArm(one.arm, caution) for caution in of(summary, one)]
+            found += [messages.OfArm(one.arm, caution) for caution in of(result, one)]
     said = [Row("Caution", one, "bad" if is_grave(one) else "plain") for one in found]
-    findings = [one for one in ranking.findings(summary) if one.severity != "note"]
+    findings = [one for one in ranking.findings(result) if one.severity != "note"]
     said += [
         Row("Caution", messages.Finding(one.code, one.seen, one.why, one.fix if one.code in FIX_FIRST else None))
         for one in findings
@@ -91,17 +91,17 @@ def is_grave(one: Message) -> bool:
     return isinstance(one, messages.LossesDiffer | messages.SyntheticData | messages.UnverifiedPackage)
 
 
-def tabled(summary: Summary) -> bool:
+def tabled(result: Result) -> bool:
     """Return whether profiles stand in a table that has a column for cautions."""
-    return len(summary.comparisons) > 1 and not summary.plan.ablated and not summary.plan.at_once
+    return len(result.comparisons) > 1 and not result.study.ablated and not result.study.at_once
 
 
-def legend(summary: Summary) -> tuple[dict[str, str], list[Message]]:
+def legend(result: Result) -> tuple[dict[str, str], list[Message]]:
     """Return the marks of each comparison's cautions in the table, and what each mark means."""
     kinds: dict[str, Message] = {}
     marks: dict[str, list[str]] = {}
-    for one in summary.comparisons:
-        for caution in of(summary, one) if ranking.ratio_of(one) else ():
+    for one in result.comparisons:
+        for caution in of(result, one) if ranking.ratio_of(one) else ():
             if isinstance(caution, messages.LossesDiffer) and one.verdict == Verdict.FASTER:
                 continue  # the column "difference" has it
             shown = caution if isinstance(caution, messages.VendorCheckOverridden | messages.MayChangeResults) else None
@@ -119,21 +119,21 @@ def _in_table(caution: Message) -> str:
     return LOSSES_DIFFER
 
 
-def _of_run(summary: Summary) -> list[Message]:
+def _of_run(result: Result) -> list[Message]:
     found: list[Message] = [
         messages.UnverifiedPackage(what)
-        for seen in summary.engines.values() if (what := seen["inspection"]["unverified_packages"])
+        for seen in result.engines.values() if (what := seen["inspection"]["unverified_packages"])
     ]  # fmt: skip
-    more = "--warmup-lines" if summary.plan.user_command else "--warmup-steps"
-    found += [messages.NotSteady(name, more) for name in summary.unsteady]
+    more = "--warmup-lines" if result.study.user_command else "--warmup-steps"
+    found += [messages.NotSteady(name, more) for name in result.unsteady]
     found += [
-        messages.HeldBackByQuota(one.arm, one.throttled_s) for one in summary.measured if one.throttled_s > NOTABLE_S
+        messages.HeldBackByQuota(one.arm, one.throttled_s) for one in result.measured if one.throttled_s > NOTABLE_S
     ]
-    for arm in summary.plan.compared:
-        differences = summary.image_differences.get(arm.name, ())
+    for arm in result.study.compared:
+        differences = result.image_differences.get(arm.name, ())
         build = next((one for one in differences if one.what == CUDA_OF_BUILD), None)
         if build is not None and None in (build.reference, build.image):
-            reference = summary.plan.reference_of(arm).name
+            reference = result.study.reference_of(arm).name
             found.append(messages.OtherBuilds(arm.name, _built(build.image), reference, _built(build.reference)))
     return found
 
@@ -142,7 +142,7 @@ def _built(cuda: str | None) -> str:
     return f"with CUDA {cuda}" if cuda else "for CPUs alone"
 
 
-def _of_measurement(summary: Summary, one: Comparison) -> Sequence[Message]:
+def _of_measurement(result: Result, one: Comparison) -> Sequence[Message]:
     if one.drift is not None and one.speedup is not None and one.drift.p_value < DRIFT_P:
         return [messages.SpeedupDrifted(1 + one.drift.change)]
     return []

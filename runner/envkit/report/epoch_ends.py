@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from envkit.analysis.result import Result
 from envkit.analysis.sample_times import Sample
-from envkit.analysis.summary import Summary
 from envkit.messages import Message
 from envkit.report.grid import memory
 from envkit.report.messages import headings
@@ -59,12 +59,12 @@ class Group:
         return messages.EpochsOf(steps, given.batch, given.workers, given.prefetch, memory(given.pin))
 
 
-def cells(summary: Summary) -> list[Cell]:
+def cells(result: Result) -> list[Cell]:
     """Return those that were measured, as planned."""
     found = []
-    for arm in summary.plan.arms:
-        settings = settings_of(summary.plan.workload_of(arm))
-        own = [parts for one in summary.samples if one.arm == arm.name and (parts := _parts(one))]
+    for arm in result.study.arms:
+        settings = settings_of(result.study.workload_of(arm))
+        own = [parts for one in result.samples if one.arm == arm.name and (parts := _parts(one))]
         if settings is not None and own:
             begin_s, step_s = [begin for begin, _ in own], [step for _, step in own]
             extremes = (min(begin_s), max(begin_s))
@@ -117,7 +117,7 @@ def by_image(one: Cell) -> float:
     return one.epoch_s / (one.settings.epoch_steps * one.settings.base.batch)
 
 
-def to_json(summary: Summary) -> list[dict[str, Any]]:
+def to_json(result: Result) -> list[dict[str, Any]]:
     """Plain data for scripts: a row for each cell."""
     return [
         {
@@ -127,5 +127,5 @@ def to_json(summary: Summary) -> list[dict[str, Any]]:
             "batches_per_epoch": one.settings.epoch_steps, "epoch_begin_s": one.begin_s, "least_s": one.least_s,
             "most_s": one.most_s, "batch_s": one.step_s, "epoch_s": one.epoch_s,
         }
-        for one in cells(summary)
+        for one in cells(result)
     ]  # fmt: skip

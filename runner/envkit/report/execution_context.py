@@ -6,9 +6,9 @@ import shlex
 from typing import Any
 
 from envkit.analysis.engine_facts import cpu_name
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.bench.arms import Arm
-from envkit.bench.plan import Plan
+from envkit.bench.study import Study
 from envkit.bench.user_command import TRACKERS_OFF
 from envkit.messages import Message
 from envkit.report import certainty, images, scaling
@@ -24,64 +24,64 @@ from envkit.worker.user_command.metric import parse
 ABSENT = "-"
 
 
-def rows(summary: Summary) -> list[Row]:
+def rows(result: Result) -> list[Row]:
     """Return profiles, machine, images, workload, data and design."""
-    plan = summary.plan
-    profiles = {arm.profile: summary.environments[arm.name].title for arm in plan.subjects}
+    study = result.study
+    profiles = {arm.profile: result.environments[arm.name].title for arm in study.subjects}
     found = [Row("profile", OfSubject(name, title)) for name, title in profiles.items()]
-    found += [*_machine(summary), *_engines(summary)]
-    found += _of_command(summary, plan.user_command) if plan.user_command else _of_workloads(plan)
-    if plan.distributed:
-        ranks = tuple(Numbered(arm.name, plan.ranks_of(arm)) for arm in plan.distributed)
-        found.append(Row("ranks", messages.SharedBatches(ranks, scaling.steps(plan))))
-    if plan.at_once:
-        found.append(Row("instances", messages.AllBatches(tuple(arm.name for arm in plan.at_once))))
-    return [*found, Row("data", summary.data_source), Row("design", certainty.design(summary))]
+    found += [*_machine(result), *_engines(result)]
+    found += _of_command(result, study.user_command) if study.user_command else _of_workloads(study)
+    if study.distributed:
+        ranks = tuple(Numbered(arm.name, study.ranks_of(arm)) for arm in study.distributed)
+        found.append(Row("ranks", messages.SharedBatches(ranks, scaling.steps(study))))
+    if study.at_once:
+        found.append(Row("instances", messages.AllBatches(tuple(arm.name for arm in study.at_once))))
+    return [*found, Row("data", result.data_source), Row("design", certainty.design(result))]
 
 
-def _of_command(summary: Summary, own: UserCommand) -> list[Row]:
+def _of_command(result: Result, own: UserCommand) -> list[Row]:
     found = [
-        Row("command", messages.OwnCommand(tuple(own.argv), _other_name(summary.plan, own), own.folder)),
-        Row("metric", messages.FreshProcesses(_metric(summary.plan, own))),
+        Row("command", messages.OwnCommand(tuple(own.argv), _other_name(result.study, own), own.folder)),
+        Row("metric", messages.FreshProcesses(_metric(result.study, own))),
         Row("folder", messages.InPlace() if own.in_place else messages.FreshCopy(tuple(own.links))),
     ]
-    off = tuple(name for name in TRACKERS_OFF if name not in summary.allowed_variables)
+    off = tuple(name for name in TRACKERS_OFF if name not in result.allowed_variables)
     found += [Row("trackers", messages.TrackersOff(off))] if off else []
     return [*found, *([Row("losses", own.loss_metric)] if own.loss_metric is not None else [])]
 
 
-def _of_workloads(plan: Plan) -> list[Row]:
+def _of_workloads(study: Study) -> list[Row]:
     """Return what is trained and for how long: one row, or one for each workload if they differ in that."""
     lengths: list[Message] = [
-        messages.TrainedSteps(name, one.steps, one.warmup_steps) for name, one in plan.workloads.items()
+        messages.TrainedSteps(name, one.steps, one.warmup_steps) for name, one in study.workloads.items()
     ]
-    if plan.epochs:
-        lengths = [messages.TrainedEpochs(tuple(plan.workloads), plan.epochs, plan.until)]
-    return [*(Row("workload", one) for one in lengths), Row("modes", plan.options.text() or DEFAULT_MODES)]
+    if study.epochs:
+        lengths = [messages.TrainedEpochs(tuple(study.workloads), study.epochs, study.until)]
+    return [*(Row("workload", one) for one in lengths), Row("modes", study.options.text() or DEFAULT_MODES)]
 
 
-def what_was_run(summary: Summary) -> Message:
+def what_was_run(result: Result) -> Message:
     """Return the workload and its modes, or the user's own command."""
-    own = summary.plan.user_command
+    own = result.study.user_command
     if own is None:
-        return messages.Workload(trained(summary.plan))
-    return messages.OwnCommand(tuple(own.argv), _other_name(summary.plan, own), label=messages.COMMAND)
+        return messages.Workload(trained(result.study))
+    return messages.OwnCommand(tuple(own.argv), _other_name(result.study, own), label=messages.COMMAND)
 
 
-def _other_name(plan: Plan, own: UserCommand) -> str | None:
+def _other_name(study: Study, own: UserCommand) -> str | None:
     """Return the name of a user's command if it is not the command's own beginning."""
-    return None if shlex.join(own.argv).startswith(plan.workload.rstrip("…")) else plan.workload
+    return None if shlex.join(own.argv).startswith(study.workload.rstrip("…")) else study.workload
 
 
-def trained(plan: Plan) -> str:
+def trained(study: Study) -> str:
     """Return ``cnn``, or ``cnn, translation (bf16-autocast)``: what is trained and in which modes."""
-    names, modes = plan.workloads, plan.how
-    what = ", ".join(names) if len(names) <= certainty.MOST_WORKLOADS else f"{plan.workload}, {len(names)} settings"
+    names, modes = study.workloads, study.how
+    what = ", ".join(names) if len(names) <= certainty.MOST_WORKLOADS else f"{study.workload}, {len(names)} settings"
     return f"{what} ({modes})" if modes else what
 
 
-def _machine(summary: Summary) -> list[Row]:
-    host = summary.inspection(summary.plan.reference)
+def _machine(result: Result) -> list[Row]:
+    host = result.inspection(result.study.reference)
     facts, machine = host["facts"], host["fingerprint"]
     # other architectures don't tell whether they are virtual
     kind = machine["hypervisor"] or ("bare metal" if machine["architecture"] == "x86_64" else None)
@@ -93,9 +93,9 @@ def _machine(summary: Summary) -> list[Row]:
     ]
 
 
-def _engines(summary: Summary) -> list[Row]:
-    found = [Row("engine", _engine(**seen)) for seen in summary.engines.values()]
-    options = [f"--{name.replace('_', '-')} {value}" for name, value in summary.plan.engine_options.to_json().items()]
+def _engines(result: Result) -> list[Row]:
+    found = [Row("engine", _engine(**seen)) for seen in result.engines.values()]
+    options = [f"--{name.replace('_', '-')} {value}" for name, value in result.study.engine_options.to_json().items()]
     return [*found, *([Row("options", ", ".join(options))] if options else [])]
 
 
@@ -105,10 +105,10 @@ def _engine(engine: dict[str, Any], inspection: dict[str, Any], **_: Any) -> Mes
     return messages.Engine(engine["name"], engine["version"], engine["image"], digest, *versions)
 
 
-def _metric(plan: Plan, own: UserCommand) -> Message:
+def _metric(study: Study, own: UserCommand) -> Message:
     """Return how the steps of a user's own command are told apart."""
     if own.is_paced:
-        return messages.PacedSteps(plan.training.steps, plan.training.warmup_steps)
+        return messages.PacedSteps(study.training.steps, study.training.warmup_steps)
     if own.optimizer_steps is not None:
         return messages.OptimizerSteps(own.optimizer_steps, own.warmup_lines)
     if own.metric is None:
@@ -117,18 +117,18 @@ def _metric(plan: Plan, own: UserCommand) -> Message:
     return messages.Readings(own.metric, unit, own.warmup_lines or None)
 
 
-def sides(summary: Summary, arm: Arm) -> list[tuple[str, str, str]]:
+def sides(result: Result, arm: Arm) -> list[tuple[str, str, str]]:
     """Return what the reference and ``arm`` were started with, and in what their images and limits differ.
 
     Each has a name, and what it is there and here. Differences between images do not come from the engines alone.
     """
-    reference = summary.plan.reference_of(arm)
-    there, here = _set(summary, reference), _set(summary, arm)
+    reference = result.study.reference_of(arm)
+    there, here = _set(result, reference), _set(result, arm)
     settings = [(name, there.get(name, ABSENT), here.get(name, ABSENT)) for name in dict.fromkeys([*there, *here])]
-    if arm.name in summary.image_differences:  # where images are compared, all that is known to differ
-        differing = images.rows(summary.image_differences[arm.name])
+    if arm.name in result.image_differences:  # where images are compared, all that is known to differ
+        differing = images.rows(result.image_differences[arm.name])
         return [*settings, *((what, old, new) for what, old, new in differing)]
-    ours, theirs = (_inside(summary.inspection(one)) for one in (reference, arm))
+    ours, theirs = (_inside(result.inspection(one)) for one in (reference, arm))
     return [*settings, *((name, text, theirs[name]) for name, text in ours.items() if text != theirs[name])]
 
 
@@ -139,10 +139,10 @@ def _inside(seen: dict[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in (versions | limits).items()}
 
 
-def _set(summary: Summary, arm: Arm) -> dict[str, str]:
-    environment = summary.environments[arm.name]
-    libraries: dict[str, Any] = summary.inspection(arm)["libraries"]
-    engine = summary.engines[arm.target]["engine"]
+def _set(result: Result, arm: Arm) -> dict[str, str]:
+    environment = result.environments[arm.name]
+    libraries: dict[str, Any] = result.inspection(arm)["libraries"]
+    engine = result.engines[arm.target]["engine"]
     found = {"profile": arm.profile, "engine": f"{arm.engine}: {engine['image']}"}
     if environment.prefix:
         found["prefix"] = " ".join(environment.prefix)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from envkit.analysis.gpu_readings import GpuReadings
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.messages import Message
 from envkit.report.messages import gpus as messages
 from envkit.report.parts import Row
 
 
-def rows(summary: Summary) -> list[Row]:
+def rows(result: Result) -> list[Row]:
     """Return for each arm clocks, heat, power and idle time of its GPU, and NCCL's choices if its log was read."""
-    return [row for one in summary.gpus for row in _rows(one)]
+    return [row for one in result.gpus for row in _rows(one)]
 
 
 def _rows(one: GpuReadings) -> list[Row]:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from envkit.analysis.summary import Summary
-from envkit.bench.plan import Plan
+from envkit.analysis.result import Result
+from envkit.bench.study import Study
 from envkit.messages import Message
 from envkit.report.messages import loaders as messages
 from envkit.report.parts import Row
@@ -71,19 +71,19 @@ def memory(pin: bool) -> str | None:
     return "pinned" if pin else None
 
 
-def is_grid(plan: Plan) -> bool:
+def is_grid(study: Study) -> bool:
     """Whether a run measured one profile with several settings of the loader."""
-    named = [plan.workload_of(arm) for arm in plan.arms]
+    named = [study.workload_of(arm) for arm in study.arms]
     one_kind = any(None not in map(read, named) for read in (settings_of, loader_epochs.settings_of))
-    return one_kind and len(set(named)) > 1 and len({(arm.profile, arm.engine) for arm in plan.arms}) == 1
+    return one_kind and len(set(named)) > 1 and len({(arm.profile, arm.engine) for arm in study.arms}) == 1
 
 
-def cells(summary: Summary) -> list[Cell]:
+def cells(result: Result) -> list[Cell]:
     """Return those that were measured, as planned."""
     found = []
-    for arm in summary.plan.arms:
-        settings = settings_of(summary.plan.workload_of(arm))
-        steps = [sample.mean_step_s for sample in summary.samples if sample.arm == arm.name]
+    for arm in result.study.arms:
+        settings = settings_of(result.study.workload_of(arm))
+        steps = [sample.mean_step_s for sample in result.samples if sample.arm == arm.name]
         if settings is not None and steps:
             seconds = [step * IMAGES / settings.batch for step in steps]
             found.append(Cell(settings, len(steps), statistics.median(seconds), min(seconds), max(seconds)))
@@ -109,9 +109,9 @@ def ties(measured: Sequence[Cell]) -> int:
     return sum(one.least <= best.most for one in measured)
 
 
-def rows_on_fastest(summary: Summary) -> list[Row]:
+def rows_on_fastest(result: Result) -> list[Row]:
     """Return how sure the fastest setting is, what to mind, and what to do next."""
-    measured = cells(summary)
+    measured = cells(result)
     if len(measured) < 2:
         return []
     best = min(measured, key=lambda cell: cell.seconds)
@@ -162,7 +162,7 @@ def chart(variant: Variant) -> list[str]:
     return [*lines, f"{'':9}{'   '.join(legend)}"]
 
 
-def to_json(summary: Summary) -> list[dict[str, Any]]:
+def to_json(result: Result) -> list[dict[str, Any]]:
     """Plain data for scripts: a row for each cell."""
     return [
         {
@@ -170,5 +170,5 @@ def to_json(summary: Summary) -> list[dict[str, Any]]:
             "pin_memory": one.settings.pin, "samples": one.samples, "seconds_per_1000_images": one.seconds,
             "least": one.least, "most": one.most,
         }
-        for one in cells(summary)
+        for one in cells(result)
     ]  # fmt: skip

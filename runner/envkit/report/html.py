@@ -9,7 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.bench.record import Event
 from envkit.messages import Message
 from envkit.rendering import text
@@ -30,13 +30,13 @@ class Layout:
     tables: Sequence[Section]  # with further pictures
 
 
-def page(folder: Path, events: Sequence[Event], summary: Summary) -> str:
+def page(folder: Path, events: Sequence[Event], result: Result) -> str:
     """Return the page. The same record at the same place always gives the same bytes."""
 
     def drawn(drawing: Drawing, narrow: bool) -> str:
-        return pictures.svg(pictures.named(drawing.name), summary, narrow, drawing.words)
+        return pictures.svg(pictures.named(drawing.name), result, narrow, drawing.words)
 
-    return render(report_of(summary, str(folder), events, wide=True, full=True), drawn)
+    return render(report_of(result, str(folder), events, wide=True, full=True), drawn)
 
 
 def render(report: Report, drawn: Callable[[Drawing, bool], str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envkit.analysis.image_differences import Difference
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.bench.arms import Arm
 from envkit.report.messages.tables import MoreDifferences
 
@@ -14,8 +14,8 @@ NONE = "-"
 SHOWN_OF_DIGEST = 19
 
 
-def header(summary: Summary, arm: Arm) -> list[str]:
-    return ["what differs", f"{summary.plan.reference_of(arm).name} (reference)", arm.name]
+def header(result: Result, arm: Arm) -> list[str]:
+    return ["what differs", f"{result.study.reference_of(arm).name} (reference)", arm.name]
 
 
 def rows(found: list[Difference], most: int | None = None) -> list[list[str]]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.report.messages import trainings as messages
 from envkit.report.parts import Row
 
 
-def rows(summary: Summary) -> list[Row]:
+def rows(result: Result) -> list[Row]:
     """Return the throughput of each arm of several at once over that of one process under the same profile."""
     found: list[Row] = []
-    for one in summary.instances:
+    for one in result.instances:
         if (own := one.over_one_process) is not None:
-            profile = summary.plan.arm(one.arm).profile
+            profile = result.study.arm(one.arm).profile
             said = messages.InstancesOverOwn(one.instances, profile, own.ratio, own.low, own.high)
             found.append(Row("" if found else "At once", said))
     return found

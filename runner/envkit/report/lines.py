@@ -9,7 +9,7 @@ from envkit.analysis import ranking
 from envkit.analysis.gpu_readings import trained_on
 from envkit.analysis.image_differences import OTHER_WEIGHTS
 from envkit.analysis.losses import Losses
-from envkit.analysis.summary import Comparison, Measured, Summary
+from envkit.analysis.result import Comparison, Measured, Result
 from envkit.bench.calibration import is_calibration
 from envkit.checks import effect
 from envkit.common.messages import Clauses
@@ -34,17 +34,17 @@ MKL = showing("mkl.dispatch", "native")
 MOST = 0.8
 
 
-def rows(summary: Summary) -> list[Row]:
+def rows(result: Result) -> list[Row]:
     """Return the lines on what was verified and found."""
-    if grid.is_grid(summary.plan):
-        return [Row("Noise", one) for one in noise(summary)[:1]] + grid.rows_on_fastest(summary)
+    if grid.is_grid(result.study):
+        return [Row("Noise", one) for one in noise(result)[:1]] + grid.rows_on_fastest(result)
     found: list[tuple[str, Message | None]] = [
-        ("Left out", messages.LeftOut(len(summary.not_measured)) if summary.not_measured else None),
-        ("Settings", settings(summary)),
-        *(("Losses", one) for one in losses(summary)),
-        *(("Noise", one) for one in noise(summary)),
-        ("Why", cause := why(summary)),
-        ("Why", the_rest(summary, cause)),
+        ("Left out", messages.LeftOut(len(result.not_measured)) if result.not_measured else None),
+        ("Settings", settings(result)),
+        *(("Losses", one) for one in losses(result)),
+        *(("Noise", one) for one in noise(result)),
+        ("Why", cause := why(result)),
+        ("Why", the_rest(result, cause)),
     ]
     said = [(label, one) for label, one in found if one is not None]
     shown = [
@@ -61,30 +61,30 @@ def _weight(one: Message) -> str:
     return "bad" if isinstance(one, messages.LossesFarther) else "plain"
 
 
-def settings(summary: Summary) -> Message | None:
+def settings(result: Result) -> Message | None:
     """Return whether what was set was observed; None where a table says what was not."""
-    compared = [one for one in summary.measured if one.arm in {arm.name for arm in summary.plan.compared}]
+    compared = [one for one in result.measured if one.arm in {arm.name for arm in result.study.compared}]
     if not compared:
-        compared = [one for one in summary.measured if one.arm == summary.plan.reference.name]
+        compared = [one for one in result.measured if one.arm == result.study.reference.name]
     if len(compared) > 1:
-        return _settings_of_many(summary, compared)
-    if summary.not_in_effect:
-        outside = next((one.not_observed for one in summary.not_in_effect if one.not_observed), None)
+        return _settings_of_many(result, compared)
+    if result.not_in_effect:
+        outside = next((one.not_observed for one in result.not_in_effect if one.not_observed), None)
         if outside:
             return messages.SeenFromOutside(from_json(outside))
-        first = summary.not_in_effect[0]
+        first = result.not_in_effect[0]
         return messages.CheckedIn(first.samples, first.arm)
     if not compared:
-        return messages.NotVerifiedYet() if summary.comparisons else None
-    return _settings_of_one(summary, compared[0])
+        return messages.NotVerifiedYet() if result.comparisons else None
+    return _settings_of_one(result, compared[0])
 
 
-def _settings_of_one(summary: Summary, one: Measured) -> Message | None:
+def _settings_of_one(result: Result, one: Measured) -> Message | None:
     if one.not_observed:
         return messages.SeenFromOutside(from_json(one.not_observed))
     if not one.checks:
-        sets = one.arm != summary.plan.reference.name
-        return messages.NothingToVerify(one.arm) if sets and not is_calibration(summary.plan) else None
+        sets = one.arm != result.study.reference.name
+        return messages.NothingToVerify(one.arm) if sets and not is_calibration(result.study) else None
     if one.unverified:
         keys = tuple(check.key for check in one.unverified)
         number = len(one.checks) - len(keys)
@@ -92,40 +92,40 @@ def _settings_of_one(summary: Summary, one: Measured) -> Message | None:
     return messages.AllVerified(len(one.checks) if len(one.checks) > 1 else None)
 
 
-def _settings_of_many(summary: Summary, compared: Sequence[Measured]) -> Message:
-    things = tables.things(summary)
+def _settings_of_many(result: Result, compared: Sequence[Measured]) -> Message:
+    things = tables.things(result)
     wrong = tuple(one.arm for one in compared if not one.in_effect)
     partly = tuple(one.arm for one in compared if one.in_effect and (one.unverified or one.not_observed))
     sound = len(compared) - len(wrong) - len(partly)
-    kind = messages.ArmsVerified if sound == len(summary.plan.compared) else messages.SomeArmsVerified
-    return kind(sound, len(summary.plan.compared), things, wrong, partly)
+    kind = messages.ArmsVerified if sound == len(result.study.compared) else messages.SomeArmsVerified
+    return kind(sound, len(result.study.compared), things, wrong, partly)
 
 
-def losses(summary: Summary) -> list[Message]:
+def losses(result: Result) -> list[Message]:
     """Return how the losses of what was compared agree with the reference's."""
-    plan = summary.plan
-    compared = [one for one in summary.comparisons if one.verdict != Verdict.NOT_IN_EFFECT]
-    if plan.ablated:
+    study = result.study
+    compared = [one for one in result.comparisons if one.verdict != Verdict.NOT_IN_EFFECT]
+    if study.ablated:
         compared = compared[:1] + [one for one in compared[1:] if judgement.losses_differ(one)]
-    if not compared or is_calibration(plan):
+    if not compared or is_calibration(study):
         return []
-    if any(one.what == OTHER_WEIGHTS for arm in plan.compared for one in summary.image_differences.get(arm.name, ())):
+    if any(one.what == OTHER_WEIGHTS for arm in study.compared for one in result.image_differences.get(arm.name, ())):
         return [messages.LossesNotCompared(messages.OTHER_WEIGHTS)]
-    others = [arm for arm in plan.compared if judgement.other_workload(summary, arm)]
-    found = _agreeing(summary, [one for one in compared if one.losses is not None], len(compared))
+    others = [arm for arm in study.compared if judgement.other_workload(result, arm)]
+    found = _agreeing(result, [one for one in compared if one.losses is not None], len(compared))
     if others:
-        names = some_of([arm.name for arm in others], len(plan.compared))
-        workloads = tuple(dict.fromkeys(plan.workload_of(arm) for arm in others))
-        quantity = QUANTITIES["trainings" if plan.epochs else "images"]
+        names = some_of([arm.name for arm in others], len(study.compared))
+        workloads = tuple(dict.fromkeys(study.workload_of(arm) for arm in others))
+        quantity = QUANTITIES["trainings" if study.epochs else "images"]
         found.append(messages.LossesOfOtherTraining(names, workloads, quantity))
     if found or not any(one.speedup for one in compared):
         return found
-    own = plan.user_command
+    own = study.user_command
     is_unread = own is not None and own.loss_metric is None
     return [messages.LossesNotCompared(messages.NOT_READ if is_unread else messages.TOO_FEW_SAMPLES)]
 
 
-def _agreeing(summary: Summary, compared: Sequence[Comparison], everyone: int) -> list[Message]:
+def _agreeing(result: Result, compared: Sequence[Comparison], everyone: int) -> list[Message]:
     """Return one message for those whose losses are identical, one for those near, one for those that differ."""
     known: dict[str, Losses] = {one.arm: one.losses for one in compared if one.losses is not None}
     if not known:
@@ -140,15 +140,15 @@ def _agreeing(summary: Summary, compared: Sequence[Comparison], everyone: int) -
 
     found: list[Message] = []
     if equal:
-        kind = messages.LossesIdentical if summary.plan.user_command is None else messages.LossesPrintedAlike
+        kind = messages.LossesIdentical if result.study.user_command is None else messages.LossesPrintedAlike
         found.append(kind(steps, of(equal)))
     if near:
         most = max(known[arm].largest_difference for arm in near)
         own = max(known[arm].own_difference or 0.0 for arm in near)
-        if summary.plan.user_command is None:
+        if result.study.user_command is None:
             found.append(messages.LossesRounded(most, steps, of(near)))
         else:
-            found.append(messages.LossesNear(most, own, summary.plan.reference.name, of(near)))
+            found.append(messages.LossesNear(most, own, result.study.reference.name, of(near)))
     if apart:
         largest = max(known[arm].largest_difference for arm in apart)
         largest = math.inf if any(math.isnan(known[arm].largest_difference) for arm in apart) else largest
@@ -156,29 +156,29 @@ def _agreeing(summary: Summary, compared: Sequence[Comparison], everyone: int) -
     return found
 
 
-def noise(summary: Summary) -> list[Message]:
+def noise(result: Result) -> list[Message]:
     """Return what disturbed the run from outside, and the result without that."""
-    blocks = len({sample.block for sample in summary.samples})
-    if not blocks or not summary.comparisons or summary.plan.one_run_each:
+    blocks = len({sample.block for sample in result.samples})
+    if not blocks or not result.comparisons or result.study.one_run_each:
         return []
     found: list[Message] = []
-    size = None if tables.says_blocks(summary) and not grid.is_grid(summary.plan) else ONE_OF_EACH
-    if summary.interference:
-        few = len(summary.comparisons) == 1
-        first = summary.interference[min(summary.interference)][0] if few else None
-        found.append(messages.Disturbed(len(summary.interference), blocks, first, _without(summary), size))
-    elif summary.reference_kernel_range_s is None:
+    size = None if tables.says_blocks(result) and not grid.is_grid(result.study) else ONE_OF_EACH
+    if result.interference:
+        few = len(result.comparisons) == 1
+        first = result.interference[min(result.interference)][0] if few else None
+        found.append(messages.Disturbed(len(result.interference), blocks, first, _without(result), size))
+    elif result.reference_kernel_range_s is None:
         found.append(messages.Undisturbed(blocks, size))
-    if summary.reference_kernel_range_s is not None:
-        least, most = summary.reference_kernel_range_s
+    if result.reference_kernel_range_s is not None:
+        least, most = result.reference_kernel_range_s
         found.append(messages.PaceVaried(most / least))
     return found
 
 
-def _without(summary: Summary) -> Message | None:
-    hit = [one for one in summary.comparisons if one.speedup is not None and was_hit(summary, one)]
+def _without(result: Result) -> Message | None:
+    hit = [one for one in result.comparisons if one.speedup is not None and was_hit(result, one)]
     few = tuple(one.arm for one in hit if one.without_interference is None)
-    if len(summary.comparisons) == 1 and hit:
+    if len(result.comparisons) == 1 and hit:
         one = hit[0]
         rest, found = one.without_interference, one.speedup
         if rest is None or found is None:
@@ -188,7 +188,7 @@ def _without(summary: Summary) -> Message | None:
     if not hit:
         return None
     if few:
-        return messages.TooFewWithout(() if len(few) == len(summary.comparisons) else few)
+        return messages.TooFewWithout(() if len(few) == len(result.comparisons) else few)
     changed = tuple(
         messages.OfSubject(one.arm, one.without_interference.words)
         for one in hit
@@ -197,43 +197,43 @@ def _without(summary: Summary) -> Message | None:
     return messages.VerdictsWithout(changed) if changed else messages.SameWithout()
 
 
-def was_hit(summary: Summary, comparison: Comparison) -> bool:
+def was_hit(result: Result, comparison: Comparison) -> bool:
     """Return whether a block of a comparison was disturbed from outside."""
-    arm = summary.plan.arm(comparison.arm)
-    both = {summary.plan.reference_of(arm).name, arm.name}
-    return any(both & names for names in summary.disturbed_arms.values())
+    arm = result.study.arm(comparison.arm)
+    both = {result.study.reference_of(arm).name, arm.name}
+    return any(both & names for names in result.disturbed_arms.values())
 
 
-def why(summary: Summary) -> Message | None:
+def why(result: Result) -> Message | None:
     """Return what counters say of the cause of a difference; for an ablation, which settings matter."""
-    plan = summary.plan
-    if plan.ablated:
-        clauses = ablation.clauses(summary)
+    study = result.study
+    if study.ablated:
+        clauses = ablation.clauses(result)
         return Clauses(clauses) if clauses else None
-    one = summary.comparisons[0] if len(summary.comparisons) == 1 else None
+    one = result.comparisons[0] if len(result.comparisons) == 1 else None
     if one is None or one.speedup is None or one.verdict not in ranking.WEIGHTS or one.speedup.within_margin:
         return None
-    if plan.compares_images or plan.distributed or plan.at_once or is_calibration(plan) or one.load is not None:
+    if study.compares_images or study.distributed or study.at_once or is_calibration(study) or one.load is not None:
         return None
-    measured = {found.arm: found for found in summary.measured}
-    before, after = measured[plan.reference_of(plan.arm(one.arm)).name], measured[one.arm]
+    measured = {found.arm: found for found in result.measured}
+    before, after = measured[study.reference_of(study.arm(one.arm)).name], measured[one.arm]
     faster = one.verdict == Verdict.FASTER
-    found = _counters(summary, before, after, faster)
-    if found is None and faster and MKL in summary.environments[one.arm].preload:
+    found = _counters(result, before, after, faster)
+    if found is None and faster and MKL in result.environments[one.arm].preload:
         return messages.FastestMkl()
     return found or messages.CauseUnknown()
 
 
-def _counters(summary: Summary, before: Measured, after: Measured, faster: bool) -> Message | None:
+def _counters(result: Result, before: Measured, after: Measured, faster: bool) -> Message | None:
     """Return the counter that moved with the speed: system time, or page faults; None if neither did."""
-    cause = _memory_cause(summary, after.arm, before, after)
+    cause = _memory_cause(result, after.arm, before, after)
     moved, covered = "fell" if faster else "rose", _covered(before, after, faster)
     apart = after.system_share - before.system_share
     if (apart < 0) == faster and abs(apart) >= NOTABLE_SHARE:
         return messages.SystemTimeChanged(moved, before.system_share, after.system_share, cause, covered)
     least, most = sorted((before.faults_per_step, after.faults_per_step))
     if most >= FEWEST_FAULTS and most >= NOTABLE_FAULTS * least and (after.faults_per_step == least) == faster:
-        unit = tables.faults_unit(summary)
+        unit = tables.faults_unit(result)
         return messages.FaultsChanged(moved, before.faults_per_step, after.faults_per_step, unit, cause, covered)
     return None
 
@@ -246,7 +246,7 @@ def _covered(before: Measured, after: Measured, faster: bool) -> messages.Covere
     return messages.Covered(min(1.0, max(0.0, system / whole)), "saved" if faster else "added")
 
 
-def the_rest(summary: Summary, found: Message | None) -> Message | None:
+def the_rest(result: Result, found: Message | None) -> Message | None:
     """Return the command that shows what ``found``, the line on the cause, does not explain, if there is one."""
     unknown = isinstance(found, messages.CauseUnknown)
     if not unknown and not isinstance(found, messages.SystemTimeChanged | messages.FaultsChanged):
@@ -254,38 +254,38 @@ def the_rest(summary: Summary, found: Message | None) -> Message | None:
     covered = getattr(found, "covered", None)
     if covered is not None and covered.share >= MOST:
         return None
-    command = commands.breakdown(summary, summary.plan.arm(summary.comparisons[0].arm))
+    command = commands.breakdown(result, result.study.arm(result.comparisons[0].arm))
     if command is None:
         return None
     return RunFor(FIND_CAUSE if unknown else FIND_REST, command)
 
 
-def _memory_cause(summary: Summary, arm: str, before: Measured, after: Measured) -> str | None:
+def _memory_cause(result: Result, arm: str, before: Measured, after: Measured) -> str | None:
     if after.faults_per_step * 10 > before.faults_per_step:
         return None
-    variables = summary.environments[arm].variables
+    variables = result.environments[arm].variables
     if any(name.startswith(ALLOCATORS) for name in variables):
         return messages.MEMORY_KEPT
     return messages.HUGE_PAGES if HUGE_PAGES in variables else None
 
 
-def system(summary: Summary) -> Message:
+def system(result: Result) -> Message:
     """Return the machine, the engines and what was trained."""
-    host = summary.inspection(summary.plan.reference)
+    host = result.inspection(result.study.reference)
     facts, seen = host["facts"], host["fingerprint"]
-    training = execution_context.what_was_run(summary)
-    if summary.plan.user_command:  # it may run in another Python, with another torch
-        engines = tuple(name for name in summary.engines if name != "local")
+    training = execution_context.what_was_run(result)
+    if result.study.user_command:  # it may run in another Python, with another torch
+        engines = tuple(name for name in result.engines if name != "local")
         return messages.System(seen["cpu_model"], facts["usable_cpus"], None, engines or ("local",), training)
-    torch = {name: of["inspection"]["packages"]["torch"] for name, of in summary.engines.items()}
+    torch = {name: of["inspection"]["packages"]["torch"] for name, of in result.engines.items()}
     engines = tuple(_engine(name, version) for name, version in torch.items())
     gpu = trained_on(host).removeprefix(", ") or None
     return messages.System(seen["cpu_model"], facts["usable_cpus"], gpu, engines, training)
 
 
-def machine(summary: Summary) -> str:
+def machine(result: Result) -> str:
     """Return the same as text."""
-    return text(system(summary))
+    return text(system(result))
 
 
 def _engine(name: str, version: str) -> str:

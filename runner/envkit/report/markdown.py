@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.bench.record import Event
 from envkit.rendering import text
 from envkit.report.model import report_of
@@ -15,8 +15,8 @@ from envkit.report.parts import Fold, Listing, Note, Part, Row, Rows, Table
 PARAGRAPH, NEXT = "\n\n", "\n"
 
 
-def document(folder: Path, events: Sequence[Event], summary: Summary) -> str:
-    report = report_of(summary, str(folder), events, wide=True)
+def document(folder: Path, events: Sequence[Event], result: Result) -> str:
+    report = report_of(result, str(folder), events, wide=True)
     written, in_list = f"**{escaped(text(report.headline.text))}**", False
     for part in (part for section in report.sections for part in section.parts):
         is_list = isinstance(part, Rows)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.analysis import ranking
-from envkit.analysis.summary import Measured, Summary
+from envkit.analysis.result import Measured, Result
 from envkit.bench import quality
 from envkit.bench.problems import problem_of, restored
 from envkit.bench.record import Event
@@ -52,7 +52,7 @@ UNFOLDED, UNFOLDED_BLOCKS = 3, 8
 class Run:
     """The parts of a section."""
 
-    summary: Summary
+    result: Result
     folder: str  # where the record is
     events: Sequence[Event] = ()  # of the record, as far as they are needed
     wide: bool = False  # there is room for more than 80 columns
@@ -65,36 +65,36 @@ class Run:
 
 
 def report_of(
-    summary: Summary, folder: str, events: Sequence[Event] = (), *, wide: bool = False, full: bool = False
+    result: Result, folder: str, events: Sequence[Event] = (), *, wide: bool = False, full: bool = False
 ) -> Report:
-    run = Run(summary, folder, events, wide, full)
+    run = Run(result, folder, events, wide, full)
     short = [made for make in SHORT if (made := make(run)) is not None]
     more = [replace(made, full=True) for make in FULL if (made := make(run)) is not None] if full else []
-    return Report(verdict.headline(summary), verdict.title(summary), [*short, *more])
+    return Report(verdict.headline(result), verdict.title(result), [*short, *more])
 
 
-def to_json(summary: Summary, folder: str) -> dict[str, Any]:
-    """Return plain data for scripts: the summary, the first line, and each verdict and line as a code with fields."""
-    report = report_of(summary, folder)
+def to_json(result: Result, folder: str) -> dict[str, Any]:
+    """Return plain data for scripts: the result, the first line, and each verdict and line as a code with fields."""
+    report = report_of(result, folder)
     rows = [row for section in report.sections for part in section.parts if isinstance(part, Rows) for row in part.rows]
     told = [{"label": row.label, **row.text.to_json()} for row in rows if isinstance(row.text, Message)]
-    verdicts = {one.arm: verdict.of(summary, one).to_json() for one in summary.comparisons}
-    found = {**summary.to_json(), "headline": headline(summary), "verdicts": verdicts, "messages": told}
+    verdicts = {one.arm: verdict.of(result, one).to_json() for one in result.comparisons}
+    found = {**result.to_json(), "headline": headline(result), "verdicts": verdicts, "messages": told}
     failures = [{**one, "problem": _told(restored(one["problem"]))} for one in found["failures"]]
-    findings = [finding_document(one) for one in summary.findings]
-    not_measured = {name: _told(reason) for name, reason in summary.not_measured.items()}
-    others = {"data_source": _told(summary.data_source), "not_measured": not_measured}
+    findings = [finding_document(one) for one in result.findings]
+    not_measured = {name: _told(reason) for name, reason in result.not_measured.items()}
+    others = {"data_source": _told(result.data_source), "not_measured": not_measured}
     return {**found, "failures": failures, "findings": findings, **others}
 
 
-def first_line(summary: Summary) -> Row:
+def first_line(result: Result) -> Row:
     """Return the verdict, as the first line of the report."""
-    return verdict.headline(summary)
+    return verdict.headline(result)
 
 
-def headline(summary: Summary) -> dict[str, Any]:
+def headline(result: Result) -> dict[str, Any]:
     """Return the first line of the report for scripts: its code, its fields and its text."""
-    found = verdict.headline(summary).text
+    found = verdict.headline(result).text
     assert isinstance(found, Message), "a verdict is a message"
     return _told(found)
 
@@ -115,55 +115,55 @@ def _section(name: str, *parts: Part | None, untitled: bool = False) -> Section 
 
 def _cautions(run: Run) -> Section | None:
     """Make the section of cautions, which stand beside the verdict."""
-    return _section(CAUTIONS, Rows(cautions.rows(run.summary)))
+    return _section(CAUTIONS, Rows(cautions.rows(run.result)))
 
 
 def _found(run: Run) -> Section | None:
     """Make the section of figures: a picture on the page, and tables."""
-    summary = run.summary
-    rows = failures(summary)
+    result = run.result
+    rows = failures(result)
     if run.page:
         rows = [replace(row, output=row.output or headings.PRINTED_NOTHING) for row in rows]
     failed = Rows(rows, bold=True)
-    if grid.is_grid(summary.plan):
-        picture = "epoch-ends" if epoch_ends.cells(summary) else "grid"
+    if grid.is_grid(result.study):
+        picture = "epoch-ends" if epoch_ends.cells(result) else "grid"
         parts = [_drawing(run, picture), *_grid(run), *_epoch_ends(run), failed]
-    elif summary.not_in_effect:
-        parts = [tables.not_in_effect(summary), failed, *([_wide(summary)] if run.wide else [])]
+    elif result.not_in_effect:
+        parts = [tables.not_in_effect(result), failed, *([_wide(result)] if run.wide else [])]
     else:
-        settings = ablation.table(summary) if summary.plan.ablated else None
-        own = _wide(summary) if run.wide else None if settings else _narrow(summary)
+        settings = ablation.table(result) if result.study.ablated else None
+        own = _wide(result) if run.wide else None if settings else _narrow(result)
         parts = [_drawing(run, "forest"), settings, own, failed]
     return _section("speedups", *parts, untitled=not run.wide)
 
 
-def _narrow(summary: Summary) -> Table:
+def _narrow(result: Result) -> Table:
     """Return the table of one profile and its reference, or of many profiles."""
-    return tables.speedups(summary) if cautions.tabled(summary) else tables.took(summary)
+    return tables.speedups(result) if cautions.tabled(result) else tables.took(result)
 
 
-def _wide(summary: Summary) -> Table:
-    rows, blanks = tables.wide_rows(summary), [""] * 5
-    book = [[*row, *blanks] for row in tables.book(summary)]
-    weights = [*(ranking.weight(summary, row[0]) for row in rows), *("soft" for _ in book)]
-    header = tables.wide_header(summary)
+def _wide(result: Result) -> Table:
+    rows, blanks = tables.wide_rows(result), [""] * 5
+    book = [[*row, *blanks] for row in tables.book(result)]
+    weights = [*(ranking.weight(result, row[0]) for row in rows), *("soft" for _ in book)]
+    header = tables.wide_header(result)
     cells, numbers = [*rows, *(row[: len(header)] for row in book)], range(1, len(header) - 1)
-    return Table(header, cells, numbers, weights, tables.note(summary))
+    return Table(header, cells, numbers, weights, tables.note(result))
 
 
-def failures(summary: Summary, node: str = "") -> list[Row]:
+def failures(result: Result, node: str = "") -> list[Row]:
     """Return which workers failed, and what they printed; ``node`` is where, if there are several."""
     return [
         Row("Failed", messages.WorkerFailure(one.block + 1, one.arm, problem_of(one), node or None), "bad",
             output=one.stderr.strip())
-        for one in summary.failures
+        for one in result.failures
     ]  # fmt: skip
 
 
 def _grid(run: Run) -> list[Part]:
     """Make a table for each number of batches that are made ahead; on a terminal with a plot."""
     found: list[Part] = []
-    for variant in grid.variants(grid.cells(run.summary)):
+    for variant in grid.variants(grid.cells(run.result)):
         header = grid.header(variant)
         table = Table(header, grid.rows(variant), range(len(header)))
         plot = [Listing(grid.chart(variant))] if run.full and not run.wide else []
@@ -174,7 +174,7 @@ def _grid(run: Run) -> list[Part]:
 def _epoch_ends(run: Run) -> list[Part]:
     """Make a table for each DataLoader whose workers were started and kept in several ways."""
     found: list[Part] = []
-    for group in epoch_ends.groups(epoch_ends.cells(run.summary)):
+    for group in epoch_ends.groups(epoch_ends.cells(run.result)):
         table = Table(headings.EPOCH_ENDS, epoch_ends.rows(group), epoch_ends.NUMBERS, note=epoch_ends.saved(group))
         found.append(Fold(group.title, [table]))
     return found
@@ -184,27 +184,27 @@ def _images(run: Run) -> Section | None:
     """Make the section of the first differences between images that are compared."""
     if run.page:
         return None  # it has them beside what else differs
-    found, most = run.summary.image_differences, None if run.wide or run.full else images.SHOWN
+    found, most = run.result.image_differences, None if run.wide or run.full else images.SHOWN
     tables_of_each = [
-        Table(images.header(run.summary, arm), images.rows(found[arm.name], most),
+        Table(images.header(run.result, arm), images.rows(found[arm.name], most),
               note=images.rest(found[arm.name]) if most else None)
-        for arm in run.summary.plan.compared if arm.name in found
+        for arm in run.result.study.compared if arm.name in found
     ]  # fmt: skip
     return _section("images", *tables_of_each)
 
 
 def _lines(run: Run) -> Section | None:
     """Make the section of labelled lines: what was verified and found, what to do, and where it was measured."""
-    summary = run.summary
-    rows = [*lines.rows(summary), *learning.rows(summary)]
-    rows += instances.rows(summary) if summary.plan.at_once else scaling.rows(summary)
-    rows += [*advice.rows(summary, run.folder), *_place(run)]
+    result = run.result
+    rows = [*lines.rows(result), *learning.rows(result)]
+    rows += instances.rows(result) if result.study.at_once else scaling.rows(result)
+    rows += [*advice.rows(result, run.folder), *_place(run)]
     return _section("summary", Rows(rows))
 
 
 def _place(run: Run) -> list[Row]:
     """Return where it was measured, and how to see more of it."""
-    rows = [Row("System", lines.system(run.summary))]
+    rows = [Row("System", lines.system(run.result))]
     if not run.wide:
         return [*rows, Row("Details", reproduce.details(run.folder), whole=True)]
     if not run.full:
@@ -218,50 +218,50 @@ def _place(run: Run) -> list[Row]:
 
 def _took(run: Run) -> Section | None:
     """Make the table of what each arm took, if the short report has another one."""
-    summary = run.summary
-    other = cautions.tabled(summary) or summary.plan.ablated or summary.not_in_effect
-    took = tables.took(summary) if other and not run.wide else None
-    return _section("took", took, _trained(summary))
+    result = run.result
+    other = cautions.tabled(result) or result.study.ablated or result.not_in_effect
+    took = tables.took(result) if other and not run.wide else None
+    return _section("took", took, _trained(result))
 
 
-def _trained(summary: Summary) -> Part | None:
+def _trained(result: Result) -> Part | None:
     """Return what was trained on each of several workloads."""
-    if not summary.plan.across:
+    if not result.study.across:
         return None
-    return Table(headings.TRAINED, multi_workload.trained(summary), (2, 3, 4))
+    return Table(headings.TRAINED, multi_workload.trained(result), (2, 3, 4))
 
 
 def _certainty(run: Run) -> Section | None:
     """Make the section of statistics, evidence and GPUs."""
-    summary = run.summary
-    rows = [*certainty.rows(summary), *observed.rows(summary), *gpus.rows(summary), *_learnt(summary)]
-    rows += ablation.notes(summary)
+    result = run.result
+    rows = [*certainty.rows(result), *observed.rows(result), *gpus.rows(result), *_learnt(result)]
+    rows += ablation.notes(result)
     nothing = Note(messages.TOO_FEW_FOR_STATISTICS) if run.page and not rows else None
     return _section("certainty", Rows(rows), nothing)
 
 
-def _learnt(summary: Summary) -> list[Row]:
+def _learnt(result: Result) -> list[Row]:
     """Return loss and figures of the reference after a sample's steps; none if nothing was tested."""
-    plan = summary.plan
-    one = next((one for one in summary.measured if one.arm == plan.reference.name), None)
-    if one is None or not one.quality or one.final_loss is None or plan.epochs or len(plan.workloads) > 1:
+    study = result.study
+    one = next((one for one in result.measured if one.arm == study.reference.name), None)
+    if one is None or not one.quality or one.final_loss is None or study.epochs or len(study.workloads) > 1:
         return []
-    steps = plan.training.warmup_steps + plan.training.steps
+    steps = study.training.warmup_steps + study.training.steps
     return [Row("accuracy", trainings.Accuracy(one.arm, steps, one.final_loss, quality.shown(one.quality)))]
 
 
 def _learning(run: Run) -> Section | None:
     """Make the section of full trainings, epoch by epoch."""
-    summary = run.summary
-    if not summary.learning:
+    result = run.result
+    if not result.learning:
         return None
-    return _section("learning", _drawing(run, "learning-curves"), *learning.tables(summary, all_epochs=True))
+    return _section("learning", _drawing(run, "learning-curves"), *learning.tables(result, all_epochs=True))
 
 
 def _findings(run: Run) -> Section | None:
     """Make the section of what doctor found on the machine and in the workers."""
     rows = []
-    for one in run.summary.findings if run.wide else ranking.findings(run.summary):
+    for one in run.result.findings if run.wide else ranking.findings(run.result):
         rows.append(Row(one.severity, one.seen, "plain" if one.severity == "note" else "bad"))
         rows += [Row("", one.why), Row("", About("Fix", one.fix), whole=True)]
     nothing = None if rows else Note(messages.NO_FINDING)
@@ -274,7 +274,7 @@ def _step_times(run: Run) -> Section | None:
 
 def _course(run: Run) -> Section | None:
     """Make the section of the course of the run, with what disturbed it."""
-    interference = sorted(run.summary.interference.items()) if run.page else []
+    interference = sorted(run.result.interference.items()) if run.page else []
     table = Table(headings.DISTURBED, [[str(block + 1), "; ".join(map(text, what))] for block, what in interference])
     few = len(interference) <= UNFOLDED_BLOCKS
     listed = Fold(headings.DISTURBANCES, [table], open=few) if interference else None
@@ -283,13 +283,13 @@ def _course(run: Run) -> Section | None:
 
 def _evidence(run: Run) -> Section | None:
     """Make the section of the settings of each arm, as expected and as its workers observed them."""
-    measured = run.summary.measured
+    measured = run.result.measured
     first = messages.HOW_TO_READ_EVIDENCE if measured else messages.NOTHING_OBSERVED
     return _section("evidence", Note(first), *(_observed(run, one) for one in measured))
 
 
 def _observed(run: Run, one: Measured) -> Part:
-    variables = [f"{name}={value}" for name, value in run.summary.environments[one.arm].variables.items()]
+    variables = [f"{name}={value}" for name, value in run.result.environments[one.arm].variables.items()]
     if not one.checks and not variables:
         return Note(messages.ExpectsNothing(one.arm, messages.SETS_NOTHING), "plain")
     if not one.checks:
@@ -303,26 +303,26 @@ def _observed(run: Run, one: Measured) -> Part:
     weight = {"in effect": "good", "NOT IN EFFECT": "bad"}.get(state, "plain")
     header = ("check", "expected", "seen", "met") if run.wide else ("", "expected", "seen", "")
     table = Table(header, rows, weights=weights)
-    unfolded = len(run.summary.plan.compared) <= UNFOLDED or not one.in_effect
+    unfolded = len(run.result.study.compared) <= UNFOLDED or not one.in_effect
     return Fold(OfSubject(one.arm, state), [table, *([Listing(variables)] if variables else [])], unfolded, weight)
 
 
 def _differences(run: Run) -> Section | None:
     """Make the section of differences between the environments."""
-    plan, folds = run.summary.plan, []
-    for arm in plan.compared:
-        reference, rows = plan.reference_of(arm).name, execution_context.sides(run.summary, arm)
+    study, folds = run.result.study, []
+    for arm in study.compared:
+        reference, rows = study.reference_of(arm).name, execution_context.sides(run.result, arm)
         weights = ["soft" if there == here else "plain" for _, there, here in rows]
         table = Table(("setting", reference, arm.name), rows, weights=weights)
-        folds.append(Fold(context.BesideReference(arm.name, reference), [table], len(plan.compared) <= UNFOLDED))
+        folds.append(Fold(context.BesideReference(arm.name, reference), [table], len(study.compared) <= UNFOLDED))
     nothing = None if folds else Note(messages.ONE_ENVIRONMENT)
     return _section("differences", *folds, nothing)
 
 
 def _reproduce(run: Run) -> Section | None:
-    context = execution_context.rows(run.summary)
-    again = reproduce.rows(Path(run.folder), run.events, run.summary) if run.page else [reproduce.ended(run.summary)]
-    commands = [Listing([command], name if run.page else "") for name, command in run.summary.commands.items()]
+    context = execution_context.rows(run.result)
+    again = reproduce.rows(Path(run.folder), run.events, run.result) if run.page else [reproduce.ended(run.result)]
+    commands = [Listing([command], name if run.page else "") for name, command in run.result.commands.items()]
     by_hand = Fold(headings.BY_HAND, commands, open=False)
     return _section("reproduce", Rows([*context, *again]), by_hand)
 
@@ -333,18 +333,18 @@ def _drawing(run: Run, name: str) -> Drawing | None:
         return None
     from envkit.report import pictures  # which takes long to import
 
-    summary, picture = run.summary, pictures.named(name)
-    alternative = of_pictures.Alternative(picture.title, _results(summary, name) or (of_pictures.FIGURES_IN_TABLES,))
-    return Drawing(name, picture.title, headings.READING[name], picture.missing(summary), text(alternative))
+    result, picture = run.result, pictures.named(name)
+    alternative = of_pictures.Alternative(picture.title, _results(result, name) or (of_pictures.FIGURES_IN_TABLES,))
+    return Drawing(name, picture.title, headings.READING[name], picture.missing(result), text(alternative))
 
 
-def _results(summary: Summary, name: str) -> tuple[str, ...]:
+def _results(result: Result, name: str) -> tuple[str, ...]:
     """Return the results that a picture shows, for those who have them read out."""
     if name == "forest":
-        return tuple(f"{row.label}: {text(row.text)}" for row in verdict.rows(summary))
+        return tuple(f"{row.label}: {text(row.text)}" for row in verdict.rows(result))
     if name in ("grid", "epoch-ends"):
-        return (text(verdict.headline(summary).text),)
-    return tuple(text(row.text) for row in learning.rows(summary)) if name == "learning-curves" else ()
+        return (text(verdict.headline(result).text),)
+    return tuple(text(row.text) for row in learning.rows(result)) if name == "learning-curves" else ()
 
 
 # The sections of the short report in their order, then those that --details and the page add.

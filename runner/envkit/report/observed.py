@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from envkit.analysis.summary import Measured, Summary
+from envkit.analysis.result import Measured, Result
 from envkit.checks import effect
 from envkit.checks.effect import NOT_SEEN, Check
 from envkit.checks.effect_messages import Value
@@ -17,12 +17,12 @@ from envkit.report.messages import certainty as messages
 from envkit.report.parts import Row, together
 
 
-def rows(summary: Summary) -> list[Row]:
+def rows(result: Result) -> list[Row]:
     """Return what was not measured, and of each arm how many of its settings were verified."""
-    found = [Row("left out", About(names, why)) for names, why in together(summary.not_measured).items()]
-    for one in summary.measured:
+    found = [Row("left out", About(names, why)) for names, why in together(result.not_measured).items()]
+    for one in result.measured:
         found += _of_arm(one)
-    for first in summary.course.first_runs or ():
+    for first in result.course.first_runs or ():
         if first.checks:
             found.append(Row("settings", messages.ArmVerified(first.arm, len(first.checks), None, messages.FIRST)))
     return found

@@ -23,7 +23,7 @@ from enum import Enum
 from pathlib import Path, PurePath
 from typing import Any
 
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.bench.user_command import split
 from envkit.engines import ENGINES
 from envkit.messages import Message
@@ -78,28 +78,28 @@ class Redaction:
         first, *rest = [self.value(event) for event in events]
         return [{**first, RECORD_DIGEST: reproduce.digest(folder)}, *rest]
 
-    def know_summary(self, summary: Summary, folder: Path) -> None:
-        """Learn what to look for from the summary of a record in ``folder``."""
-        plan = summary.plan.to_json()
-        first = {"plan": plan, "engines": summary.engines, "command": summary.command, "cwd": summary.cwd}
+    def know_result(self, result: Result, folder: Path) -> None:
+        """Learn what to look for from the result of a record in ``folder``."""
+        study = result.study.to_json()
+        first = {"study": study, "engines": result.engines, "command": result.command, "cwd": result.cwd}
         self.know_record(first, folder)
 
     def know_record(self, first: Mapping[str, Any], folder: Path) -> None:
         """Learn what to look for from a record's first event."""
         self._know(PATH, [str(folder), str(folder.absolute()), str(first.get("cwd", ""))])
         self._know(USER, HOMES.findall(json.dumps(first)))
-        plan = first.get("plan") or {}
-        own = plan.get("user_command") or {}
+        study = first.get("study") or {}
+        own = study.get("user_command") or {}
         if own:
             self._know(PATH, [own["folder"], *own.get("links", ())])
-            self._know(COMMAND, [str(plan["workload"])])
-            self._given[COMMAND, shlex.join(own["argv"])] = self._of(COMMAND, str(plan["workload"]))
+            self._know(COMMAND, [str(study["workload"])])
+            self._given[COMMAND, shlex.join(own["argv"])] = self._of(COMMAND, str(study["workload"]))
         typed = [*own.get("argv", ()), *split(list(map(str, first.get("command", ()))))[1]]
         self._know(ARGUMENT, (word for word in typed if len(word) >= SHORTEST_ARGUMENT and not _is_plain(word)))
-        images = [one.get("image") for one in plan.get("arms", ())]
+        images = [one.get("image") for one in study.get("arms", ())]
         images += [one["engine"].get("image") for one in (first.get("engines") or {}).values()]
         self._know(IMAGE, (one for one in images if one and not one.startswith("/")))
-        self._know(PATH, (one for one in (plan.get("engine_options") or {}).values() if "/" in str(one)))
+        self._know(PATH, (one for one in (study.get("engine_options") or {}).values() if "/" in str(one)))
 
     def value(self, value: Any, key: str = "") -> Any:
         """Return the same with placeholders: of plain data, of dataclasses and messages."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.bench import record
 from envkit.bench.record import FILE_NAME, Event
 from envkit.report.messages import context as messages
@@ -33,19 +33,19 @@ def started_with(events: Sequence[Event]) -> str:
     return shlex.join([*own, *arguments])
 
 
-def ended(summary: Summary) -> Row:
+def ended(result: Result) -> Row:
     """Return why the run ended."""
-    return Row("ended", summary.ended or messages.NOT_YET_ENDED)
+    return Row("ended", result.ended or messages.NOT_YET_ENDED)
 
 
-def rows(folder: Path, events: Sequence[Event], summary: Summary) -> list[Row]:
+def rows(folder: Path, events: Sequence[Event], result: Result) -> list[Row]:
     """Return commands, seed, versions and digests; the engines' versions are in ``envkit.report.execution_context``."""
     run = events[0]
     found = [
         Row("measured", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(run["time"]))),
-        ended(summary),
+        ended(result),
         Row("command", started_with(events)),
-        *([Row("seed", messages.Seed(seed))] if (seed := summary.plan.seed) is not None else []),
+        *([Row("seed", messages.Seed(seed))] if (seed := result.study.seed) is not None else []),
         Row("kit version", messages.KitVersion(run["kit_version"], run["schema"])),
     ]
     if (first := next((event for event in events if event["event"] == "sample"), None)) is not None:

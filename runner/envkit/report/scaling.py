@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from envkit.analysis.losses import loss_tolerance
+from envkit.analysis.result import Result
 from envkit.analysis.scaling import Scaled
-from envkit.analysis.summary import Summary
-from envkit.bench.plan import WEAK, Plan
+from envkit.bench.study import WEAK, Study
 from envkit.messages import Message
 from envkit.rendering import text
 from envkit.report.messages import trainings as messages
@@ -18,22 +18,22 @@ LOSSES = (messages.RanksLosses, messages.RanksLossesDiffer, messages.LossesOfOth
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
-def rows(summary: Summary) -> list[Row]:
+def rows(result: Result) -> list[Row]:
     """Return for each arm of several ranks how fast it is, how much is lost to what, and how its losses agree."""
-    found = [row for one in summary.scaling for row in _rows(summary, one)]
+    found = [row for one in result.scaling for row in _rows(result, one)]
     labels = ["", *(row.label for row in found)]
     return [row if row.label != before else replace(row, label="") for row, before in zip(found, labels, strict=False)]
 
 
-def steps(plan: Plan) -> messages.StepsAtOnce | messages.StepsOfRanks | None:
+def steps(study: Study) -> messages.StepsAtOnce | messages.StepsOfRanks | None:
     """Return what a step is if steps of some arms are larger than those of others; None if all have one batch."""
-    if plan.at_once:
+    if study.at_once:
         return messages.StepsAtOnce()
-    return messages.StepsOfRanks(plan.ranks * plan.nodes) if plan.weak else None
+    return messages.StepsOfRanks(study.ranks * study.nodes) if study.weak else None
 
 
-def _rows(summary: Summary, one: Scaled) -> list[Row]:
-    found = [("Scaling", _ratios(summary, one)), ("Scaling", _losses(summary, one)), ("Waiting", _communication(one))]
+def _rows(result: Result, one: Scaled) -> list[Row]:
+    found = [("Scaling", _ratios(result, one)), ("Scaling", _losses(result, one)), ("Waiting", _communication(one))]
     found.append(("Transfer", _exchanged(one)))
     order = [label_and for label_and in found if label_and[1] is not None]
     return [
@@ -66,29 +66,29 @@ def _time(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms"
 
 
-def _ratios(summary: Summary, one: Scaled) -> Message | None:
+def _ratios(result: Result, one: Scaled) -> Message | None:
     """Return how fast the ranks are; None if no arm of one process is there, or the headline says it."""
-    if not summary.plan.single_processes or one.speedup is None:
+    if not result.study.single_processes or one.speedup is None:
         return None
     speedup = (one.speedup.ratio, one.speedup.low, one.speedup.high)
     own = one.efficiency
     efficiency = messages.Interval(own.ratio, own.low, own.high) if own else None
     if one.kind == WEAK:
-        beside = share(summary.plan)
-        rate = f"{_unit(summary, one)}/s"
+        beside = share(result.study)
+        rate = f"{_unit(result, one)}/s"
         return messages.RanksSpeedup(one.arm, one.ranks, rate, beside, *speedup, efficiency, one.ranks)
-    beside = share(summary.plan, whole=True)
+    beside = share(result.study, whole=True)
     return messages.RanksSpeedup(one.arm, one.ranks, "speed", beside, *speedup, efficiency)
 
 
-def share(plan: Plan, whole: bool = False) -> str:
+def share(study: Study, whole: bool = False) -> str:
     """Return what all ranks are compared with: one process on the CPUs of one rank, or on all."""
-    parts = plan.ranks if plan.ranks > 1 and not whole else None
-    return text(messages.OneProcess(plan.reference.profile, parts))
+    parts = study.ranks if study.ranks > 1 and not whole else None
+    return text(messages.OneProcess(study.reference.profile, parts))
 
 
-def _unit(summary: Summary, one: Scaled) -> str:
-    return next((measured.unit for measured in summary.measured if measured.arm == one.arm), "images")
+def _unit(result: Result, one: Scaled) -> str:
+    return next((measured.unit for measured in result.measured if measured.arm == one.arm), "images")
 
 
 def _communication(one: Scaled) -> Message:
@@ -97,12 +97,12 @@ def _communication(one: Scaled) -> Message:
     return messages.RanksWait(one.arm, one.communication_share, f"{low} to {high}" if low != high else None)
 
 
-def _losses(summary: Summary, one: Scaled) -> Message | None:
+def _losses(result: Result, one: Scaled) -> Message | None:
     if one.kind == WEAK:
         return messages.LossesOfOtherBatch(one.ranks)
     if one.losses is None:
         return None
-    plan, losses = summary.plan, one.losses
-    allowed = loss_tolerance(plan, plan.arm(one.arm), other_ranks=True)
+    study, losses = result.study, one.losses
+    allowed = loss_tolerance(study, study.arm(one.arm), other_ranks=True)
     kind = messages.RanksLosses if losses.agree else messages.RanksLossesDiffer
     return kind(one.arm, losses.largest_difference, losses.steps, allowed)

@@ -10,7 +10,7 @@ from rich import table as rich_table
 from rich.console import Console
 from rich.text import Text
 
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.common.console import HarmlessConsole
 from envkit.common.printable import harmless
 from envkit.messages import Message
@@ -52,10 +52,10 @@ def console() -> Console:
     return plain if plain.is_terminal else _Console(width=WIDTH)
 
 
-def show(summary: Summary, folder: str, out: Console, full: bool = False) -> None:
+def show(result: Result, folder: str, out: Console, full: bool = False) -> None:
     """Print the report; ``folder`` is where the record is. ``full`` adds the details."""
-    report = model.report_of(summary, folder, full=full)
-    headline(summary, out)
+    report = model.report_of(result, folder, full=full)
+    headline(result, out)
     beside, *sections = report.sections
     if beside.name == model.CAUTIONS:
         show_parts(beside.parts, out)
@@ -71,9 +71,9 @@ def show(summary: Summary, folder: str, out: Console, full: bool = False) -> Non
         blank = show_parts(section.parts, out)
 
 
-def headline(summary: Summary, out: Console) -> None:
+def headline(result: Result, out: Console) -> None:
     """Print the verdict."""
-    found = model.first_line(summary)
+    found = model.first_line(result)
     out.print(Text(text(found.text), STYLES[found.weight] or "bold"))
 
 
@@ -156,12 +156,12 @@ def _listed(given: Table, weights: Sequence[str], out: Console) -> None:
                 item(out, f"  {header}", cell, STYLES[weight], width)
 
 
-def table(summary: Summary, out: Console) -> None:
+def table(result: Result, out: Console) -> None:
     """Print what each arm took, as medians over its samples; nothing if none was measured."""
-    took = tables.took(summary)
+    took = tables.took(result)
     show_parts([took] if took.rows else [], out)
 
 
-def failures(summary: Summary, out: Console, node: str = "") -> None:
+def failures(result: Result, out: Console, node: str = "") -> None:
     """Which workers failed, with the last lines that each printed; ``node`` is where, if there are several."""
-    items(out, model.failures(summary, node))
+    items(out, model.failures(result, node))

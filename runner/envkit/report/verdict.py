@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from envkit.analysis import ranking
 from envkit.analysis.course import CUT_SHORT
 from envkit.analysis.load import Load
-from envkit.analysis.summary import Comparison, Summary
+from envkit.analysis.result import Comparison, Result
 from envkit.bench.arms import Arm
 from envkit.bench.calibration import is_calibration
 from envkit.bench.measure import FAILED
-from envkit.bench.plan import Plan
 from envkit.bench.problems import problem_of
+from envkit.bench.study import Study
 from envkit.messages import Message
 from envkit.rendering import text
 from envkit.report import advice, epoch_ends, grid, judgement, tables
@@ -41,22 +41,22 @@ LOADED: dict[Verdict, type[messages.Found]] = {
 }
 
 
-def headline(summary: Summary) -> Row:
+def headline(result: Result) -> Row:
     """Return the verdict without a label."""
-    found = _headline(summary)
+    found = _headline(result)
     return Row("", found, "good" if isinstance(found, GOOD) else "bad" if isinstance(found, BAD) else "plain")
 
 
-def _headline(summary: Summary) -> Message:
-    if grid.is_grid(summary.plan):
-        return _of_loader(summary)
-    if not summary.comparisons:
-        return _of_reference(summary)
-    if summary.plan.at_once:
-        return _of_instances(summary)
-    if len(summary.comparisons) > 1 and not summary.plan.ablated:
-        return _of_many(summary)
-    return of(summary, summary.comparisons[0])  # the whole of a profile that is ablated
+def _headline(result: Result) -> Message:
+    if grid.is_grid(result.study):
+        return _of_loader(result)
+    if not result.comparisons:
+        return _of_reference(result)
+    if result.study.at_once:
+        return _of_instances(result)
+    if len(result.comparisons) > 1 and not result.study.ablated:
+        return _of_many(result)
+    return of(result, result.comparisons[0])  # the whole of a profile that is ablated
 
 
 def beside(found: Load | None) -> Message | None:
@@ -64,9 +64,9 @@ def beside(found: Load | None) -> Message | None:
     return None if found is None else found.message
 
 
-def rows(summary: Summary) -> list[Row]:
+def rows(result: Result) -> list[Row]:
     """Return a row for each comparison: its speedup and verdict."""
-    return [_row(one) for one in ranking.ranked(summary)]
+    return [_row(one) for one in ranking.ranked(result)]
 
 
 def _row(one: Comparison) -> Row:
@@ -79,17 +79,17 @@ def _row(one: Comparison) -> Row:
     return Row(one.arm, certainty.NoSpeedup(one.words), "bad")
 
 
-def of(summary: Summary, one: Comparison) -> Message:
+def of(result: Result, one: Comparison) -> Message:
     """Return the verdict of one comparison."""
-    subject, reference = names(summary, one)
+    subject, reference = names(result, one)
     if one.speedup is None:
         single = one.single_ratio
         if single is None:
-            return without_speedup(summary, one)
-        return messages.OneRunEach(subject, reference, single, summary.plan.until)
+            return without_speedup(result, one)
+        return messages.OneRunEach(subject, reference, single, result.study.until)
     found, load = one.speedup, beside(one.load or one.beside)
     named = (subject, reference, found.ratio, found.low, found.high)
-    rest = ("speed", summary.plan.until, load)
+    rest = ("speed", result.study.until, load)
     if found.verdict == Verdict.EQUIVALENT and load is None:
         return messages.Equivalent(*named, *rest, margin=found.margin)
     return _kind_of(found.verdict, load, judgement.losses_differ(one))(*named, *rest)
@@ -103,58 +103,58 @@ def _kind_of(verdict: Verdict, load: Message | None, losses_differ: bool = False
     return kinds[Verdict.NOT_FOUND if verdict == Verdict.EQUIVALENT else verdict]
 
 
-def without_speedup(summary: Summary, one: Comparison) -> Message:
+def without_speedup(result: Result, one: Comparison) -> Message:
     """Return why a comparison has no speedup: whose settings were not in effect, whose worker failed and so on."""
-    plan = summary.plan
-    arm, reference = one.arm, plan.reference_of(plan.arm(one.arm)).name
-    wrong = [found.arm for found in summary.not_in_effect]
+    study = result.study
+    arm, reference = one.arm, study.reference_of(study.arm(one.arm)).name
+    wrong = [found.arm for found in result.not_in_effect]
     if one.verdict == Verdict.NOT_IN_EFFECT:
         return messages.NotInEffect(next((name for name in wrong if name in (arm, reference)), arm))
-    if one.verdict == Verdict.FAILED and summary.failures:
-        return messages.WorkerFailed(str(summary.failures[-1].arm), problem_of(summary.failures[-1]))
+    if one.verdict == Verdict.FAILED and result.failures:
+        return messages.WorkerFailed(str(result.failures[-1].arm), problem_of(result.failures[-1]))
     if one.verdict == Verdict.NOT_REACHED:
-        return not_reached(summary, one)
+        return not_reached(result, one)
     if one.verdict == Verdict.NOT_ENDED and wrong:
         return messages.NotInEffect(wrong[0])
     if one.verdict == Verdict.TOO_FEW_SAMPLES:
-        fewest = judgement.fewest(summary)
-        return messages.TooFewBlocks(names(summary, one)[0], judgement.complete_blocks(summary), fewest)
-    unfinished, blocks = summary.course.unfinished, judgement.complete_blocks(summary)
-    return messages.Unfinished(names(summary, one)[0], blocks, unfinished.fewest if unfinished else None)
+        fewest = judgement.fewest(result)
+        return messages.TooFewBlocks(names(result, one)[0], judgement.complete_blocks(result), fewest)
+    unfinished, blocks = result.course.unfinished, judgement.complete_blocks(result)
+    return messages.Unfinished(names(result, one)[0], blocks, unfinished.fewest if unfinished else None)
 
 
-def not_reached(summary: Summary, one: Comparison) -> Message:
+def not_reached(result: Result, one: Comparison) -> Message:
     """Return which training of a comparison never reached its target."""
-    both = (one.arm, summary.plan.reference_of(summary.plan.arm(one.arm)).name)
-    missed = next(found for found in summary.not_reached if found.arm in both)
+    both = (one.arm, result.study.reference_of(result.study.arm(one.arm)).name)
+    missed = next(found for found in result.not_reached if found.arm in both)
     best = missed.to_target.best if missed.to_target else None
-    return messages.TargetNotReached(missed.arm, str(summary.plan.until), summary.plan.epochs, best)
+    return messages.TargetNotReached(missed.arm, str(result.study.until), result.study.epochs, best)
 
 
-def _of_many(summary: Summary) -> Message:
+def _of_many(result: Result) -> Message:
     """Return the best that is known to be faster, and how many came to what."""
-    found, of_all = ranking.ranked(summary), len(summary.comparisons)
-    things, counts = tables.things(summary), counted(summary, found)
-    reference = names(summary, found[0])[1]
+    found, of_all = ranking.ranked(result), len(result.comparisons)
+    things, counts = tables.things(result), counted(result, found)
+    reference = names(result, found[0])[1]
     by_speed = sorted(filter(ranking.ratio_of, found), key=lambda one: ranking.ratio_of(one) or 0, reverse=True)
     sound = [one for one in by_speed if not judgement.losses_differ(one)]
     if not any(map(ranking.ratio_of, found)):
-        return _without_results(summary, found)
-    if summary.plan.one_run_each:
+        return _without_results(result, found)
+    if result.study.one_run_each:
         best = [*sound, *found][0]
         ratio = ranking.ratio_of(best) or 1.0
-        return messages.OneRunEach(names(summary, best)[0], reference, ratio, of=of_all, things=things)
+        return messages.OneRunEach(names(result, best)[0], reference, ratio, of=of_all, things=things)
     faster = [one for one in sound if one.verdict == Verdict.FASTER]
     others = [one for one in by_speed if one.verdict == Verdict.FASTER and judgement.losses_differ(one)]
     worth = sorted((one for one in faster if one.load is None), key=lambda one: not advice.is_worth_it(one))
     chosen = worth or faster or others
     if not chosen:
         return messages.NoneFaster(of_all, things, reference, counts, beside(_shared_load(found)))
-    supported = next((one for one in chosen if judgement.is_supported(summary, one.arm)), chosen[0])
+    supported = next((one for one in chosen if judgement.is_supported(result, one.arm)), chosen[0])
     best, number = supported if worth else chosen[0], len(chosen)
     assert best.speedup is not None, "it is faster"
     speedup = (best.speedup.ratio, best.speedup.low, best.speedup.high)
-    named = (number, of_all, things, names(summary, best)[0], reference, *speedup)
+    named = (number, of_all, things, names(result, best)[0], reference, *speedup)
     load = beside(best.load or best.beside)
     if not faster:
         return messages.SomeFasterLossesDiffer(*named, load=load, counts=counts)
@@ -165,15 +165,15 @@ def _of_many(summary: Summary) -> Message:
     return messages.SomeFaster(*named, counts=counts, losses_differ=differ, among=among)
 
 
-def _without_results(summary: Summary, found: Sequence[Comparison]) -> Message:
+def _without_results(result: Result, found: Sequence[Comparison]) -> Message:
     """Return why no comparison has a speedup: the one reason of all, or how many came to what."""
-    reasons = {without_speedup(summary, one) for one in found}
-    first, things = next(iter(reasons)), tables.things(summary)
+    reasons = {without_speedup(result, one) for one in found}
+    first, things = next(iter(reasons)), tables.things(result)
     if len(reasons) == 1:
         return first
     if isinstance(first, messages.Unfinished | messages.TooFewBlocks) and len({*map(type, reasons)}) == 1:
         return first.replace(subject=f"{len(found)} {things}")
-    return messages.NoResults(len(found), things, counted(summary, found))
+    return messages.NoResults(len(found), things, counted(result, found))
 
 
 def _shared_load(found: Sequence[Comparison]) -> Load | None:
@@ -181,17 +181,17 @@ def _shared_load(found: Sequence[Comparison]) -> Load | None:
     return next((load for one in found if (load := one.load or one.beside)), None)
 
 
-def counted(summary: Summary, found: Sequence[Comparison]) -> tuple[messages.Counted, ...]:
+def counted(result: Result, found: Sequence[Comparison]) -> tuple[messages.Counted, ...]:
     """Count the comparisons by their verdicts: those that are faster first, then slower."""
     kinds = Counter({str(verdict): 0 for verdict in ranking.WEIGHTS})
-    kinds.update(_kind(summary, one) for one in found)
+    kinds.update(_kind(result, one) for one in found)
     return tuple(messages.Counted(number, kind) for kind, number in kinds.items() if number)
 
 
-def _kind(summary: Summary, one: Comparison) -> str:
+def _kind(result: Result, one: Comparison) -> str:
     if one.speedup is None:
         return COUNTED["not-in-effect" if one.verdict == Verdict.NOT_IN_EFFECT else "no-result"]
-    if judgement.learns_otherwise(summary, one) or (one.verdict == Verdict.FASTER and judgement.losses_differ(one)):
+    if judgement.learns_otherwise(result, one) or (one.verdict == Verdict.FASTER and judgement.losses_differ(one)):
         return COUNTED["losses-differ"]
     if one.verdict == Verdict.EQUIVALENT:
         return f"within {one.speedup.margin * 100:g}%"
@@ -199,98 +199,98 @@ def _kind(summary: Summary, one: Comparison) -> str:
     return f"{kind} under load" if one.load is not None and one.verdict in ranking.WEIGHTS else kind
 
 
-def _of_instances(summary: Summary) -> Message:
+def _of_instances(result: Result) -> Message:
     """Return the verdict of those instances that do most."""
-    several = [one for one in summary.comparisons if summary.plan.arm(one.arm).instances]
+    several = [one for one in result.comparisons if result.study.arm(one.arm).instances]
     best = max(several, key=lambda one: ranking.ratio_of(one) or 0.0)
-    arm = summary.plan.arm(best.arm)
-    found = next((one.over_reference for one in summary.instances if one.arm == arm.name), None)
+    arm = result.study.arm(best.arm)
+    found = next((one.over_reference for one in result.instances if one.arm == arm.name), None)
     if found is None:
-        return without_speedup(summary, best) if best.speedup is None else of(summary, best)
+        return without_speedup(result, best) if best.speedup is None else of(result, best)
     load = beside(best.load or best.beside)
     kind = _kind_of(found.verdict, load, judgement.losses_differ(best))
     subject = text(context.InstancesOf(arm.instances or 1, arm.profile))
     speedup = (found.ratio, found.low, found.high)
-    return kind(subject, f"one {summary.plan.reference.name} process's", *speedup, "throughput", load=load)
+    return kind(subject, f"one {result.study.reference.name} process's", *speedup, "throughput", load=load)
 
 
-def _of_reference(summary: Summary) -> Message:
+def _of_reference(result: Result) -> Message:
     """Return how one profile scales over ranks, where that was measured."""
-    plan, load = summary.plan, beside(summary.course.load)
-    who = _named(plan, plan.reference)
-    if (why := _without_result(summary, who)) is not None:
+    study, load = result.study, beside(result.course.load)
+    who = _named(study, study.reference)
+    if (why := _without_result(result, who)) is not None:
         return why
-    for one in summary.scaling if plan.single_processes else ():
-        if plan.weak and (found := one.efficiency) is not None:
+    for one in result.scaling if study.single_processes else ():
+        if study.weak and (found := one.efficiency) is not None:
             speedup = (found.ratio, found.low, found.high)
             return messages.Efficiency(who, "1 process's", *speedup, QUANTITIES["ranks"], load=load)
         if (found := one.speedup) is not None:
             side = Verdict.FASTER if found.low > 1 else Verdict.SLOWER if found.high < 1 else Verdict.NOT_FOUND
             return _kind_of(side, load)(who, "1 process's", found.ratio, found.low, found.high, load=load)
-    return messages.NothingCompared(plan.reference.profile if plan.across else plan.reference.name, load)
+    return messages.NothingCompared(study.reference.profile if study.across else study.reference.name, load)
 
 
-def _without_result(summary: Summary, subject: str) -> Message | None:
+def _without_result(result: Result, subject: str) -> Message | None:
     """Return why a run that compares nothing has no result: settings, a failed worker, or an early end; else None."""
-    if summary.not_in_effect:
-        return messages.NotInEffect(summary.not_in_effect[0].arm)
-    if summary.ended == FAILED and summary.failures:
-        return messages.WorkerFailed(str(summary.failures[-1].arm), problem_of(summary.failures[-1]))
-    if not summary.samples:
+    if result.not_in_effect:
+        return messages.NotInEffect(result.not_in_effect[0].arm)
+    if result.ended == FAILED and result.failures:
+        return messages.WorkerFailed(str(result.failures[-1].arm), problem_of(result.failures[-1]))
+    if not result.samples:
         return messages.NothingMeasured()
-    if summary.ended in CUT_SHORT:
-        return messages.Unfinished(subject, judgement.complete_blocks(summary))
+    if result.ended in CUT_SHORT:
+        return messages.Unfinished(subject, judgement.complete_blocks(result))
     return None
 
 
-def _of_loader(summary: Summary) -> Message:
-    load = beside(summary.course.load)
-    if (why := _without_result(summary, text(context.LoaderSettings(len(summary.plan.arms))))) is not None:
+def _of_loader(result: Result) -> Message:
+    load = beside(result.course.load)
+    if (why := _without_result(result, text(context.LoaderSettings(len(result.study.arms))))) is not None:
         return why
-    if measured := grid.cells(summary):
+    if measured := grid.cells(result):
         best, worst = (choose(measured, key=lambda cell: cell.seconds) for choose in (min, max))
         ties = grid.ties(measured)
         if ties > 1:
             return messages.NoFastestLoader(ties, len(measured), text(best.named), best.seconds, grid.IMAGES, load)
         return messages.FastestLoader(len(measured), text(best.named), best.seconds, worst.seconds, grid.IMAGES, load)
-    if ends := epoch_ends.cells(summary):
+    if ends := epoch_ends.cells(result):
         first, last = (choose(ends, key=epoch_ends.by_image) for choose in (min, max))
         slowest = (text(last.named), last.epoch_s, last.begin_s)
         return messages.FastestEpochs(len(ends), text(first.named), first.epoch_s, first.begin_s, *slowest, load)
     return messages.NothingMeasured()
 
 
-def names(summary: Summary, one: Comparison) -> tuple[str, str]:
+def names(result: Result, one: Comparison) -> tuple[str, str]:
     """Return what is compared, and with what."""
-    plan = summary.plan
-    arm = plan.arm(one.arm)
-    reference = plan.reference_of(arm)
-    if plan.across:
-        return f"{arm.profile} on {plan.workload_of(arm)}", reference.profile
-    if is_calibration(plan):
-        return f"{_named(plan, reference)} against itself", _named(plan, reference)
-    return _named(plan, arm), _named(plan, reference, ranks=False)
+    study = result.study
+    arm = study.arm(one.arm)
+    reference = study.reference_of(arm)
+    if study.across:
+        return f"{arm.profile} on {study.workload_of(arm)}", reference.profile
+    if is_calibration(study):
+        return f"{_named(study, reference)} against itself", _named(study, reference)
+    return _named(study, arm), _named(study, reference, ranks=False)
 
 
-def _named(plan: Plan, arm: Arm, ranks: bool = True) -> str:
-    on = f" on {plan.ranks_of(arm)} ranks" if ranks and plan.ranks_of(arm) > 1 else ""
-    return f"{'image ' if plan.compares_images else ''}{arm.name}{on}"
+def _named(study: Study, arm: Arm, ranks: bool = True) -> str:
+    on = f" on {study.ranks_of(arm)} ranks" if ranks and study.ranks_of(arm) > 1 else ""
+    return f"{'image ' if study.compares_images else ''}{arm.name}{on}"
 
 
-def title(summary: Summary) -> Message:
+def title(result: Result) -> Message:
     """Return what was compared with what."""
-    plan = summary.plan
-    if grid.is_grid(plan):
-        return context.LoaderSettings(len(plan.arms), plan.reference.profile)
-    if plan.ablated:
-        return context.TitleOfAblation(plan.whole.name, len(plan.ablated))
-    names = tuple(dict.fromkeys(arm.profile if plan.across else arm.name for arm in plan.subjects))
-    few = len(names) <= ranking.FEW or bool(plan.at_once)
-    reference = plan.reference.profile if plan.across else plan.reference.name
+    study = result.study
+    if grid.is_grid(study):
+        return context.LoaderSettings(len(study.arms), study.reference.profile)
+    if study.ablated:
+        return context.TitleOfAblation(study.whole.name, len(study.ablated))
+    names = tuple(dict.fromkeys(arm.profile if study.across else arm.name for arm in study.subjects))
+    few = len(names) <= ranking.FEW or bool(study.at_once)
+    reference = study.reference.profile if study.across else study.reference.name
     return context.Title(
         names if few else (),
         None if few else len(names),
-        len(plan.workloads) if plan.across else None,
-        reference if summary.comparisons else None,
-        plan.scaling if plan.weak else None,
+        len(study.workloads) if study.across else None,
+        reference if result.comparisons else None,
+        study.scaling if study.weak else None,
     )

@@ -62,17 +62,17 @@ def design(planned: int, comparisons: int) -> Design:
     return Design(planned, (*sorted(look for look in shares if look < planned), planned), comparisons)
 
 
-def at_look(plan: Design, ratios: Sequence[float], margin: float) -> Speedup | None:
+def at_look(fixed: Design, ratios: Sequence[float], margin: float) -> Speedup | None:
     """The interval by which a planned look before the last decides (a repeated confidence interval).
 
     None with fewer than MIN_BLOCKS blocks.
     """
     if len(ratios) < MIN_BLOCKS:
         return None
-    return speedup(ratios, look_rate(plan, len(ratios), last=False), margin)
+    return speedup(ratios, look_rate(fixed, len(ratios), last=False), margin)
 
 
-def at_end(plan: Design, ratios: Sequence[float], margin: float, stopped_early: bool) -> Speedup | None:
+def at_end(fixed: Design, ratios: Sequence[float], margin: float, stopped_early: bool) -> Speedup | None:
     """The interval to report.
 
     A run that ended because its blocks or its time were used up is at its last look, which spends what the error rate
@@ -83,9 +83,9 @@ def at_end(plan: Design, ratios: Sequence[float], margin: float, stopped_early: 
     if len(ratios) < MIN_BLOCKS:
         return None
     if stopped_early:
-        look, plain = at_look(plan, ratios, margin), speedup(ratios, plan.error_rate, margin)
+        look, plain = at_look(fixed, ratios, margin), speedup(ratios, fixed.error_rate, margin)
         return replace(plain, settled=look.verdict) if look and plain else plain
-    return speedup(ratios, look_rate(plan, len(ratios), last=True), margin)
+    return speedup(ratios, look_rate(fixed, len(ratios), last=True), margin)
 
 
 def may_stop(found: Speedup | None, precision: float) -> bool:
@@ -102,11 +102,11 @@ def fewest_blocks(comparisons: int) -> int:
     return max(MIN_BLOCKS, math.ceil(1 - math.log2(rate)))
 
 
-def look_rate(plan: Design, blocks: int, last: bool) -> float:
+def look_rate(fixed: Design, blocks: int, last: bool) -> float:
     """The nominal two-sided rate of the look at ``blocks`` blocks."""
-    looks = (*(look for look in plan.looks if look < blocks), blocks)
-    rate = plan.error_rate * (1 - HELD_BACK if len(looks) > 1 else 1)
-    return nominal_rates(looks, plan.planned, rate, last)[-1]
+    looks = (*(look for look in fixed.looks if look < blocks), blocks)
+    rate = fixed.error_rate * (1 - HELD_BACK if len(looks) > 1 else 1)
+    return nominal_rates(looks, fixed.planned, rate, last)[-1]
 
 
 @lru_cache(maxsize=1024)

@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from envkit.analysis.summary import Comparison, Summary
-from envkit.bench.plan import MARGIN, Plan
+from envkit.analysis.result import Comparison, Result
 from envkit.bench.record import Event
+from envkit.bench.study import MARGIN, Study
 from envkit.common.plain_table import plain_table
 from envkit.messages import Message
 from envkit.rendering import ratio, text
@@ -56,7 +56,7 @@ def no_room(least_budget_s: float, events: Iterable[Event]) -> Message:
     return NoRoom(math.ceil(least_budget_s), busy(events))
 
 
-def way_on(confirmation: Summary, go_on: Message) -> Message:
+def way_on(confirmation: Result, go_on: Message) -> Message:
     """Return how to go on, and what else to do if the arm that failed had failed before."""
     arms = [failure.arm for failure in confirmation.failures]
     again = arms[-1] if arms[-1:] == arms[-2:-1] and arms else None
@@ -113,31 +113,31 @@ def _better_but_refused(decision: Decision) -> tuple[str, ...]:
 
 
 def show_confirmation(
-    summary: Summary, decision: Decision, shipped: str | None, out: Console, untried: Sequence[str] = ()
+    result: Result, decision: Decision, shipped: str | None, out: Console, untried: Sequence[str] = ()
 ) -> None:
     """Print the verdict, the figures, and what was verified and found."""
     one = _best(decision)
     if one is None:
-        headline = verdict.headline(summary)
+        headline = verdict.headline(result)
     else:
-        headline = Row("", verdict.of(summary, one), "good" if decision.load is None else "plain")
+        headline = Row("", verdict.of(result, one), "good" if decision.load is None else "plain")
     out.print(Text(text(headline.text), terminal.STYLES[headline.weight] or "bold"))
-    terminal.items(out, cautions.rows(summary))
+    terminal.items(out, cautions.rows(result))
     out.print()
-    if summary.not_in_effect:
-        table = tables.not_in_effect(summary)
+    if result.not_in_effect:
+        table = tables.not_in_effect(result)
     else:
-        table = tables.speedups(summary) if cautions.tabled(summary) else tables.took(summary)
-    terminal.show_parts([*([table] if table.rows else []), *_failures(summary)], out)
+        table = tables.speedups(result) if cautions.tabled(result) else tables.took(result)
+    terminal.show_parts([*([table] if table.rows else []), *_failures(result)], out)
     over = _over(decision.versus, shipped, untried)
     rows = [Row(messages.SHIPPED, over)] if over else []
-    rows += [*lines.rows(summary), *scaling.rows(summary)]
+    rows += [*lines.rows(result), *scaling.rows(result)]
     rows += [Row(messages.NEXT, quieter(decision.load))] if decision.load else []
     terminal.items(out, rows)
 
 
-def _failures(summary: Summary) -> list[Rows]:
-    rows = model.failures(summary)
+def _failures(result: Result) -> list[Rows]:
+    rows = model.failures(result)
     return [Rows(rows, bold=True)] if rows else []
 
 
@@ -238,23 +238,23 @@ def advice(decision: Decision, shipped: str | None, path: Path, written: Written
     return messages.Written(str(path), what, load, written.earlier.name if written.earlier else None)
 
 
-def usage(plan: Plan, profile: str, ranks: int = 1, kept: Iterable[str] = ()) -> list[Row]:
+def usage(study: Study, profile: str, ranks: int = 1, kept: Iterable[str] = ()) -> list[Row]:
     """Return how to use ``profile`` as it was measured, and for a workload of the kit how to measure it again.
 
     The commands have the same engine, its options, the training, the ``ranks``, and the caller's variables ``kept``.
     """
-    engine = plan.reference.engine
+    engine = study.reference.engine
     options = ["--engine", engine] if engine != "local" else []
-    for name, value in plan.engine_options.to_json().items():
+    for name, value in study.engine_options.to_json().items():
         options += [f"--{name.replace('_', '-')}", value]
     options += keep_options([*kept], engine)
     train = ["torchrun", "--nproc-per-node", str(ranks)] if ranks > 1 else ["python"]
-    training = [*train, "train.py"] if plan.user_command is None else plan.user_command.argv
-    use = ["envkit", "exec", profile, *options, *gpus(plan, engine).split(), "--", *training]
-    rows = [Row(messages.USE, messages.Command(f"{from_folder(plan)}{shlex.join(use)}"), whole=True)]
-    if plan.user_command is None:
-        workload = () if plan.workload == DEFAULT else ("--workload", plan.workload)
-        bench = ["envkit", "bench", profile, *options, *workload, *plan.options.arguments()]
+    training = [*train, "train.py"] if study.user_command is None else study.user_command.argv
+    use = ["envkit", "exec", profile, *options, *gpus(study, engine).split(), "--", *training]
+    rows = [Row(messages.USE, messages.Command(f"{from_folder(study)}{shlex.join(use)}"), whole=True)]
+    if study.user_command is None:
+        workload = () if study.workload == DEFAULT else ("--workload", study.workload)
+        bench = ["envkit", "bench", profile, *options, *workload, *study.options.arguments()]
         rows.append(Row(messages.BENCH, messages.Command(shlex.join(bench)), whole=True))
     return rows
 

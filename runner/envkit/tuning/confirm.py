@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from envkit.analysis.load import Load
-from envkit.analysis.summary import Comparison, Summary
+from envkit.analysis.result import Comparison, Result
 from envkit.bench.arms import Arm, Contrast, Role, effects
-from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.bench.record import Event
 from envkit.bench.run import Run
+from envkit.bench.study import REFERENCE_PROFILE
 from envkit.stats.interval import Speedup
 from envkit.stats.sequential import at_end, fewest_blocks
 from envkit.stats.verdict import Verdict
@@ -124,12 +124,12 @@ def arms(engine: str, tuned: str | None, shipped: str | None) -> tuple[Arm, ...]
     return tuple(Arm(name, profile, engine) for name, profile in given if name is not None and profile is not None)
 
 
-def decide(summary: Summary, run: Run, shipped: str | None, same_losses: bool) -> Decision:
+def decide(result: Result, run: Run, shipped: str | None, same_losses: bool) -> Decision:
     """Who won. The tuned profile must beat the shipped one by an interval, which otherwise is preferred, being known.
 
     With ``same_losses`` an arm whose losses differ from the baseline's by more than rounding can't win.
     """
-    found: Mapping[str, Comparison] = {one.arm: one for one in summary.comparisons}
+    found: Mapping[str, Comparison] = {one.arm: one for one in result.comparisons}
     tuned_one, shipped_one = found.get(TUNED), found.get(shipped or "")
     versus = None
     if tuned_one and shipped_one and tuned_one.speedup and shipped_one.speedup:  # both in effect, to the run's end
@@ -159,6 +159,6 @@ def _wins(one: Comparison | None, same_losses: bool) -> bool:
 
 def _versus(run: Run, shipped: str) -> Speedup | None:
     """Tuned against shipped: the same blocks and the same share of the error rate."""
-    plan, fixed = run.plan, run.design
-    ratios = run.block_ratios(plan.arm(TUNED), reference=plan.arm(shipped))
-    return at_end(fixed, ratios, plan.stopping.margin, stopped_early=False) if fixed else None
+    study, fixed = run.study, run.design
+    ratios = run.block_ratios(study.arm(TUNED), reference=study.arm(shipped))
+    return at_end(fixed, ratios, study.stopping.margin, stopped_early=False) if fixed else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.bench.study import REFERENCE_PROFILE
 from envkit.common import atomic, files, user_folders, yamlfile
 from envkit.common.errors import InputError
 from envkit.tuning import profile_file

@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from envkit.analysis.summary import Summary, summarise
+from envkit.analysis.result import Result, conclude
 from envkit.bench import batch_split, measure, record, resuming
 from envkit.bench.arms import own_ranks
 from envkit.bench.job import Job
-from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.record import Event, Record
 from envkit.bench.run import Run
+from envkit.bench.study import REFERENCE_PROFILE, Study
 from envkit.common import yamlfile
 from envkit.common.errors import InputError
 from envkit.common.progress import Progress
@@ -48,7 +48,7 @@ class Settings:
     seed: int
     numerics: str
     blocks: int  # above 0: every candidate is measured so often, and nothing is searched
-    trial_steps: int  # the timed steps of one trial; the confirmation's samples have those of the plan
+    trial_steps: int  # the timed steps of one trial; the confirmation's samples have those of the study
     profile: str  # the file to write
 
 
@@ -62,7 +62,7 @@ def require_space(path: Path, sha256: str | None) -> str:
 
 @dataclass
 class Session:
-    """``job`` has the confirmation's plan, with the baseline as its only arm and environment.
+    """``job`` has the confirmation's study, with the baseline as its only arm and environment.
 
     ``begin`` writes the first event of the confirmation's record, given that record and its job.
     """
@@ -84,10 +84,10 @@ class Session:
             sha256 = str(first["space_sha256"])
         require_space(self.folder / SPACE_FILE, sha256)
         whole = space_file.read(self.folder / SPACE_FILE)
-        plan, numerics = self.job.plan, self.settings.numerics
-        trained = None if plan.user_command else plan.workload
+        study, numerics = self.job.study, self.settings.numerics
+        trained = None if study.user_command else study.workload
         gpus = self.inspection["facts"].get("gpus", 0)
-        not_tried = partial(batch_split.not_tried, trained, plan.options, numerics, plan.ranks, gpus)
+        not_tried = partial(batch_split.not_tried, trained, study.options, numerics, study.ranks, gpus)
         self.space, self.left_out = narrow(whole, self.inspection, numerics, not_tried)
         self.left_out += [LeftOut.from_json(one) for one in first["left_out_profiles"]]
         self.store = TrialStore.of(self.events)
@@ -136,7 +136,7 @@ class Session:
             self._warm(self._trials(view.before))
 
     def _trials(self, before: Callable[[str], None]) -> Trials:
-        job = replace(self.job, plan=self.job.plan.with_steps(self.settings.trial_steps))
+        job = replace(self.job, study=self.job.study.with_steps(self.settings.trial_steps))
         return Trials(job, self.settings.numerics, self.record.append, self.events, before)
 
     def _warm(self, trials: Trials) -> Event:
@@ -170,15 +170,15 @@ class Session:
         profile_file.write(profile_file.explained(found.profile, messages.Unconfirmed(), source), path, private=True)
         return found
 
-    def confirm(self, chosen: Candidate) -> tuple[str, Summary, Decision]:
+    def confirm(self, chosen: Candidate) -> tuple[str, Result, Decision]:
         """Measure it beside the baseline and the best shipped profile; why that ended, and what came out."""
         number = self.search.best(shipped=True)
         shipped = None if number is None else self.search.candidates[number]
         reason, events = self.confirmed(chosen, shipped, (self.search.best(), number))
         run = Run.parse(events)
-        summary = summarise(run)
+        result = conclude(run)
         shipped_name = shipped.profile.name if shipped else None
-        return reason, summary, confirm.decide(summary, run, shipped_name, self.settings.numerics == "same")
+        return reason, result, confirm.decide(result, run, shipped_name, self.settings.numerics == "same")
 
     def confirmed(
         self, chosen: Candidate, shipped: Candidate | None, numbers: tuple[int | None, int | None]
@@ -187,13 +187,13 @@ class Session:
         is_shipped = shipped is not None and identity(shipped.environment) == identity(chosen.environment)
         name = Path(self.settings.profile).stem
         best, number = numbers
-        plan = self.job.plan
+        study = self.job.study
         shipped_name = shipped.profile.name if shipped else None
-        arms = confirm.arms(plan.reference.engine, None if is_shipped else name, shipped_name)
+        arms = confirm.arms(study.reference.engine, None if is_shipped else name, shipped_name)
         left_s = max(0.0, self.settings.budget_s - self.store.spent_s)
         measured = [one for one in (BASELINE, number, None if is_shipped else best) if one is not None]
         nodes = self.search.peers.nodes
-        size = confirm.size(self.events, measured, left_s, self.settings.trial_steps, plan.training.steps, nodes)
+        size = confirm.size(self.events, measured, left_s, self.settings.trial_steps, study.training.steps, nodes)
         if size.takes_s > left_s and not self.quiet:
             minutes = round(size.takes_s / 60)
             live.note(LongConfirmation(minutes, size.blocks, conclusion.busy(self.events)))
@@ -203,13 +203,13 @@ class Session:
         if not is_shipped:
             environments[confirm.TUNED] = replace(chosen.environment, profile=name)
         arms = tuple(replace(arm, ranks=own_ranks(environments[arm.name].ranks)) for arm in arms)
-        plan = replace(
-            plan.with_steps(size.steps),
+        study = replace(
+            study.with_steps(size.steps),
             arms=arms,
-            stopping=replace(plan.stopping, blocks=size.blocks, budget_s=left_s),
+            stopping=replace(study.stopping, blocks=size.blocks, budget_s=left_s),
             contrasts=confirm.contrasts(arms),
         )
-        return self._measured(replace(self.job, plan=plan, environments=environments))
+        return self._measured(replace(self.job, study=study, environments=environments))
 
     def _measured(self, job: Job) -> tuple[str, list[Event]]:
         """Why the confirmation ended, and its events, of an interrupted one too."""
@@ -217,34 +217,34 @@ class Session:
         with Record.reopen(self.confirmation) if begun else Record.create(self.confirmation) as opened:
             events = record.read(self.confirmation) if begun else [self.begin(opened, job)]
             if begun:
-                job = replace(job, plan=self._sized_as_before(job.plan, events))
+                job = replace(job, study=self._sized_as_before(job.study, events))
                 if events[-1]["event"] == "end" and events[-1]["reason"] in measure.ENDED:
                     return events[-1]["reason"], events
                 events.append(opened.append("resume", command=events[0]["command"]))
             try:
-                with Progress(job.plan.stopping.budget_s, quiet=self.quiet) as progress:
+                with Progress(job.study.stopping.budget_s, quiet=self.quiet) as progress:
                     reason = measure.measure(job, opened, events, progress)
             except KeyboardInterrupt:
                 reason = measure.INTERRUPTED
             events.append(opened.append("end", reason=reason))
         return reason, events
 
-    def _sized_as_before(self, plan: Plan, events: Sequence[Event]) -> Plan:
-        """Return ``plan`` with the lengths of the confirmation that was begun.
+    def _sized_as_before(self, study: Study, events: Sequence[Event]) -> Study:
+        """Return ``study`` with the lengths of the confirmation that was begun.
 
-        Raise InputError if its record is of another plan: the plan comes from the search, and never from that record.
+        Raise InputError if its record is of another study: the study comes from the search, and never from that record.
         """
         with record.reading(self.confirmation):
-            began = events[0]["plan"]
+            began = events[0]["study"]
             steps, blocks, budget_s = resuming.lengths_of(began)
         resuming.require_numbers(self.confirmation, events)
-        plan = replace(plan.with_steps(steps), stopping=replace(plan.stopping, blocks=blocks, budget_s=budget_s))
-        now = plan.to_json()
+        study = replace(study.with_steps(steps), stopping=replace(study.stopping, blocks=blocks, budget_s=budget_s))
+        now = study.to_json()
         for arm, then in zip(now["arms"], began["arms"], strict=False):
             if arm["name"] == then["name"] == confirm.TUNED:  # it is called as its file, which may be another now
                 arm["profile"] = then["profile"]
         resuming.require_same(self.confirmation, events[0], resuming.differences(began, now))
-        return plan
+        return study
 
 
 def shipped(

@@ -13,8 +13,8 @@ from envkit.bench import private_values, requests, writes
 from envkit.bench.arms import Arm, own_ranks
 from envkit.bench.job import Job
 from envkit.bench.parse_sample import other_loader, other_ranks, parse_sample
-from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.record import Event
+from envkit.bench.study import REFERENCE_PROFILE, Study
 from envkit.checks.sample_effect import check_sample
 from envkit.engines.base import Outcome
 from envkit.engines.messages import TimedOut
@@ -39,7 +39,7 @@ class BaselineFailed(MessageError):
 
 @dataclass
 class Trials:
-    """Run and record trials. ``job`` has the plan of one trial; its environments are not used. ``events`` is what was
+    """Run and record trials. ``job`` has the study of one trial; its environments are not used. ``events`` is what was
     recorded, and grows.
 
     ``numerics``: with ``same``, a candidate whose losses differ from the baseline's by more than rounding fails.
@@ -107,23 +107,25 @@ class Trials:
         self, number: int, environment: Environment, in_round: int
     ) -> tuple[Outcome, dict[str, Any] | None, Message | None]:
         """Start the worker; return its outcome, with the document that it printed or with what was wrong."""
-        plan = self.job.plan
+        study = self.job.study
         name = REFERENCE_PROFILE if number == BASELINE else f"candidate {number}"
         ranks = own_ranks(environment.ranks)
-        arm = Arm(name, environment.profile, plan.reference.engine, ranks=ranks)
+        arm = Arm(name, environment.profile, study.reference.engine, ranks=ranks)
         job = replace(self.job, environments={name: environment})
         # a baseline that is slow once has not lost, and stopping it would end the search
-        timeout_s = plan.stopping.timeout_s if number == BASELINE else self._timeout_s
-        task = replace(job.task(arm, requests.of_sample(plan, arm), plan.padding(in_round, arm)), timeout_s=timeout_s)
-        outcome = job.engines[arm.engine].run(task)
-        if outcome.failure == TimedOut(task.timeout_s) and task.timeout_s < plan.stopping.timeout_s:
-            outcome = replace(outcome, failure=Hopeless(task.timeout_s, HOPELESS))
+        timeout_s = study.stopping.timeout_s if number == BASELINE else self._timeout_s
+        launch = replace(
+            job.launch(arm, requests.of_sample(study, arm), study.padding(in_round, arm)), timeout_s=timeout_s
+        )
+        outcome = job.engines[arm.engine].run(launch)
+        if outcome.failure == TimedOut(launch.timeout_s) and launch.timeout_s < study.stopping.timeout_s:
+            outcome = replace(outcome, failure=Hopeless(launch.timeout_s, HOPELESS))
         reference = self._reference
-        document, problem = parse_sample(outcome, [] if reference is None else [reference], plan.options)
+        document, problem = parse_sample(outcome, [] if reference is None else [reference], study.options)
         if document is not None:
-            wrong: Message | None = other_loader(document, plan.workload_of(arm))
-            wrong = wrong or (writes.outside(plan, document) if reference is None else None)
-            wrong = wrong or other_ranks(document, plan.ranks_of(arm), plan.options)
+            wrong: Message | None = other_loader(document, study.workload_of(arm))
+            wrong = wrong or (writes.outside(study, document) if reference is None else None)
+            wrong = wrong or other_ranks(document, study.ranks_of(arm), study.options)
             return (outcome, document, None) if wrong is None else (outcome, None, wrong)
         return outcome, None, problem
 
@@ -134,8 +136,8 @@ class Trials:
             for event in self.events
             if event["event"] == WARM_UP or (event["event"] == TRIAL and event["candidate"] == BASELINE)
         ]
-        longest = max(SHORTEST_TIMEOUT_S, HOPELESS * median(took)) if took else self.job.plan.stopping.timeout_s
-        return min(longest, self.job.plan.stopping.timeout_s)
+        longest = max(SHORTEST_TIMEOUT_S, HOPELESS * median(took)) if took else self.job.study.stopping.timeout_s
+        return min(longest, self.job.study.stopping.timeout_s)
 
     def _wrong(
         self, number: int, environment: Environment, document: dict[str, Any], outcome: Outcome
@@ -146,21 +148,21 @@ class Trials:
                 return NotInEffect(one.key, str(one.expected), str(one.seen))
         reference = self._reference
         # those of a user's command may differ among samples of the baseline too: it takes several to tell
-        if number == BASELINE or reference is None or not document["losses"] or self.job.plan.user_command:
+        if number == BASELINE or reference is None or not document["losses"] or self.job.study.user_command:
             return None
         difference = loss_difference(document["losses"], reference["losses"])
         if self.numerics != "same" and math.isfinite(difference):
             return None
-        if difference > loss_tolerance(self.job.plan, self.job.plan.reference, environment.ranks > 1):
+        if difference > loss_tolerance(self.job.study, self.job.study.reference, environment.ranks > 1):
             return OtherLosses(difference)
         return None
 
 
-def lengths(plan: Plan) -> tuple[Plan, int]:
-    """The plan, with the usual lengths where none were given, and the number of timed steps of a trial."""
-    if plan.user_command:
-        return plan, max(1, plan.training.steps)
-    name, given = plan.workload, plan.training
+def lengths(study: Study) -> tuple[Study, int]:
+    """The study, with the usual lengths where none were given, and the number of timed steps of a trial."""
+    if study.user_command:
+        return study, max(1, study.training.steps)
+    name, given = study.workload, study.training
     usual = get(name)
-    plan = plan.sized({name: given.steps or usual.steps}, {name: given.warmup_steps or usual.warmup_steps})
-    return plan, given.steps or max(1, round(usual.steps * TRIAL_STEPS))
+    study = study.sized({name: given.steps or usual.steps}, {name: given.warmup_steps or usual.warmup_steps})
+    return study, given.steps or max(1, round(usual.steps * TRIAL_STEPS))

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from envkit.bench import record
-from envkit.bench.plan import Plan
+from envkit.bench.study import Study
 from envkit.profiles import profile
 from envkit.worker.request import Train
 
@@ -45,7 +45,7 @@ def ablate(cli, simulation, write_profile, run_folder):
 
 @pytest.fixture
 def arms(run_folder):
-    return lambda: [arm["name"] for arm in record.first(run_folder)["plan"]["arms"]]
+    return lambda: [arm["name"] for arm in record.first(run_folder)["study"]["arms"]]
 
 
 def settings(result):
@@ -83,15 +83,15 @@ def test_the_name_of_a_setting_stays_whole(ablate, planted):
 def test_the_comparisons_share_one_error_rate(ablate, planted, run_folder):
     planted(lambda variables: 0.4 if "OMP_WAIT_POLICY" in variables else 0.0)
     ablate(TWO)
-    plan = Plan.from_json(record.first(run_folder)["plan"])
-    assert [(arm.name, other.name) for arm, other in plan.pairs] == [
+    study = Study.from_json(record.first(run_folder)["study"])
+    assert [(arm.name, other.name) for arm, other in study.pairs] == [
         ("mine", "baseline"),
         ("OMP_WAIT_POLICY alone", "baseline"),
         ("OMP_STACKSIZE alone", "baseline"),
         ("mine", "OMP_STACKSIZE alone"),
         ("mine", "OMP_WAIT_POLICY alone"),
     ]
-    assert plan.sharing == 5
+    assert study.sharing == 5
 
 
 def test_two_that_only_help_together(ablate, planted):
@@ -299,12 +299,12 @@ def test_results_name_what_they_are_compared_with(ablate, planted, cli, run_fold
 def test_ninety_seconds_for_each_unless_it_is_told_otherwise(ablate, planted, run_folder, cli, simulation):
     planted(lambda variables: 0.4 if "OMP_WAIT_POLICY" in variables else 0.0)
     path = ablate(TWO, "--budget", "60s") and record.first(run_folder)
-    assert path["plan"]["stopping"]["budget_s"] == 60
+    assert path["study"]["stopping"]["budget_s"] == 60
     (run_folder / record.FILE_NAME).unlink()
     mine = run_folder.parent / "mine.yaml"
     fixed = ["--python", simulation.python, "--data", "synthetic", "--seed", 7, "--steps", 3, "--output", run_folder]
     assert cli("ablate", mine, *fixed).returncode == 0
-    assert record.first(run_folder)["plan"]["stopping"]["budget_s"] == 4 * 90
+    assert record.first(run_folder)["study"]["stopping"]["budget_s"] == 4 * 90
 
 
 def test_there_are_eight_blocks_at_least(ablate, planted, arms, run_folder):
@@ -324,7 +324,7 @@ def test_a_command_of_one_s_own(cli, write_profile, run_folder, tmp_path):
     result = cli("ablate", mine, *fixed, "--", "sh", "train.sh", cwd=script.parent)
     assert result.returncode == 0, result
     assert "left out MALLOC_TOP_PAD_ alone: its worker" in result.stderr
-    assert [arm["name"] for arm in record.first(run_folder)["plan"]["arms"]] == [
+    assert [arm["name"] for arm in record.first(run_folder)["study"]["arms"]] == [
         "baseline", "mine", "MALLOC_ARENA_MAX alone",
     ]  # fmt: skip
 

@@ -174,7 +174,7 @@ def test_several_profiles_share_the_error_rate(save, check):
 
 def change_plan(**fields):
     def change(run):
-        run["plan"] |= fields
+        run["study"] |= fields
 
     return change
 

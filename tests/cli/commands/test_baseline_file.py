@@ -71,8 +71,8 @@ def test_another_order_or_layout_of_the_same_content_is_no_edit(save, check):
         ({"reference_kernel": {**KERNEL, "seconds": [1, 2, 3, 4, 5, 6]}}, "arms.baseline.step_s: must hold 6, one"),
         ({"digests": {"code": "x"}}, "'digests.code' can't be 'x'"),
         ({"digests": {}}, "'digests' is empty"),
-        ({"arms": {}}, "plan.arms[0].name: there is no 'baseline' further on"),
-        ({"engines": {}}, "plan.arms[0].engine: there is no 'local' further on"),
+        ({"arms": {}}, "study.arms[0].name: there is no 'baseline' further on"),
+        ({"engines": {}}, "study.arms[0].engine: there is no 'local' further on"),
     ],
 )
 def test_a_file_that_does_not_fit_the_schema(save, check_refused, folder, fields, said):
@@ -99,8 +99,8 @@ def test_a_file_that_is_no_baseline(check_refused, folder, content, said):
 
 def with_unknown_keys(document):
     document["moon_phase"] = "full"
-    document["plan"]["colour"] = ["red"]
-    document["plan"]["arms"][0]["mood"] = None
+    document["study"]["colour"] = ["red"]
+    document["study"]["arms"][0]["mood"] = None
     document["arms"]["mine"]["watts"] = [1.5]
     document["engines"]["local"]["inspection"]["fingerprint"]["numa_distances"] = {"0": 10}
 

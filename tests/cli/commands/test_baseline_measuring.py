@@ -56,7 +56,7 @@ def measured_twice(instant, simulation, cli, folder, run_folder):
                 del given[at : at + 2]
         result = cli("baseline", "check", "old", *given, "--folder", folder, "--output", again)
         assert (result.returncode, len(verdicts(result))) == (0, 2), result
-        then, now = (read(one).plan for one in (run_folder, again))
+        then, now = (read(one).study for one in (run_folder, again))
         return then, now, result
 
     return run
@@ -163,7 +163,7 @@ def test_nothing_that_a_baseline_names_is_run(again, refused, folder, tmp_path):
     script = tmp_path / "script"
     script.write_text(f"#!/bin/sh\ntouch {ran}\n")
     script.chmod(0o755)
-    signed(folder / "old.json", lambda document: document["plan"]["engine_options"].update(python=str(script)))
+    signed(folder / "old.json", lambda document: document["study"]["engine_options"].update(python=str(script)))
     message = refused(*again)
     assert f"differs from the command line: engine options.python was {script} and is now " in message
     assert "python" in refused(*again[:3], *again[4:6])

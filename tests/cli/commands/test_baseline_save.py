@@ -119,7 +119,7 @@ def test_a_reference_kernel_that_ran_when_the_run_went_on_is_as_good(cli, folder
     assert cli("baseline", "save", "old", "--from", made, "--folder", folder).returncode == 0
 
 
-@pytest.mark.parametrize("key", ["plan", "engines", "environments", "allowed_variables"])
+@pytest.mark.parametrize("key", ["study", "engines", "environments", "allowed_variables"])
 def test_a_record_that_lacks_something_is_refused(save, save_refused, check_refused, folder, tmp_path, key):
     save()
     made = rewrite(session(tmp_path / "run"), lambda run: run.pop(key))

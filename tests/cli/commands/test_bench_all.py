@@ -6,7 +6,7 @@ import importlib.util
 
 import pytest
 from envkit.bench import record
-from envkit.bench.plan import Plan
+from envkit.bench.study import Study
 from envkit.worker.modes import Options
 from envkit.worker.workloads import ALL
 
@@ -27,8 +27,8 @@ FOUND = {"g++": "/usr/bin/g++", "openssl": "/usr/bin/openssl"}
 
 
 @pytest.fixture
-def plan(run_folder):
-    return lambda: Plan.from_json(record.first(run_folder)["plan"])
+def study(run_folder):
+    return lambda: Study.from_json(record.first(run_folder)["study"])
 
 
 def starts(simulation):
@@ -39,13 +39,13 @@ def starts(simulation):
 # --- all workloads ---
 
 
-def test_every_profile_is_measured_on_every_workload(bench, simulation, instant, plan):
+def test_every_profile_is_measured_on_every_workload(bench, simulation, instant, study):
     simulation.worker("mine", seconds=times(0.5))
     result = bench("mine", "--workload", "all", "--blocks", 8)
     assert result.returncode == 0, result.stderr
     assert starts(simulation).keys() == {(name, workload) for name in ("baseline", "mine") for workload in ALL}
-    assert [arm.name for arm in plan().compared] == [f"mine on {workload}" for workload in ALL]
-    assert [arm.name for arm in plan().references] == [f"baseline on {workload}" for workload in ALL]
+    assert [arm.name for arm in study().compared] == [f"mine on {workload}" for workload in ALL]
+    assert [arm.name for arm in study().references] == [f"baseline on {workload}" for workload in ALL]
     assert "mine is faster on every workload: envkit exec" in words(result.stdout)
 
 
@@ -67,13 +67,13 @@ def test_what_was_learnt_is_tested_once_for_each(bench, simulation, instant):
     )
 
 
-def test_there_is_time_for_intervals_by_default(cli, instant, bench_arguments, run_folder, plan):
+def test_there_is_time_for_intervals_by_default(cli, instant, bench_arguments, run_folder, study):
     arguments = bench_arguments("mine", "--full", "--workload", "all")  # which fixes no length, and is left out
     arguments.remove("--full")
     instant.takes_s = 7.5  # a sample of 5 s, and the start of its worker
     result = cli(*arguments)
     assert result.returncode == 0, result.stderr
-    assert plan().stopping.budget_s == 768
+    assert study().stopping.budget_s == 768
     assert "an interval needs" not in result.stdout
     assert spent(record.read(run_folder)) <= 13 * 60  # of 15 minutes: the rest is for an installation
 
@@ -131,14 +131,14 @@ def test_no_baseline_is_saved_of_several_workloads(bench, save_refused, instant,
 # --- modes ---
 
 
-def test_modes_reach_every_worker_and_are_recorded_and_shown(bench, cli, simulation, instant, plan, run_folder):
+def test_modes_reach_every_worker_and_are_recorded_and_shown(bench, cli, simulation, instant, study, run_folder):
     for name in ("baseline", "mine"):
         simulation.worker(name, modes={"precision": "bf16-autocast", "compile": False, "channels_last": True})
     result = bench("mine", "--precision", "bf16-autocast", "--channels-last", "--scale", 2)
     assert result.returncode == 0, result.stderr
     trained = [start["training"]["options"] for start in simulation.starts(all=True) if "training" in start]
     assert {Options(**options) for options in trained} == {Options("bf16-autocast", channels_last=True, scale=2)}
-    assert plan().options.text() == "bf16-autocast, channels-last, scale 2"
+    assert study().options.text() == "bf16-autocast, channels-last, scale 2"
     assert "workloadcnn(bf16-autocast,channels-last,scale2)" in "".join(result.stdout.split())
     details = cli("report", run_folder, "--details").stdout
     assert "modes     bf16-autocast, channels-last, scale 2" in details

@@ -9,12 +9,12 @@ import os
 
 import pytest
 from envkit.bench import calibration, record
-from envkit.bench.plan import Plan
+from envkit.bench.study import Study
 from envkit.cli.image_options import short_names
 from envkit.engines import container
 
 from tests.cli.commands.conftest import words
-from tests.records import samples, summarise
+from tests.records import conclude, samples
 from tests.simulation import times
 
 OLD, NEW = "envkit-cpu:old", "envkit-cpu:new"
@@ -59,7 +59,7 @@ def test_images_are_compared_in_one_interleaved_run(bench_images, old, new, run_
     result = bench_images()
     assert result.returncode == 0, result
     events = record.read(run_folder)
-    assert [(arm["name"], arm["image"]) for arm in events[0]["plan"]["arms"]] == [("old", OLD), ("new", NEW)]
+    assert [(arm["name"], arm["image"]) for arm in events[0]["study"]["arms"]] == [("old", OLD), ("new", NEW)]
     arms = [event["arm"] for event in samples(events)]
     blocks = [arms[start : start + 2] for start in range(0, 12, 2)]
     assert all(sorted(block) == ["new", "old"] for block in blocks)
@@ -88,7 +88,7 @@ def test_a_slower_image_is_not_recommended(bench_images, old, new):
 def test_the_default_image_can_be_held_against_another(bench_images, images, old, run_folder):
     images.add("envkit-cpu")
     assert bench_images("--against-image", OLD).returncode == 0
-    assert [arm["name"] for arm in record.first(run_folder)["plan"]["arms"]] == ["old", "latest"]
+    assert [arm["name"] for arm in record.first(run_folder)["study"]["arms"]] == ["old", "latest"]
 
 
 @pytest.mark.parametrize(("engine", "kind"), [("apptainer", "sif"), ("enroot", "sqsh")])
@@ -103,7 +103,7 @@ def test_files_of_images_are_compared_too(cli, tmp_path, images_of, run_folder, 
     named = (f"--{kind}", files[1].name, f"--against-{kind}", files[0].name)
     result = cli("bench", "baseline", "--engine", engine, *named, *options, cwd=tmp_path)
     assert result.returncode == 0, result
-    arms = record.first(run_folder)["plan"]["arms"]
+    arms = record.first(run_folder)["study"]["arms"]
     assert [(arm["name"], arm["image"]) for arm in arms] == [("old", str(files[0])), ("new", str(files[1]))]
 
 
@@ -259,7 +259,7 @@ def test_other_weights_to_begin_with_are_said_and_losses_not_compared(bench_imag
     assert result.returncode == 0, result
     assert "Losses not compared: the images' PyTorch versions start from different weights" in words(result.stdout)
     assert "LOSSES DIFFER" not in result.stdout
-    assert summarise(record.read(run_folder)).comparisons[0].losses is None
+    assert conclude(record.read(run_folder)).comparisons[0].losses is None
 
 
 def test_other_code_is_a_failure_in_another_image_too(bench_images, old, new):
@@ -282,7 +282,7 @@ def test_it_is_no_calibration_and_takes_that_of_its_reference(
         assert made.returncode == 0, made
     bench_images()
     first = record.first(run_folder)
-    assert not calibration.is_calibration(Plan.from_json(first["plan"]))
+    assert not calibration.is_calibration(Study.from_json(first["study"]))
     assert first["calibration"]["folder"] == str(results / "old")
 
 

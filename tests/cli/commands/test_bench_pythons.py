@@ -31,7 +31,7 @@ def test_pythons_are_compared_too(cli, tmp_path, pythons, run_folder):
     named = ("--python", ".venv-new/bin/python", "--against-python", ".venv-old/bin/python")
     result = cli("bench", "baseline", *named, *options, cwd=tmp_path)
     assert result.returncode == 0, result
-    arms = record.first(run_folder)["plan"]["arms"]
+    arms = record.first(run_folder)["study"]["arms"]
     assert [(arm["name"], arm["image"]) for arm in arms] == [
         (f"venv-{name}", str(file)) for name, file in zip(("old", "new"), pythons, strict=True)
     ]

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from envkit.bench import record
-from envkit.bench.plan import Plan
+from envkit.bench.study import Study
 from envkit.cli.execution import in_container
 from envkit.engines.base import PROJECT, EngineOptions
 from envkit.worker.messages.gpus import BuiltWithoutCuda, DriverUnusable, NoDriverSeen
@@ -40,7 +40,7 @@ def test_workers_train_on_the_gpu_that_the_caller_may_use(bench, simulation, ins
         assert "NCCL_DEBUG" not in given
     assert all(start["work"]["gpus"] for start in of(simulation, "inspect"))
     first = record.first(run_folder)
-    assert Plan.from_json(first["plan"]).options.device == "cuda"
+    assert Study.from_json(first["study"]).options.device == "cuda"
     assert first["allowed_variables"].keys() == {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"}
     assert "PCI_BUS_ID" not in (run_folder / record.FILE_NAME).read_text()
     assert "workloadcnn(cuda)" in "".join(result.stdout.split())
@@ -244,7 +244,7 @@ def test_they_are_measured_where_there_are_some(cli, simulation, instant, machin
     assert result.returncode == 0, result.stderr
     assert result.stderr.startswith("left out nccl-log: needs gpus to be 2 or more, and here it is 1")
     events = record.read(run_folder)
-    assert [arm["name"] for arm in events[0]["plan"]["arms"]] == ["baseline", "gpu-one-queue", "gpu-cublas-fixed"]
+    assert [arm["name"] for arm in events[0]["study"]["arms"]] == ["baseline", "gpu-one-queue", "gpu-cublas-fixed"]
     given = [start["environment"].get("CUDA_DEVICE_MAX_CONNECTIONS") for start in simulation.starts()]
     assert sorted(set(map(str, given))) == ["1", "None"]
 

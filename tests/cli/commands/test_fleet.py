@@ -11,7 +11,7 @@ from envkit.bench import record
 from tests import records
 from tests.cli.commands.conftest import words
 from tests.cluster.fleet.nodes import fleet, node
-from tests.cluster.slurm.conftest import settings, specification
+from tests.cluster.slurm.conftest import settings, study
 
 
 def test_slow_nodes_and_what_they_share(cli, tmp_path):
@@ -144,7 +144,7 @@ def test_a_dry_run_prints_the_script_of_a_node(cli, tmp_path):
     asked = [line.removeprefix("#SBATCH --") for line in result.stdout.splitlines() if line.startswith("#SBATCH")]
     assert {"nodes=1", f"output={tmp_path}/run/slurm-%j.out"} <= set(asked)
     document = json.loads(cli("fleet", "intel-omp", *options, "--json").stdout)
-    assert document["settings"]["specification"]["stopping"]["margin"] == 0.05
+    assert document["settings"]["study"]["stopping"]["margin"] == 0.05
     assert "page.html" not in result.stdout
     assert not (tmp_path / "run").exists()
 
@@ -246,7 +246,7 @@ def test_nodes_that_never_began_are_in_the_report(cli, submission):
 
 
 def test_the_margin_is_that_of_the_measurement_unless_one_is_given(cli, tmp_path):
-    document = settings(nodes=12, fleet=True, specification=specification("mine", margin=0.2)).to_json()
+    document = settings(nodes=12, fleet=True, study=study("mine", margin=0.2)).to_json()
     records.write(tmp_path, [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}])
     records.seal(tmp_path)
     fleet(tmp_path, 12, slower={"n02": 0.1}, noise=0.003)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from envkit.bench import record
-from envkit.bench.plan import Plan
+from envkit.bench.study import Study
 
 from tests.cli.commands.conftest import FACTS, words
 from tests.simulation import times
@@ -48,7 +48,7 @@ def test_ranks_train_on_gpus_by_nccl(on_ranks, simulation, run_folder):
     for start in simulation.starts():
         options = start["training"]["options"]
         assert (options["device"], options["backend"]) == ("cuda", "")
-    assert Plan.from_json(record.first(run_folder)["plan"]).options.exchange == "nccl"
+    assert Study.from_json(record.first(run_folder)["study"]).options.exchange == "nccl"
 
 
 def test_ranks_on_gpus_may_exchange_by_gloo(on_ranks, simulation):
@@ -61,7 +61,7 @@ def test_ranks_on_gpus_may_exchange_by_gloo(on_ranks, simulation):
 
 def test_what_is_the_usual_backend_is_not_said_again(bench, simulation, instant, run_folder):
     assert bench("mine", "--nproc", 2, "--blocks", 1, "--backend", "gloo").returncode == 0
-    assert Plan.from_json(record.first(run_folder)["plan"]).options.backend == ""
+    assert Study.from_json(record.first(run_folder)["study"]).options.backend == ""
 
 
 def test_ranks_that_exchanged_by_another_backend_are_a_failure(on_ranks):

@@ -172,7 +172,7 @@ def test_what_cannot_be_read_is_said_at_the_end_and_stops_nothing(cli, results):
         ("x-damaged", "nonsense\n"),
         ("x-half", '{"event": "run"'),
         ("x-later", '{"event": "run", "schema": 99}\n'),
-        ("x-other", '{"event": "run", "time": 5, "schema": 1, "plan": {"colour": "red"}}\n'),
+        ("x-other", '{"event": "run", "time": 5, "schema": 1, "study": {"colour": "red"}}\n'),
         ("x-undated", '{"event": "run", "time": "today", "schema": 1}\n'),
     ):
         (results / name).mkdir()

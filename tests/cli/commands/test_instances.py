@@ -6,7 +6,7 @@ import json
 
 import pytest
 from envkit.bench.messages import WorkerReported
-from envkit.bench.plan import Plan
+from envkit.bench.study import Study
 from envkit.rendering import text
 from envkit.worker.messages import ProcessKilled
 from envkit.worker.request import Instances, Train
@@ -43,10 +43,10 @@ def test_the_arms_and_how_their_workers_are_started(bench, workers, simulation, 
     }  # fmt: skip
     threads = {name: start["environment"].get("OMP_NUM_THREADS") for name, start in starts.items()}
     assert threads == {"baseline": None, "mine": None, "mine x 2": "1"}
-    plan = Plan.from_json(events()[0]["plan"])
-    assert [(arm.name, arm.instances) for arm in plan.arms] == [("baseline", None), ("mine", None), ("2 x mine", 2)]
+    study = Study.from_json(events()[0]["study"])
+    assert [(arm.name, arm.instances) for arm in study.arms] == [("baseline", None), ("mine", None), ("2 x mine", 2)]
     # of one process and of two at once with the baseline, and of these two with each other
-    assert plan.sharing == 3
+    assert study.sharing == 3
 
 
 def test_what_all_do_in_a_second_beside_one_process(bench, workers):

@@ -86,7 +86,7 @@ def test_matrix_leaves_them_out_and_measures_the_others(cli, simulation, instant
     result = cli("matrix", "physical-cores", "mkl-native", "jemalloc-retain-mkl", *fixed, "--output", run_folder)
     assert result.returncode == 0, result
     assert f"left out mkl-native, jemalloc-retain-mkl: {WHY}\n" in result.stderr
-    assert [arm["name"] for arm in record.first(run_folder)["plan"]["arms"]] == ["baseline", "physical-cores"]
+    assert [arm["name"] for arm in record.first(run_folder)["study"]["arms"]] == ["baseline", "physical-cores"]
 
 
 def test_tune_searches_without_them(cli, simulation, instant, tmp_path):

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from envkit.bench import record
-from envkit.bench.plan import Plan
+from envkit.bench.study import Study
 
 from tests.cli.commands.conftest import words
 from tests.cli.commands.test_loader_grid import measured
@@ -20,8 +20,8 @@ def test_what_it_takes_to_begin_an_epoch_is_told_apart_from_the_batches_in_it(lo
     result = loader_grid("--start-method", "fork,spawn,forkserver", "--persistent-workers", "yes,no", "--blocks", 1)
     assert result.returncode == 0, result.stderr
     assert measured(simulation) == ALL
-    plan = Plan.from_json(record.first(run_folder)["plan"])
-    assert {arm.profile for arm in plan.arms} == {"baseline"}
+    study = Study.from_json(record.first(run_folder)["study"])
+    assert {arm.profile for arm in study.arms} == {"baseline"}
     lines = result.stdout.splitlines()
     begin = lines.index("epochs of 5 batches of 32, 2 workers, prefetch_factor 2")
     assert [line.split() for line in lines[begin + 1 : begin + 4]] == [

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from envkit.bench import record
-from envkit.bench.plan import Plan
+from envkit.bench.study import Study
 from envkit.common import extras
 from envkit.common.messages import MissingExtra
 from envkit.rendering import text
@@ -24,9 +24,9 @@ def test_every_cell_is_measured_in_one_interleaved_run(loader_grid, simulation, 
     result = loader_grid(*SMALL)
     assert result.returncode == 0, result.stderr
     assert measured(simulation) == ["loader-w0-b16", "loader-w0-b32", "loader-w2-b16-p2", "loader-w2-b32-p2"]
-    plan = Plan.from_json(record.first(run_folder)["plan"])
-    assert (plan.workload, plan.data_of(plan.reference)) == ("loader", "generated")
-    assert {arm.profile for arm in plan.arms} == {"baseline"}
+    study = Study.from_json(record.first(run_folder)["study"])
+    assert (study.workload, study.data_of(study.reference)) == ("loader", "generated")
+    assert {arm.profile for arm in study.arms} == {"baseline"}
     # as many images in each sample
     found = {start["training"]["workload"]: start["training"]["steps"] for start in simulation.starts()}
     assert found["loader-w0-b16"] == 2 * found["loader-w0-b32"] == 96

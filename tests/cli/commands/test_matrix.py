@@ -39,7 +39,7 @@ def one(write_profile, simulation):
 
 
 def arms(run_folder):
-    return [arm["name"] for arm in record.first(run_folder)["plan"]["arms"]]
+    return [arm["name"] for arm in record.first(run_folder)["study"]["arms"]]
 
 
 def left_out(result):
@@ -175,9 +175,9 @@ def test_two_minutes_for_each_unless_it_is_told_otherwise(cli, one, simulation, 
     fixed = ["--python", simulation.python, "--data", "synthetic", "--steps", 3]
     named = [one("a"), one("b")]
     assert cli("matrix", *named, *fixed, "--output", run_folder).returncode == 0
-    assert record.first(run_folder)["plan"]["stopping"]["budget_s"] == 3 * 120
+    assert record.first(run_folder)["study"]["stopping"]["budget_s"] == 3 * 120
     assert cli("matrix", *named, *fixed, "--budget", "50s", "--output", tmp_path / "short").returncode == 0
-    assert record.first(tmp_path / "short")["plan"]["stopping"]["budget_s"] == 50
+    assert record.first(tmp_path / "short")["study"]["stopping"]["budget_s"] == 50
 
 
 def test_json_and_the_report_afterwards_say_the_same(matrix, cli, one, run_folder):

@@ -17,7 +17,7 @@ NOISY = [0.96, 1.03, 1.0, 1.05, 0.97, 1.01, 0.94, 1.02]
 
 
 @pytest.fixture
-def plan(bench_arguments, cli, simulation, instant):
+def study(bench_arguments, cli, simulation, instant):
     """Plan for ``mine``, with simulated workers whose times are NOISY unless a test says otherwise."""
     simulation.worker("mine", seconds=NOISY)
 
@@ -27,9 +27,9 @@ def plan(bench_arguments, cli, simulation, instant):
     return run
 
 
-def test_it_says_how_many_blocks_and_minutes_each_difference_takes(plan, instant):
+def test_it_says_how_many_blocks_and_minutes_each_difference_takes(study, instant):
     instant.takes_s = 10.0
-    result = plan()
+    result = study()
     assert result.returncode == 0
     lines = result.stdout.splitlines()
     assert re.fullmatch(
@@ -60,8 +60,8 @@ def test_longer_samples_are_advised_by_the_length_that_they_had(bench_arguments,
     assert int(re.search(r"try longer ones, such as --steps (\d+)", said)[1]) >= 20
 
 
-def test_json(plan, run_folder):
-    result = plan("--json")
+def test_json(study, run_folder):
+    result = study("--json")
     assert (result.returncode, result.stderr) == (0, "")
     found = json.loads(result.stdout)
     assert 0.02 < found["deviation"] < 0.07
@@ -72,12 +72,12 @@ def test_json(plan, run_folder):
     assert len(recorded_samples(record.read(run_folder))) == 10
 
 
-def test_less_noise_needs_less(plan, simulation, tmp_path):
+def test_less_noise_needs_less(study, simulation, tmp_path):
     needed = []
     for name, seconds in (("noisy", NOISY), ("calm", times(1)), ("still", [1.0])):
         simulation.worker("baseline", seconds=[1.0])
         simulation.worker("mine", seconds=seconds)
-        document = json.loads(plan("--json", "--output", tmp_path / name).stdout)
+        document = json.loads(study("--json", "--output", tmp_path / name).stdout)
         needed.append(document["needs"][1]["blocks"])
     assert needed[0] > needed[1] > needed[2] == 6
 
@@ -91,9 +91,9 @@ def test_more_blocks_can_be_asked_for_and_the_usual_number_is_five(cli, bench_ar
     assert len(recorded_samples(record.read(tmp_path / "more"))) == 16
 
 
-def test_the_commands_that_it_names_measure_the_same(plan, simulation, cli, tmp_path):
+def test_the_commands_that_it_names_measure_the_same(study, simulation, cli, tmp_path):
     """The options that decide what is measured are repeated, and the command can be run."""
-    needs = json.loads(plan("--warmup-steps", 4, "--json").stdout)["needs"]
+    needs = json.loads(study("--warmup-steps", 4, "--json").stdout)["needs"]
     command = needs[2]["command"].split()
     assert command[:2] == ["envkit", "bench"]
     for option in (["--python", str(simulation.python)], ["--steps", "3"], ["--warmup-steps", "4"]):
@@ -101,7 +101,7 @@ def test_the_commands_that_it_names_measure_the_same(plan, simulation, cli, tmp_
     assert command[-2] == "--budget"
     assert "--blocks" not in command
     assert cli(*command[1:-1], "60s", "--output", tmp_path / "next").returncode == 0
-    plans = [record.first(folder)["plan"] for folder in (tmp_path / "run", tmp_path / "next")]
+    plans = [record.first(folder)["study"] for folder in (tmp_path / "run", tmp_path / "next")]
     before, after = ({**one.pop("stopping"), **one} for one in plans)
     assert {name for name in before if before[name] != after[name]} == {
         "blocks", "budget_s", "open_ended", "seed", "title",
@@ -111,28 +111,28 @@ def test_the_commands_that_it_names_measure_the_same(plan, simulation, cli, tmp_
 @pytest.mark.parametrize(
     ("margin", "named"), [(None, ["1%", None, None]), ("0.5%", ["0.5%"] * 3), ("3%", ["1%", None, "3%"])]
 )
-def test_the_commands_that_it_names_end_no_sooner_than_was_planned(plan, margin, named):
-    needs = json.loads(plan(*(("--margin", margin) if margin else ()), "--json").stdout)["needs"]
+def test_the_commands_that_it_names_end_no_sooner_than_was_planned(study, margin, named):
+    needs = json.loads(study(*(("--margin", margin) if margin else ()), "--json").stdout)["needs"]
     commands = [need["command"].split() for need in needs]
     assert [one[one.index("--margin") + 1] if "--margin" in one else None for one in commands] == named
 
 
-def test_a_profile_that_is_not_in_effect_gets_the_usual_report(plan):
-    result = plan(text="expect: {openmp.runtime: intel}\n")
+def test_a_profile_that_is_not_in_effect_gets_the_usual_report(study):
+    result = study(text="expect: {openmp.runtime: intel}\n")
     assert result.returncode == 1
     assert result.stdout.startswith("NOT IN EFFECT  mine")
 
 
-def test_a_worker_that_fails_gets_the_usual_report(plan, simulation):
+def test_a_worker_that_fails_gets_the_usual_report(study, simulation):
     simulation.worker("mine", does="exit", status=3)
-    result = plan()
+    result = study()
     assert result.returncode == 1
     assert "Failed    block 1, mine: the worker ended with exit status 3" in result.stdout
 
 
-def test_interrupted(plan, simulation, run_folder, cli):
+def test_interrupted(study, simulation, run_folder, cli):
     simulation.worker("mine", does="interrupt", **{"from": 2})
-    result = plan()
+    result = study()
     assert result.returncode == 130
     assert result.stderr.splitlines()[-1] == f"envkit: interrupted; continue with: envkit plan --resume {run_folder}"
     simulation.worker("mine", seconds=NOISY)

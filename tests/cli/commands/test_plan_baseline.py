@@ -14,7 +14,7 @@ from tests.records import spent
 
 
 @pytest.fixture
-def plan(cli, simulation):
+def study(cli, simulation):
     """Measure the noise with simulated workers, into the results folder that runs look into."""
 
     def run(*options):
@@ -39,8 +39,8 @@ def found(bench, cli, tmp_path):
     return run
 
 
-def test_baseline_is_measured_against_itself(plan, cli, simulation, instant, samples, run_folder):
-    result = plan("--output", run_folder)
+def test_baseline_is_measured_against_itself(study, cli, simulation, instant, samples, run_folder):
+    result = study("--output", run_folder)
     assert result.returncode == 0
     assert Counter(arm for _, arm in samples()) == {"baseline": 10, "again": 10}
     assert not any("SIMULATED" in start["environment"] for start in simulation.starts())
@@ -52,26 +52,26 @@ def test_baseline_is_measured_against_itself(plan, cli, simulation, instant, sam
     assert lines[-1] == f"details   envkit report {run_folder} --details"
 
 
-def test_the_baseline_by_name_is_the_same(plan, instant, samples, run_folder):
-    assert plan("baseline", "--output", run_folder).returncode == 0
+def test_the_baseline_by_name_is_the_same(study, instant, samples, run_folder):
+    assert study("baseline", "--output", run_folder).returncode == 0
     assert Counter(arm for _, arm in samples()) == {"baseline": 10, "again": 10}
 
 
-def test_it_takes_three_minutes_unless_it_is_told_otherwise(cli, plan, simulation, instant, tmp_path):
+def test_it_takes_three_minutes_unless_it_is_told_otherwise(cli, study, simulation, instant, tmp_path):
     fixed = ["--python", simulation.python, "--data", "synthetic", "--steps", 3]
     simulation.worker("baseline", seconds=[1.0, 2.0, 0.7])
     assert cli("plan", *fixed, "--output", tmp_path / "usual").returncode == 0
-    assert record.first(tmp_path / "usual")["plan"]["stopping"]["budget_s"] == 180
-    assert plan("--budget", "30s", "--output", tmp_path / "short").returncode == 0
+    assert record.first(tmp_path / "usual")["study"]["stopping"]["budget_s"] == 180
+    assert study("--budget", "30s", "--output", tmp_path / "short").returncode == 0
     # less than a block and a reading of the reference kernel are left
     assert 26 < spent(record.read(tmp_path / "short")) <= 30
 
 
-def test_a_later_run_shows_it_next_to_its_speedup(plan, found, instant, own_surroundings):
+def test_a_later_run_shows_it_next_to_its_speedup(study, found, instant, own_surroundings):
     noise, line = found(name="before")
     assert noise is None
     assert line.startswith("floor unknown; measure it with: envkit plan")
-    assert plan().returncode == 0
+    assert study().returncode == 0
     (folder,) = (own_surroundings / "results").iterdir()
     noise, line = found()
     assert folder.name.endswith("-plan-baseline")
@@ -80,14 +80,14 @@ def test_a_later_run_shows_it_next_to_its_speedup(plan, found, instant, own_surr
     assert "(measured 20" in line
 
 
-def test_a_run_of_another_length_does_not_show_it(plan, found, instant):
-    assert plan().returncode == 0
+def test_a_run_of_another_length_does_not_show_it(study, found, instant):
+    assert study().returncode == 0
     assert found("--steps", 4)[0] is None
 
 
-def test_a_run_is_gone_on_with(plan, cli, simulation, instant, samples, run_folder):
+def test_a_run_is_gone_on_with(study, cli, simulation, instant, samples, run_folder):
     simulation.worker("baseline", does="interrupt", **{"from": 7})
-    assert plan("--output", run_folder).returncode == 130
+    assert study("--output", run_folder).returncode == 130
     simulation.worker("baseline")
     resumed = cli("plan", "--resume", run_folder)
     assert resumed.returncode == 0
@@ -96,8 +96,8 @@ def test_a_run_is_gone_on_with(plan, cli, simulation, instant, samples, run_fold
     assert f" envkit bench PROFILE --python {simulation.python} --steps 3 --data synthetic" in (resumed.stdout)
 
 
-def test_json(plan, instant):
-    document = json.loads(plan("--json").stdout)
+def test_json(study, instant):
+    document = json.loads(study("--json").stdout)
     (comparison,) = document["comparisons"]
     assert comparison["arm"] == "again"
     assert comparison["speedup"]["low"] <= 1 <= comparison["speedup"]["high"]

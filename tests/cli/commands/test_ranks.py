@@ -8,7 +8,7 @@ import re
 import pytest
 from envkit.bench import quality
 from envkit.bench.messages import WorkerReported
-from envkit.bench.plan import Plan
+from envkit.bench.study import Study
 from envkit.engines import step
 from envkit.engines.messages import ExitStatus, Killed, OverMemoryLimit
 from envkit.rendering import text
@@ -52,11 +52,11 @@ def test_the_arms_and_how_their_workers_are_started(bench, workers, simulation, 
     threads = {name: start["environment"].get("OMP_NUM_THREADS") for name, start in starts.items()}
     assert threads.pop("baseline") is None
     assert set(threads.values()) == {"1"}
-    plan = Plan.from_json(events()[0]["plan"])
-    assert [arm.name for arm in plan.arms] == ["baseline", "mine", "1 process", "1 process on 1/2"]
-    assert (plan.reference.name, [arm.name for arm in plan.compared]) == ("baseline", ["mine"])
+    study = Study.from_json(events()[0]["study"])
+    assert [arm.name for arm in study.arms] == ["baseline", "mine", "1 process", "1 process on 1/2"]
+    assert (study.reference.name, [arm.name for arm in study.compared]) == ("baseline", ["mine"])
     # a verdict on the profile, two speedups over one process, and the baseline's efficiency
-    assert (plan.sharing, plan.ranks) == (4, 2)
+    assert (study.sharing, study.ranks) == (4, 2)
 
 
 def test_speedup_efficiency_and_communication(bench, workers):
@@ -299,7 +299,7 @@ def test_a_profile_with_ranks_is_measured_beside_one_process(bench, simulation, 
     assert result.returncode == 0, result.stdout
     assert {start["name"] for start in simulation.starts()} == {"baseline", "mine on 2 ranks"}
     assert "Waiting mine's ranks communicate" in words(result.stdout)
-    assert [arm.ranks for arm in Plan.from_json(events()[0]["plan"]).arms] == [None, 2]
+    assert [arm.ranks for arm in Study.from_json(events()[0]["study"]).arms] == [None, 2]
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def really(monkeypatch, interrupted):
 
 
 def python(program):
-    return lambda run: run["plan"]["engine_options"].update(python=program)
+    return lambda run: run["study"]["engine_options"].update(python=program)
 
 
 def prefix(program):
@@ -60,7 +60,7 @@ def command(program):
     def change(run):
         own = {"argv": [program], "folder": "/tmp", "metric": None, "unit": "s", "warmup_lines": 0,
                "loss_metric": None, "optimizer_steps": None}  # fmt: skip
-        run["plan"]["user_command"] = own
+        run["study"]["user_command"] = own
 
     return change
 
@@ -165,8 +165,8 @@ def test_a_seed_that_was_random_is_the_records(bench_arguments, cli, simulation,
     simulation.worker("mine", seconds=times(0.5))
     user_key.path().unlink()
     assert cli(*arguments, "--resume", run_folder).returncode == 0
-    seed = record.first(run_folder)["plan"]["seed"]
-    rewrite(run_folder, lambda run: run["plan"].update(seed="7; touch x"))
+    seed = record.first(run_folder)["study"]["seed"]
+    rewrite(run_folder, lambda run: run["study"].update(seed="7; touch x"))
     result = cli(*arguments, "--resume", run_folder)
     assert (result.returncode, type(seed)) == (2, int)
     assert "seed is '7; touch x', and must be a whole number" in result.stderr

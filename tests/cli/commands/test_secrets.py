@@ -22,7 +22,7 @@ from envkit.worker.measure.machine_load import Load
 
 from tests.advice.trainings import observed
 from tests.cluster.fleet.nodes import fleet
-from tests.cluster.slurm.conftest import ID, settings, specification, submitted_as
+from tests.cluster.slurm.conftest import ID, settings, study, submitted_as
 from tests.instant_engine import InstantEngine, replace_engine
 from tests.instant_images import InstantImages
 from tests.processes import until
@@ -44,10 +44,10 @@ def talkative(engine):
     """Make a class of an engine whose workers print the values of all that they were given, on stderr."""
 
     class Talkative(engine):
-        def run(self, task):
-            given = {**task.inherited, **task.passed_on, **task.variables}
+        def run(self, launch):
+            given = {**launch.inherited, **launch.passed_on, **launch.variables}
             said = "\n".join(f"{name} is {value}" for name, value in given.items() if CANARY in value)
-            outcome = super().run(task)
+            outcome = super().run(launch)
             # what a worker writes last is what is quoted
             return replace(outcome, stderr_tail=f"{said}\nlast: {' '.join(said.split())}\n")
 
@@ -223,8 +223,8 @@ def submit(walk):
         folder = walk.folder / f"submission-{profile.stem}"
         folder.mkdir()
         fixed = {"engine_options": EngineOptions(python=str(walk.simulation.python)), "data": "synthetic"}
-        asked = specification(str(profile), seed=7, steps=3, blocks=6, keep_env=tuple(KEPT), **fixed)
-        settings(specification=asked).write(folder)
+        asked = study(str(profile), seed=7, steps=3, blocks=6, keep_env=tuple(KEPT), **fixed)
+        settings(study=asked).write(folder)
         _on_node(walk, folder)
         assert (folder / "node1/log.txt").exists()
         assert (folder / "node1/node.json").exists()
@@ -247,7 +247,7 @@ def fleets(walk):
     walk("fleet", walk.mine, *walk.python, "--dry-run")
 
 
-def plan(walk):
+def calibration(walk):
     walk("plan", walk.mine, *walk.short, *KEEP)
     walk("plan", walk.bad, *walk.short, *KEEP, status=1)
 
@@ -285,7 +285,7 @@ WALKS = {
     "export": export,
     "submit": submit,
     "fleet": fleets,
-    "plan": plan,
+    "plan": calibration,
     "compare-engines": engines_compared,
     "loader-grid": loader_grid,
     "completion": lambda walk: walk("completion", "bash"),

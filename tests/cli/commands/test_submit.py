@@ -46,7 +46,7 @@ def measured(cli):
         assert (result.returncode, result.stderr) == (0, ""), result
         found = json.loads(result.stdout)
         made = Settings.from_json(found["settings"])
-        return made.specification, made.joint
+        return made.study, made.joint
 
     return run
 
@@ -56,9 +56,9 @@ def test_a_dry_run_prints_a_script_and_leaves_nothing(dry, measured, tmp_path):
     options = ("--nodes", 2, "--partition", "work", "--output", folder)
     assert {"nodes=2", "partition=work", "time=14"} <= set(asked(dry(*options)))
     assert f"#   envkit submit --resume={folder}\n" in dry(*options)
-    specification, joint = measured(*options)
-    assert [(arm.profile, arm.engine) for arm in specification.arms] == [("baseline", "local"), ("intel-omp", "local")]
-    assert (specification.data, joint) == ("DATA", False)
+    study, joint = measured(*options)
+    assert [(arm.profile, arm.engine) for arm in study.arms] == [("baseline", "local"), ("intel-omp", "local")]
+    assert (study.data, joint) == ("DATA", False)
     assert not folder.exists()
 
 
@@ -80,7 +80,7 @@ def test_the_file_of_an_image_has_one_name_on_all_nodes(cli, tmp_path, engine, o
     given = ("--engine", engine, f"--{option}", "x")
     result = cli("submit", "intel-omp", "--dry-run", "--json", *given, cwd=tmp_path)
     found = Settings.from_json(json.loads(result.stdout)["settings"])
-    assert found.specification.engine_options.to_json() == {option: f"{tmp_path}/x"}
+    assert found.study.engine_options.to_json() == {option: f"{tmp_path}/x"}
     assert found.digest == f"sha256:{hashlib.sha256(b'hsqs').hexdigest()}"
 
 

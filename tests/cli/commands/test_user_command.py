@@ -30,8 +30,8 @@ def test_a_workload_file_is_measured(own, run_folder, tmp_path):
     (tmp_path / "job.yaml").write_text("command: python train.py\nmetric: step\n")
     result = own("--workload", "job.yaml")
     assert result.returncode == 0, result.stderr
-    plan = record.first(run_folder)["plan"]
-    assert (plan["workload"], plan["user_command"]["argv"]) == ("job", ["python", "train.py"])
+    study = record.first(run_folder)["study"]
+    assert (study["workload"], study["user_command"]["argv"]) == ("job", ["python", "train.py"])
     assert "command job: python train.py" in words(result.stdout)
 
 
@@ -232,7 +232,7 @@ def test_other_reports_of_it(own, cli, run_folder, tmp_path):
     assert "not compared: add --loss-metric" in page.read_text()
     assert "| baseline | 6 | " in markdown.read_text()
     found = json.loads(cli("report", run_folder, "--json").stdout)
-    assert found["plan"]["user_command"]["warmup_lines"] == 2
+    assert found["study"]["user_command"]["warmup_lines"] == 2
     assert found["measured"][0]["images_per_s"] is None
     assert "python train.py --epochs 1" in cli("history", run_folder).stdout
     for kind in ("csv", "json", "openmetrics"):
@@ -354,7 +354,7 @@ def test_calibrating_and_planning_with_it(own, run_folder, tmp_path):
     assert f"--metric '{METRIC[1]}' --unit ms --warmup-lines 2" in need["command"]
     assert need["command"].endswith(" -- python train.py --epochs 1")
     assert own("--output", tmp_path / "calibration", command="plan", profile=False).returncode == 0
-    assert record.first(tmp_path / "calibration")["plan"]["user_command"]["argv"][0] == "python"
+    assert record.first(tmp_path / "calibration")["study"]["user_command"]["argv"][0] == "python"
 
 
 def test_a_baseline_of_it(own, cli, run_folder, tmp_path, simulation):
@@ -364,7 +364,9 @@ def test_a_baseline_of_it(own, cli, run_folder, tmp_path, simulation):
     what = (tmp_path / "mine.yaml", "--python", simulation.python, *METRIC)
     again = cli("baseline", "check", "mine", *what, *kept, "--output", tmp_path / "again", *OWN, cwd=tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr
-    assert record.first(tmp_path / "again")["plan"]["user_command"] == record.first(run_folder)["plan"]["user_command"]
+    assert (
+        record.first(tmp_path / "again")["study"]["user_command"] == record.first(run_folder)["study"]["user_command"]
+    )
     simulation.worker("baseline", digests={"command": "e" * 64})
     simulation.worker("mine", seconds=times(0.5), digests={"command": "e" * 64})
     other = cli("baseline", "check", "mine", *what, *kept, "--output", tmp_path / "other", *OWN, cwd=tmp_path)

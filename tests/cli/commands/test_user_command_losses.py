@@ -110,8 +110,8 @@ def test_what_is_recorded_and_reported(own, cli, losses, run_folder, tmp_path, e
     assert comparison["losses"]["largest_difference"] == pytest.approx(0.003, rel=0.2)
     assert comparison["losses"]["own_difference"] == 0
     assert json.loads(result.stdout)["measured"][0]["final_loss"] == 1.87
-    assert record.first(run_folder)["plan"]["user_command"]["loss_metric"] == LOSS[1]
-    assert record.first(run_folder)["plan"]["user_command"]["loss_metric"] == LOSS[1]
+    assert record.first(run_folder)["study"]["user_command"]["loss_metric"] == LOSS[1]
+    assert record.first(run_folder)["study"]["user_command"]["loss_metric"] == LOSS[1]
     assert events("sample")[0]["losses"]
     assert r"losses loss (\S+)" in words(cli("report", run_folder, "--details").stdout)
     page, markdown = tmp_path / "page.html", tmp_path / "report.md"
@@ -136,7 +136,7 @@ def test_a_baseline_and_a_plan_of_it(own, cli, losses, simulation, run_folder, t
     what = (tmp_path / "mine.yaml", "--python", simulation.python, *TIMES, *LOSS)
     again = cli("baseline", "check", "mine", *what, *kept, "--output", tmp_path / "again", *OWN, cwd=tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr
-    assert record.first(tmp_path / "again")["plan"]["user_command"]["loss_metric"] == LOSS[1]
+    assert record.first(tmp_path / "again")["study"]["user_command"]["loss_metric"] == LOSS[1]
     planned = own(*TIMES, *LOSS, "--json", "--output", tmp_path / "plan", command="plan", blocks=5)
     assert r"--loss-metric 'loss (\S+)'" in json.loads(planned.stdout)["needs"][0]["command"]
 

@@ -107,7 +107,7 @@ def test_dashes_without_a_command(message_of, tmp_path, command, profile):
 def test_options_of_the_kit_behind_the_dashes_are_the_commands(own, run_folder):
     assert own("--whole-command", training=("python", "train.py", "--json", "--", "--metric")).returncode == 0
     argv = ["python", "train.py", "--json", "--", "--metric"]
-    assert record.first(run_folder)["plan"]["user_command"]["argv"] == argv
+    assert record.first(run_folder)["study"]["user_command"]["argv"] == argv
 
 
 def test_a_folder_that_can_not_be_copied_is_refused_before_anything_starts(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from envkit.bench.plan import Plan
+from envkit.bench.study import Study
 from envkit.engines import step
 from envkit.report import pictures
 
@@ -44,17 +44,17 @@ def scale(start):
 def test_each_rank_has_the_batch_of_one_process(bench, workers, simulation, events, options, batches):
     assert bench("mine", *WEAK, *options, "--blocks", 1).returncode == 0
     assert {start["name"]: scale(start) for start in simulation.starts()} == batches
-    plan = Plan.from_json(events()[0]["plan"])
-    assert [arm.name for arm in plan.arms] == ["baseline", "mine", "1 process on 1/2"]
+    study = Study.from_json(events()[0]["study"])
+    assert [arm.name for arm in study.arms] == ["baseline", "mine", "1 process on 1/2"]
     # a verdict on the profile, and two speedups over one process, one of which has the baseline's efficiency
-    assert (plan.weak, plan.sharing) == (True, 3)
+    assert (study.weak, study.sharing) == (True, 3)
 
 
 def test_efficiency_is_items_per_second_of_each_rank_over_those_of_one_process(bench, workers):
     result = bench("mine", *WEAK, "--blocks", 8, "--json")
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
-    assert found["plan"]["weak"] is True
+    assert found["study"]["weak"] is True
     scaling = {one["arm"]: one for one in found["scaling"]}
     for arm, factor in (("baseline", BASELINE), ("mine", MINE)):
         one = scaling[arm]

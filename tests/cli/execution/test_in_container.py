@@ -11,7 +11,7 @@ from envkit.cli import engine_options
 from envkit.cli.execution import in_container, resolving
 from envkit.cli.execution.in_container import _attached
 from envkit.engines import apptainer
-from envkit.engines.base import EngineOptions, Task
+from envkit.engines.base import EngineOptions, Launch
 from envkit.engines.enroot import EnrootEngine
 
 
@@ -50,12 +50,12 @@ def test_a_terminal_of_another_session_can_be_read(monkeypatch):
 
 
 def test_apptainer_finds_among_its_variables_what_it_passes_on():
-    task = Task(variables={"GREETING": "hello"}, passed_on={"TOKEN": "$x", "GREETING": "no", "PATH": "/bin"})
+    launch = Launch(variables={"GREETING": "hello"}, passed_on={"TOKEN": "$x", "GREETING": "no", "PATH": "/bin"})
     kept = {"LANG": "C", "TOKEN": "$x", "APPTAINER_TMPDIR": "/scratch", "SINGULARITY_CACHEDIR": "/scratch"}
     options = {"APPTAINERENV_OTHER": "1", "APPTAINER_BIND": "/", "APPTAINER_NV": "1", "SINGULARITY_MOUNT": "type=bind"}
     given = {"APPTAINERENV_TOKEN": "$x", "APPTAINER_NO_EVAL": "true"}
-    assert apptainer.callers(task, {**kept, **options}) == {**kept, **given}
-    assert apptainer.callers(Task(), {**kept, **options}) == kept
+    assert apptainer.callers(launch, {**kept, **options}) == {**kept, **given}
+    assert apptainer.callers(Launch(), {**kept, **options}) == kept
 
 
 @pytest.fixture

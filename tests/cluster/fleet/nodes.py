@@ -26,11 +26,11 @@ def node_events(
     usage: Mapping[str, Any] | None = None,
     profiles: Sequence[str] = ("mine",),
     ended: str | None = "complete",
-    **plan: Any,
+    **study: Any,
 ) -> list[dict[str, Any]]:
     """The events of a node that takes ``slower`` more time (a share) than others; each sample has its own noise."""
     generator = random.Random(name)
-    events = records.run_events(*map(records.arm, profiles), blocks=samples, time=began, ended=ended, **plan)
+    events = records.run_events(*map(records.arm, profiles), blocks=samples, time=began, ended=ended, **study)
     seen = events[0]["engines"]["local"]
     seen["engine"] |= {} if digest is None else {"digest": digest}
     seen["inspection"]["fingerprint"] |= fingerprint or {}

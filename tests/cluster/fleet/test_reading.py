@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from envkit.bench.messages import WorkerEnded
-from envkit.bench.plan import WorkloadSpec
 from envkit.bench.record import FILE_NAME
 from envkit.bench.record_messages import UnusableRecord
+from envkit.bench.study import WorkloadSpec
 from envkit.checks.effect_messages import Value
 from envkit.cluster.fleet import messages, reading
 from envkit.cluster.fleet.extract import read_node

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 from envkit.bench import record
 from envkit.bench.arms import Arm
-from envkit.bench.plan import Plan, StoppingRule, WorkloadSpec
+from envkit.bench.study import StoppingRule, Study, WorkloadSpec
 from envkit.cli import slurm_node
 from envkit.cli.measuring_options import against_baseline
 from envkit.cluster.slurm.settings import Settings
 from envkit.common.errors import InputError
 from envkit.tuning.session import SPACE_FILE
-from envkit.tuning.specification import TuningSpecification
+from envkit.tuning.study import TuningStudy
 
 from tests.conftest import CODE_PATH, PROJECT
 from tests.tuning.planted_engine import SMALL_SPACE, planted, ship
@@ -33,18 +33,18 @@ GAIN, MORE = 0.30, 0.02
 NODES = ("node1", "node2")
 
 
-def specification(profile: str, engine: str = "local", **replaced: Any) -> Plan:
+def study(profile: str, engine: str = "local", **replaced: Any) -> Study:
     """Of the baseline and one profile."""
     rule = {name: replaced.pop(name) for name in ("budget_s", "blocks", "margin") if name in replaced}
     stopping = StoppingRule(**{"budget_s": 180.0, "open_ended": True, **rule})
     length = WorkloadSpec(replaced.pop("warmup_steps", 0), replaced.pop("steps", 0))
-    made = Plan(title=replaced.pop("title", "mine"), stopping=stopping, **replaced)
+    made = Study(title=replaced.pop("title", "mine"), stopping=stopping, **replaced)
     return made.with_arms(against_baseline([profile], engine)).with_lengths(length)
 
 
 def settings(**replaced: object) -> Settings:
     fixed: dict[str, object] = {
-        "id": ID, "specification": specification("mine", blocks=6), "python": sys.executable,
+        "id": ID, "study": study("mine", blocks=6), "python": sys.executable,
         "project": str(PROJECT / "runner"), "digest": None, "nodes": 2, "nodelist": (), "partition": None,
         "minutes": 15, "options": (),
     }  # fmt: skip
@@ -140,10 +140,10 @@ def submitted(folder, tmp_path, engine, shipped, written):
 
     def write(budget_s=100.0, space=SMALL_SPACE, **replaced):
         (folder / SPACE_FILE).write_text(space)
-        made = Plan(title="tune-small", stopping=StoppingRule(budget_s, open_ended=True), data="synthetic", seed=1)
+        made = Study(title="tune-small", stopping=StoppingRule(budget_s, open_ended=True), data="synthetic", seed=1)
         trained = made.with_arms([Arm("baseline", "baseline", "local")]).with_lengths(WorkloadSpec(0, 3))
-        asked = TuningSpecification(trained, str(folder / SPACE_FILE), budget_s, "same", False, 0, str(written))
-        made = settings(specification=trained, tuning=asked, **replaced)
+        asked = TuningStudy(trained, str(folder / SPACE_FILE), budget_s, "same", False, 0, str(written))
+        made = settings(study=trained, tuning=asked, **replaced)
         made.write(folder)
         with record.Record.create(folder) as opened:
             opened.append_sealed("submit", schema=record.SCHEMA, command=["envkit"], settings=made.to_json())

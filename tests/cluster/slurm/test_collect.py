@@ -91,7 +91,7 @@ def test_not_in_effect_is_not_tried_again(folder, left):
 def test_a_target_that_was_not_reached_is_not_tried_again_and_is_no_success(folder, left):
     left("node1")
     left("node2", 1, "none")
-    write(folder / "node2", events_of(1, plan={"epochs": 3, "until": "accuracy=0.99"}))
+    write(folder / "node2", events_of(1, study={"epochs": 3, "until": "accuracy=0.99"}))
     results = collect(folder, settings(), after(ENDED, "node1", "node2"))
     found = results[1]
     assert (found.state, found.settled) == ("target not reached", True)
@@ -157,7 +157,7 @@ def test_each_node_of_a_fleet_has_a_job_of_its_own(folder, left):
     assert states(results) == {
         "node1": "measured", "node2": "lost", "node3": "not in effect", "node4": "measured", "node5": "absent",
     }  # fmt: skip
-    assert [one.summary for one in results] == [None] * 5  # its report reads the records, one at a time
+    assert [one.result for one in results] == [None] * 5  # its report reads the records, one at a time
     problems = {one.name: one.problem for one in results}
     assert problems["node2"] == messages.NotDone(messages.NOT_ENDED, messages.JobEnded(messages.MEANINGS["NODE_FAIL"]))
     assert problems["node3"] == NotInEffect(("mine",))

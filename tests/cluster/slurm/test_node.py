@@ -22,7 +22,7 @@ from envkit.rendering import text
 from envkit.worker.host import cpu_facts
 from envkit.worker.request import UserCommand
 
-from tests.cluster.slurm.conftest import JOB, settings, specification
+from tests.cluster.slurm.conftest import JOB, settings, study
 from tests.processes import PATIENCE_S, until
 from tests.records import run_events, samples, write
 from tests.sessions import rewrite
@@ -39,9 +39,9 @@ def submitted(folder, simulation, write_profile):
         profile = str(write_profile("mine", f"{sets}env:\n  SIMULATED: mine\n"))
         options = EngineOptions(python=str(simulation.python))
         usual = {"engine_options": options, "data": "synthetic", "seed": 7, "steps": 3}
-        asked = specification(profile, engine, blocks=blocks, **{**usual, **replaced})
+        asked = study(profile, engine, blocks=blocks, **{**usual, **replaced})
         measured = (profile, str(write_profile("other", "env:\n  SIMULATED: mine\n  OTHER: 1\n"))) if matrix else ()
-        settings(specification=asked, digest=digest, joint=joint, profiles=measured).write(folder)
+        settings(study=asked, digest=digest, joint=joint, profiles=measured).write(folder)
 
     return write
 
@@ -311,7 +311,7 @@ def test_a_matrix_of_nodes_of_two_kinds_leaves_the_profile_out_on_one(submitted,
     for name, vendor, measured in (("node1", "AuthenticAMD", 3), ("node2", "GenuineIntel", 2)):
         vendors(vendor)
         assert node(name)[0] == 0, name
-        arms = [arm["name"] for arm in record.first(folder / name)["plan"]["arms"]]
+        arms = [arm["name"] for arm in record.first(folder / name)["study"]["arms"]]
         assert len(arms) == measured, arms
     (event,) = [one for one in record.read(folder / "node2") if one["event"] == "left-out"]
     assert {name: text(from_json(one)) for name, one in event["profiles"].items()} == {"mine": LACKING}
@@ -358,7 +358,7 @@ def evil(folder, tmp_path):
     script.write_text(f"#!/bin/sh\ntouch {ran}\n")
     script.chmod(0o755)
     before, document = Settings.read(folder).sha256, json.loads(path.read_text())
-    document["specification"]["engine_options"]["python"] = str(script)
+    document["study"]["engine_options"]["python"] = str(script)
     path.write_text(json.dumps(document))
     return before, ran
 
@@ -377,7 +377,7 @@ def test_a_record_on_a_node_is_only_compared(submitted, node, folder, simulation
     simulation.worker("mine", does="exit", status=3, **{"from": 2})
     assert node()[0] == 1
     simulation.worker("mine", seconds=times(0.5))
-    rewrite(folder / "node1", lambda run: run["plan"]["engine_options"].update(python="/tmp/evil"))
+    rewrite(folder / "node1", lambda run: run["study"]["engine_options"].update(python="/tmp/evil"))
     status, said = node(job="18")
     assert (status, said.status) == (2, 2)
     assert "engine_options.python was /tmp/evil and is now " in text(said.problem)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from envkit.cluster.slurm.script import grace_s, render
-from envkit.tuning.specification import TuningSpecification
+from envkit.tuning.study import TuningStudy
 
-from tests.cluster.slurm.conftest import settings, specification
+from tests.cluster.slurm.conftest import settings, study
 
 FOLDER = Path("/shared/run")
-TUNING = TuningSpecification(specification("mine"), "/shared/space.yaml", 300.0, "same", False, 0, "/shared/tuned.yaml")
+TUNING = TuningStudy(study("mine"), "/shared/space.yaml", 300.0, "same", False, 0, "/shared/tuned.yaml")
 KINDS: dict[str, dict[str, object]] = {
     "each": {}, "joint": {"joint": True}, "fleet": {"fleet": True}, "tune": {"tuning": TUNING},
 }  # fmt: skip

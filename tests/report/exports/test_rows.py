@@ -99,9 +99,9 @@ def test_a_result_for_each_arm():
 
 
 @pytest.mark.parametrize(("plan", "scaling"), [({}, "strong scaling"), ({"weak": True}, "weak scaling")])
-def test_ranks_and_their_communication(plan, scaling):
+def test_ranks_and_their_communication(study, scaling):
     one = {**arm("1 process", "baseline"), "ranks": 1, "cpu_shares": 1}
-    events = run_events(arm("baseline"), one, ranks=2, **plan)
+    events = run_events(arm("baseline"), one, ranks=2, **study)
     for event in events:
         if event["event"] == "sample" and event["arm"] == "baseline":
             probes = {name: found for name, found in event["evidence"].items() if name != "seconds"}

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from envkit.engines.base import WORKER, EngineOptions, Task
+from envkit.engines.base import WORKER, EngineOptions, Launch
 from envkit.engines.local import LocalEngine
 from envkit.worker import cgroup, command_line, host
 from envkit.worker.errors import WorkerError
@@ -24,7 +24,7 @@ def small(monkeypatch):
 
 
 def test_a_worker_times_it_through_the_engine():
-    outcome = LocalEngine(EngineOptions()).run(Task(ReferenceKernel(), timeout_s=60))
+    outcome = LocalEngine(EngineOptions()).run(Launch(ReferenceKernel(), timeout_s=60))
     assert outcome.failure is None, outcome
     document = json.loads(outcome.stdout)
     assert document.keys() == {"seconds", "digest"}
@@ -88,7 +88,7 @@ def test_it_does_not_outlive_the_runner(simulation):
     another = WorkerRequest(ReferenceKernel(), parent=os.getpid() + 1)  # as if the parent were gone already
     argv, line = [sys.executable, str(WORKER), "-"], another.line().encode()
     assert subprocess.run(argv, cwd=PROJECT, env={}, capture_output=True, input=line, check=False).returncode == 1
-    LocalEngine(EngineOptions(python=str(simulation.python))).run(Task(ReferenceKernel()))
+    LocalEngine(EngineOptions(python=str(simulation.python))).run(Launch(ReferenceKernel()))
     start = json.loads((simulation.folder / "starts.jsonl").read_text())
     assert (start["work"], start["parent"]) == ({"kind": "reference-kernel"}, os.getpid())
 

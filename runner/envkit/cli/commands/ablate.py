@@ -13,8 +13,8 @@ from envkit.bench import early_checks, requirements
 from envkit.bench.arms import Ablated, Arm, of_settings
 from envkit.bench.context import ExecutionContext, execution_context
 from envkit.bench.job import Job
-from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.prepare import located
+from envkit.bench.study import REFERENCE_PROFILE, Study
 from envkit.checks.preflight import preflight
 from envkit.cli import measuring, measuring_options, trying
 from envkit.cli.arguments import option
@@ -45,7 +45,7 @@ class Parts:
     """What a profile is taken apart into, by what the record calls it; ``environments`` has it and the baseline too."""
 
     inspection: Mapping[str, Any]
-    asked: Plan
+    asked: Study
     environments: dict[str, Environment] = field(default_factory=dict)
     profiles: dict[str, Profile] = field(default_factory=dict)
     # By which arm each is measured: two that come to the same here are measured once, under the name of the first.
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise measuring.lacks_profile(arguments, NeedsProfile("ablate"))
     whole, engine = _load(arguments.profile), arguments.engine or "local"
     arms = [Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine), Arm(whole.name, arguments.profile, engine)]
-    asked = measuring_options.specification(arguments, f"{whole.name}-ablated", arms)
+    asked = measuring_options.study(arguments, f"{whole.name}-ablated", arms)
     if how.resume is None:
         early_checks.require(asked, how.output)
         early_checks.require_time(asked, len(arms) + len(ablation.settings(whole)))
@@ -115,7 +115,7 @@ def _load(name: str) -> Profile:
     return whole
 
 
-def _try_and_measure(asked: Plan, whole: Profile, how: Invocation) -> int:
+def _try_and_measure(asked: Study, whole: Profile, how: Invocation) -> int:
     """``asked`` has the baseline and the profile; the other arms follow from the profile's settings."""
     requirements.require(asked)
     context = execution_context(asked, [*whole.prefix[:1], *requirements.tools(asked.options)])
@@ -147,7 +147,7 @@ def _try_and_measure(asked: Plan, whole: Profile, how: Invocation) -> int:
     return measuring.run_locked(asked, replace(how, output=folder), left_out=parts.left_out, made=made)
 
 
-def take_apart(whole: Profile, inspection: Mapping[str, Any], asked: Plan) -> Parts:
+def take_apart(whole: Profile, inspection: Mapping[str, Any], asked: Study) -> Parts:
     """Return the parts of a profile. Raise InputError if the profile can't be measured in the inspected image."""
     parts = Parts(inspection, asked)
     for one in (profile.load(REFERENCE_PROFILE), whole):
@@ -160,10 +160,10 @@ def take_apart(whole: Profile, inspection: Mapping[str, Any], asked: Plan) -> Pa
     return parts
 
 
-def _problems(asked: Plan, parts: Parts, context: ExecutionContext, how: Invocation) -> dict[str, Message]:
+def _problems(asked: Study, parts: Parts, context: ExecutionContext, how: Invocation) -> dict[str, Message]:
     """Try each part once, and return why some can't be measured. Raise InputError if the whole profile can't."""
-    plan = located(asked, requirements.data(asked).location)
-    job = Job(plan, parts.environments, context.engines, context.inherited, context.kept, context.removed)
+    study = located(asked, requirements.data(asked).location)
+    job = Job(study, parts.environments, context.engines, context.inherited, context.kept, context.removed)
     found = trying.problems(job, quiet=how.quiet)
     whole = asked.arms[1]
     if whole.name in found:

@@ -17,13 +17,13 @@ from rich.text import Text
 from envkit import engines
 from envkit.advice import expected, reasons
 from envkit.advice.symptoms import Symptoms, of_process, of_sample
-from envkit.analysis.summary import Summary, summarise
+from envkit.analysis.result import Result, conclude
 from envkit.bench import early_checks, private_values, room
 from envkit.bench.arms import Arm
-from envkit.bench.plan import REFERENCE_PROFILE, Plan, StoppingRule
 from envkit.bench.prepare import located, prepare
 from envkit.bench.room import TooShort
 from envkit.bench.run import read
+from envkit.bench.study import REFERENCE_PROFILE, StoppingRule, Study
 from envkit.checks import steady_process
 from envkit.checks.doctor import diagnose_process
 from envkit.checks.doctor.cpu_use_findings import TOO_FEW_THREADS, trainer_of
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(messages.DashesMissing("advise", ("envkit", "advise", "--", *arguments.without_dashes)))
     if not arguments.user_command:
         raise InputError(messages.NothingToAdviseOn())
-    asked = _specification(arguments)
+    asked = _study(arguments)
     if asked.user_command is not None:
         early_checks.require_program(asked.user_command, asked.arms[0].engine == "local")
     if not output_options.is_quiet(arguments):
@@ -117,10 +117,10 @@ def _naming_prove() -> Iterator[None]:
         raise TooShort(error.too_short.replace(option="--prove"), error.document) from None
 
 
-def _specification(arguments: argparse.Namespace) -> Plan:
+def _study(arguments: argparse.Namespace) -> Study:
     """The command under the baseline alone."""
     argv = tuple(arguments.user_command)
-    return Plan(
+    return Study(
         title="advise",
         stopping=StoppingRule(budget_s=arguments.prove or 0.0),
         workload=shortened(shlex.join(argv)),
@@ -130,7 +130,7 @@ def _specification(arguments: argparse.Namespace) -> Plan:
     ).with_arms([Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local")])
 
 
-def _of_command(asked: Plan, arguments: argparse.Namespace) -> tuple[Advice, int]:
+def _of_command(asked: Study, arguments: argparse.Namespace) -> tuple[Advice, int]:
     """Return the advice, and how many steps a sample of a proof times."""
     prepared = prepare(asked)
     inspection = prepared.context.seen[asked.arms[0].target]["inspection"]
@@ -158,7 +158,7 @@ def _of_command(asked: Plan, arguments: argparse.Namespace) -> tuple[Advice, int
     ), steps
 
 
-def _callers_threads(asked: Plan, usable: int) -> tuple[str, int] | None:
+def _callers_threads(asked: Study, usable: int) -> tuple[str, int] | None:
     """Return which variable of the caller's has it train with few threads, and how many, where that is not passed on.
 
     A container has no variables of the caller's.
@@ -264,7 +264,7 @@ def _show(advice: Advice, arguments: argparse.Namespace) -> int:
     return MEASURED
 
 
-def _proving(asked: Plan, profile_name: str, steps: int) -> Plan:
+def _proving(asked: Study, profile_name: str, steps: int) -> Study:
     """Return what measures a profile beside the baseline, by so many timed ``steps`` of the command."""
     assert asked.user_command is not None, "it is watched"
     timed = replace(asked.user_command, optimizer_steps=steps, warmup_lines=WARMUP_STEPS)
@@ -272,7 +272,7 @@ def _proving(asked: Plan, profile_name: str, steps: int) -> Plan:
     return replace(asked, title=f"advise-{profile_name}", user_command=timed).with_arms(arms)
 
 
-def _prove(asked: Plan, advice: Advice, steps: int, arguments: argparse.Namespace) -> int:
+def _prove(asked: Study, advice: Advice, steps: int, arguments: argparse.Namespace) -> int:
     """Measure the first advised profile beside the baseline, and print whether it gained as expected."""
     best, step_s = advice.best, advice.symptoms.step_s
     assert best is not None, "there is something to prove"
@@ -284,21 +284,21 @@ def _prove(asked: Plan, advice: Advice, steps: int, arguments: argparse.Namespac
     except TooShort as error:
         raise TooShort(error.too_short, advice.to_json()) from None
 
-    def proved(summary: Summary, folder: Path) -> dict[str, Any]:
-        return {**advice.to_json(), "proof": summary.to_json(), "record": str(folder)}
+    def proved(result: Result, folder: Path) -> dict[str, Any]:
+        return {**advice.to_json(), "proof": result.to_json(), "record": str(folder)}
 
     how = Invocation(arguments.output, arguments.json, output_options.is_quiet(arguments), cut_short=proved)
 
     def then(folder: Path) -> int:
-        summary = summarise(read(folder))
+        result = conclude(read(folder))
         if arguments.json:
-            print(json.dumps(proved(summary, folder)))
+            print(json.dumps(proved(result, folder)))
             return MEASURED
         out = terminal.console()
         out.print()
-        terminal.show(summary, str(short(folder)), out)
+        terminal.show(result, str(short(folder)), out)
         out.print()
-        out.print(Text(text(advised.proof(best, summary)), "bold"))
+        out.print(Text(text(advised.proof(best, result)), "bold"))
         return MEASURED
 
     return measuring.run_locked(asked, how, then)

@@ -83,7 +83,7 @@ def _save(arguments: argparse.Namespace) -> int:
     when = baseline_report.when(saved)
     terminal.item(out, "baseline", messages.BaselineSaved(saved.name, tuple(saved.arms), saved.blocks, when))
     terminal.item(out, "run", saved.source, whole=True)
-    if saved.plan["data"] == SYNTHETIC:
+    if saved.study["data"] == SYNTHETIC:
         terminal.item(out, "note", messages.BaselineIsSynthetic())
     if saved.is_under_load:
         terminal.item(out, "note", baseline_report.under_load(saved), "bold yellow")

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from envkit.bench.plan import EVERY, Plan
+from envkit.bench.study import EVERY, Study
 from envkit.cli import image_options, instance_options, measuring, measuring_options, rank_options
 from envkit.cli.commands import help_messages
 from envkit.cli.messages import NeedsProfile
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     return measuring.run(_asked(arguments), how)
 
 
-def _asked(arguments: argparse.Namespace) -> Plan:
+def _asked(arguments: argparse.Namespace) -> Study:
     title = "+".join(Path(name).stem for name in arguments.profile)
     engine, nodes = arguments.engine or "local", arguments.nodes or 1
     against = image_options.given(arguments)
@@ -50,7 +50,7 @@ def _asked(arguments: argparse.Namespace) -> Plan:
         rank_options.require(arguments, nodes)
         instance_options.require_one_image(arguments, against)
         arms = image_options.arms(arguments, against)
-        asked = measuring_options.specification(arguments, f"{title}-images", arms)
+        asked = measuring_options.study(arguments, f"{title}-images", arms)
         # each arm has an image of its own
         asked = replace(asked, engine_options=replace(asked.engine_options, **{image_options.OPTIONS[against]: None}))
     else:
@@ -62,7 +62,7 @@ def _asked(arguments: argparse.Namespace) -> Plan:
             arms = [replace(arm, name=f"{arm.name} on {one}", workload=one) for one in ALL for arm in arms]
             title = f"{title}-all"
             budget_s = BUDGET_EACH_S * len(arms)
-        asked = measuring_options.specification(arguments, title, arms, budget_s)
+        asked = measuring_options.study(arguments, title, arms, budget_s)
     if arguments.backend:
         rank_options.require_backend(arguments.backend, rank_options.most(arguments, arms, nodes))
     return asked

@@ -18,8 +18,8 @@ from envkit.analysis.phase_times import PhaseTimes
 from envkit.bench import early_checks, parse_sample, private_values, requests
 from envkit.bench.arms import Arm
 from envkit.bench.job import Job
-from envkit.bench.plan import REFERENCE_PROFILE, TIMEOUT_S, Plan, StoppingRule, WorkloadSpec
 from envkit.bench.prepare import prepare
+from envkit.bench.study import REFERENCE_PROFILE, TIMEOUT_S, StoppingRule, Study, WorkloadSpec
 from envkit.checks.effect import Check, check
 from envkit.cli import engine_options, output_options, training_options
 from envkit.cli.arguments import count, duration, refuse
@@ -118,22 +118,22 @@ def run(arguments: argparse.Namespace) -> int:
             return status
     if arguments.json:
         found = _phases_found(documents, unmet) if arguments.phases else _operators_found(documents, unmet, arguments)
-        print(json.dumps({**_facts(job.plan, source, versions), **found, "not_in_effect": _missing(unmet)}))
+        print(json.dumps({**_facts(job.study, source, versions), **found, "not_in_effect": _missing(unmet)}))
     else:
         out = terminal.console()
-        if job.plan.data_of(job.plan.reference) == SYNTHETIC:
+        if job.study.data_of(job.study.reference) == SYNTHETIC:
             out.print(Text(rendered(messages.NotFashionMnist()), "bold red"))
         (_show_phases if arguments.phases else _show_operators)(documents, unmet, arguments, out)
-        _show_measured(job.plan, versions, profiler=not arguments.phases, out=out)
+        _show_measured(job.study, versions, profiler=not arguments.phases, out=out)
     return FAILED if unmet else MEASURED
 
 
-def _facts(plan: Plan, source: Message, versions: str) -> dict[str, Any]:
+def _facts(study: Study, source: Message, versions: str) -> dict[str, Any]:
     return {
-        "workload": plan.workload, "modes": plan.options.text(), "steps": plan.training.steps,
-        "warmup_steps": plan.training.warmup_steps, "processes": plan.stopping.blocks,
-        "engine": plan.reference.engine, "versions": versions,
-        "synthetic_data": plan.data_of(plan.reference) == SYNTHETIC,
+        "workload": study.workload, "modes": study.options.text(), "steps": study.training.steps,
+        "warmup_steps": study.training.warmup_steps, "processes": study.stopping.blocks,
+        "engine": study.reference.engine, "versions": versions,
+        "synthetic_data": study.data_of(study.reference) == SYNTHETIC,
         "data_source": {**source.to_json(), "text": rendered(source)},
     }  # fmt: skip
 
@@ -147,14 +147,14 @@ def _arms(first: str, second: str | None, engine: str) -> tuple[Arm, ...]:
     return tuple(Arm(name, given, engine) for name, given in {called: path for path, called in names.items()}.items())
 
 
-def _asked(arguments: argparse.Namespace) -> Plan:
+def _asked(arguments: argparse.Namespace) -> Study:
     """Return what the command line asks for. Raise InputError for profiles that can't be profiled."""
     arms = _arms(arguments.profile, arguments.second, arguments.engine or "local")
     for arm in arms:
         if (ranks := profile.load(arm.profile).ranks) > 1:
             raise InputError(SeveralRanks(arm.name, ranks, "breakdown"))
     length = WorkloadSpec(arguments.warmup_steps or get(arguments.workload).warmup_steps, arguments.steps)
-    return Plan(
+    return Study(
         title="breakdown",
         stopping=StoppingRule(budget_s=0.0, blocks=arguments.processes, timeout_s=arguments.timeout),
         workload=arguments.workload,
@@ -168,7 +168,7 @@ def _asked(arguments: argparse.Namespace) -> Plan:
     ).with_arms(arms)
 
 
-def _prepare(asked: Plan) -> tuple[Job, Message, str]:
+def _prepare(asked: Study) -> tuple[Job, Message, str]:
     """Return what to start, where its data is from, and the engine's version and its PyTorch's."""
     prepared = prepare(asked)
     about = prepared.context.seen[asked.arms[0].target]
@@ -182,19 +182,19 @@ def _measure(job: Job, asked: argparse.Namespace, progress: Progress) -> tuple[D
 
     Arms take turns: A B, B A, A B. A drift then affects both equally.
     """
-    plan, training = job.plan, job.plan.training
-    data = requests.data(plan.data_of(plan.reference))
-    trained = Train(plan.workload, data, training.warmup_steps, training.steps, plan.options)
+    study, training = job.study, job.study.training
+    data = requests.data(study.data_of(study.reference))
+    trained = Train(study.workload, data, training.warmup_steps, training.steps, study.options)
     work, keys = (Phases(trained), PHASE_KEYS) if asked.phases else (Operators(trained, asked.forward), OPERATOR_KEYS)
-    documents: Documents = {arm.name: [] for arm in plan.arms}
+    documents: Documents = {arm.name: [] for arm in study.arms}
     unmet: dict[str, list[Check]] = {}
-    for turn in range(plan.stopping.blocks):
-        for arm in plan.arms if turn % 2 == 0 else reversed(plan.arms):
-            stage = f"process {turn + 1} of {plan.stopping.blocks}"
+    for turn in range(study.stopping.blocks):
+        for arm in study.arms if turn % 2 == 0 else reversed(study.arms):
+            stage = f"process {turn + 1} of {study.stopping.blocks}"
             progress.start(stage, arm.name, 0.0)
-            outcome = job.engines[arm.engine].run(job.task(arm, work, plan.padding(turn, arm)))
+            outcome = job.engines[arm.engine].run(job.launch(arm, work, study.padding(turn, arm)))
             earlier = [one for of_arm in documents.values() for one in of_arm]
-            document, problem = parse_sample.parse_sample(outcome, earlier, plan.options, keys)
+            document, problem = parse_sample.parse_sample(outcome, earlier, study.options, keys)
             if document is None:
                 assert problem is not None
                 said = private_values.of_printed(outcome.stderr_tail, job.kept, job.inherited)
@@ -273,15 +273,15 @@ def _show_missing(unmet: Unmet, out: Console) -> None:
         terminal.item(out, "effect", missed, "bold red")
 
 
-def _show_measured(plan: Plan, versions: str, profiler: bool, out: Console) -> None:
+def _show_measured(study: Study, versions: str, profiler: bool, out: Console) -> None:
     measured = messages.Breakdown(
-        processes=plan.stopping.blocks,
-        steps=plan.training.steps,
-        warmup=plan.training.warmup_steps,
-        workload=plan.workload,
+        processes=study.stopping.blocks,
+        steps=study.training.steps,
+        warmup=study.training.warmup_steps,
+        workload=study.workload,
         by=versions,
-        arms=tuple(arm.name for arm in plan.arms) if len(plan.arms) > 1 else (),
-        profiled=plan.training.steps if profiler else None,
-        modes=plan.options.text(),
+        arms=tuple(arm.name for arm in study.arms) if len(study.arms) > 1 else (),
+        profiled=study.training.steps if profiler else None,
+        modes=study.options.text(),
     )
     terminal.item(out, "measured", measured)

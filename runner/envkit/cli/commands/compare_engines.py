@@ -7,7 +7,7 @@ from pathlib import Path
 
 from envkit import engines
 from envkit.bench.arms import Arm
-from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.bench.study import REFERENCE_PROFILE
 from envkit.cli import measuring, measuring_options
 from envkit.cli.commands.messages import TooFewEngines
 from envkit.cli.messages import NeedsProfile
@@ -38,4 +38,4 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(TooFewEngines(arguments.engines, DEFAULT))
     arms = [Arm(name, arguments.profile, name) for name in names]
     title = f"{Path(arguments.profile).stem}-engines"
-    return measuring.run(measuring_options.specification(arguments, title, arms), how)
+    return measuring.run(measuring_options.study(arguments, title, arms), how)

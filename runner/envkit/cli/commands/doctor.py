@@ -22,8 +22,8 @@ from envkit import engines
 from envkit.advice.symptoms import of_process
 from envkit.bench import early_checks, private_values
 from envkit.bench.parse_sample import parse_document
-from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.bench.problem_messages import NoDocument
+from envkit.bench.study import REFERENCE_PROFILE
 from envkit.checks.doctor import diagnose
 from envkit.checks.doctor.finding import Finding, Situation, found
 from envkit.checks.doctor.machine_findings import SHM_BYTES
@@ -53,7 +53,7 @@ from envkit.cli.parser import Parser
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
 from envkit.common.messages import About
-from envkit.engines.base import EngineOptions, Outcome, Task
+from envkit.engines.base import EngineOptions, Launch, Outcome
 from envkit.engines.inspect_image import inspect, require_own_workloads
 from envkit.engines.process import end
 from envkit.messages import Printed
@@ -134,7 +134,7 @@ def _for_issue(arguments: argparse.Namespace) -> int:
     if arguments.profile is None and engine.name == "local":
         inherited = dict(os.environ)  # the report is about what the user's own programs have
     with machine_lock():
-        outcome = engine.run(Task(TRIAL, environment.variables, inherited, environment.prefix))
+        outcome = engine.run(Launch(TRIAL, environment.variables, inherited, environment.prefix))
     if outcome.failure is not None:
         return end_with(DoctorTrialFailed(outcome.failure, _last_line(outcome, inherited)), FAILED, arguments.json)
     given = environment.variables if arguments.profile else os.environ
@@ -184,7 +184,7 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         on_gpus = bool(environment.gpus)  # it would not be in effect elsewhere
         trial = replace(TRIAL, options=Options(device=CUDA)) if on_gpus else TRIAL
         outcome = engine.run(
-            Task(trial, environment.variables, inherited, environment.prefix, passed_on=kept, gpus=on_gpus)
+            Launch(trial, environment.variables, inherited, environment.prefix, passed_on=kept, gpus=on_gpus)
         )
     situation = Situation(
         inspection["facts"], inspection["fingerprint"], environment, None, load, inspection["libraries"],

@@ -18,7 +18,7 @@ from envkit.cli.commands import profile_messages as messages
 from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
-from envkit.engines.base import Engine, Task
+from envkit.engines.base import Engine, Launch
 from envkit.engines.inspect_image import inspect
 from envkit.messages import Message
 from envkit.profiles import catalogue, needs, profile
@@ -102,7 +102,7 @@ def _here(
     variables = {"LD_PRELOAD": found["path"]} if found else {}
     try:
         with machine_lock():  # a worker more would spoil a measurement that runs
-            outcome = engine.run(Task(LOOK, variables=variables, inherited=inherited, timeout_s=LOOK_TIMEOUT_S))
+            outcome = engine.run(Launch(LOOK, variables=variables, inherited=inherited, timeout_s=LOOK_TIMEOUT_S))
     except InputError as error:
         return None, messages.NotLookedAt(error.message)
     document, problem = parse_document(outcome, {"evidence"})

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.bench import record
-from envkit.bench.plan import MARGIN, REFERENCE_PROFILE
+from envkit.bench.study import MARGIN, REFERENCE_PROFILE
 from envkit.cli import redacting, submission
 from envkit.cli.arguments import refuse_others
 from envkit.cli.commands import results_messages as messages
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any]) -> int:
         try:
-            margin = settings.specification.stopping.margin
+            margin = settings.study.stopping.margin
             return _show(folder, arguments, settings.nodelist, margin, {"submission": document})
         except InputError as error:
             failed = messages.NoFleetReport(error.message)
@@ -132,7 +132,7 @@ def _submitted(place: Path) -> tuple[Sequence[str], float | None]:
     first = record.first(place, "submit")
     with record.reading(place):
         settings = Settings.from_json(first["settings"])
-        return settings.nodelist, settings.specification.stopping.margin
+        return settings.nodelist, settings.study.stopping.margin
 
 
 def _show(

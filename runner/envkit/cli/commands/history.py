@@ -13,8 +13,8 @@ from rich.text import Text
 
 from envkit.analysis import recorded_runs
 from envkit.analysis.recorded_runs import Beginning, Entry, Run, Unread
-from envkit.analysis.summary import Comparison
-from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.analysis.result import Comparison
+from envkit.bench.study import REFERENCE_PROFILE
 from envkit.cli import measuring, redacting
 from envkit.cli.arguments import count, moment
 from envkit.cli.commands import results_messages as messages
@@ -86,14 +86,14 @@ def run(arguments: argparse.Namespace) -> int:
 def _redacted(entries: list[Entry], unread: list[Unread], place: Path) -> tuple[list[Entry], list[Unread], Path]:
     redaction = Redaction()
     for one in (run for entry in entries for run in entry.runs):
-        redaction.know_summary(one.summary, one.folder)
+        redaction.know_result(one.result, one.folder)
     return redaction.value(entries), redaction.value(unread), redaction.value(place, "folder")
 
 
 def _begun_as_wanted(one: Beginning, arguments: argparse.Namespace) -> bool:
     return (
-        (arguments.profile is None or arguments.profile in [arm.profile for arm in one.plan.subjects])
-        and (arguments.engine is None or arguments.engine in recorded_runs.engines(one.plan))
+        (arguments.profile is None or arguments.profile in [arm.profile for arm in one.study.subjects])
+        and (arguments.engine is None or arguments.engine in recorded_runs.engines(one.study))
         and (arguments.since is None or one.started >= arguments.since)
     )
 
@@ -112,7 +112,7 @@ def _show(entries: list[Entry], unread: list[Unread], place: Path, found: int, o
         out.print(Text(text(messages.NoSuchRuns(str(short(place)), found))), soft_wrap=True)
     elif entries:
         runs = [run for entry in entries for run in entry.runs]
-        longest = max(len(_label(run, arm.name)) for run in runs for arm in run.summary.plan.subjects)
+        longest = max(len(_label(run, arm.name)) for run in runs for arm in run.result.study.subjects)
         names = min(NAME_WIDTH, longest)
         out.print(Text(text(messages.RunsIn(str(short(place))))), soft_wrap=True)
         for entry in entries:
@@ -125,19 +125,19 @@ def _show(entries: list[Entry], unread: list[Unread], place: Path, found: int, o
 def _entry(entry: Entry, names: int, out: Console) -> None:
     """Print the day and a line for each comparison, on each node of a submission; then the time and facts."""
     run, *others = entry.runs[:MOST_NODES]
-    plan = run.summary.plan
+    study = run.result.study
     lines = Table.grid(padding=(0, 2, 0, 0))
     lines.add_column(width=names, overflow="fold")
     lines.add_column(width=SPEEDUP_WIDTH)
     lines.add_column(overflow="fold")
     for shown in (run, *others):
         node = shown.folder.name if entry.nodes > 1 else None
-        for one in shown.summary.comparisons:
+        for one in shown.result.comparisons:
             colour = COLOURS.get(one.verdict, "") if one.load is None else ""
             verdict = Text(one.words + UNDER_LOAD * (one.load is not None), colour)
             lines.add_row(_label(shown, one.arm), _speedup(one), verdict.append(f", {node}" if node else "", "dim"))
-        if not shown.summary.comparisons:
-            lines.add_row(_label(shown, plan.reference.name), "-", text(messages.NothingComparedWith(node)))
+        if not shown.result.comparisons:
+            lines.add_row(_label(shown, study.reference.name), "-", text(messages.NothingComparedWith(node)))
     if entry.nodes > MOST_NODES:
         lines.add_row("", "", text(messages.MoreNodes(entry.nodes - MOST_NODES)))
     grid = Table.grid(padding=(0, 2, 0, 0))
@@ -152,26 +152,26 @@ def _entry(entry: Entry, names: int, out: Console) -> None:
 def _facts(entry: Entry) -> Message:
     """Return how a run was measured, what its results are compared with, and how it ended."""
     run = entry.runs[0]
-    plan = run.summary.plan
-    reference = plan.reference.name if plan.compares_images else plan.reference.profile
-    ended = dict.fromkeys(one.summary.ended or text(messages.NotEnded()) for one in entry.runs[:MOST_NODES])
+    study = run.result.study
+    reference = study.reference.name if study.compares_images else study.reference.profile
+    ended = dict.fromkeys(one.result.ended or text(messages.NotEnded()) for one in entry.runs[:MOST_NODES])
     return messages.RunFacts(
-        engines=tuple(recorded_runs.engines(plan)),
-        trained=execution_context.trained(plan),
+        engines=tuple(recorded_runs.engines(study)),
+        trained=execution_context.trained(study),
         blocks=run.blocks,
         ended=tuple(ended),
         folder=entry.folder.name,
         nodes=entry.nodes if entry.nodes > 1 else None,
-        reference=reference if plan.compares_images or reference != REFERENCE_PROFILE else None,
-        whole=plan.whole.name if plan.ablated else None,
+        reference=reference if study.compares_images or reference != REFERENCE_PROFILE else None,
+        whole=study.whole.name if study.ablated else None,
     )
 
 
 def _label(run: Run, name: str) -> str:
     """Return one line's name of an arm as it is printed: its profile, and the engine or image if there are several."""
-    plan = run.summary.plan
-    arm = next(arm for arm in plan.arms if arm.name == name)
-    where = arm.name if plan.compares_images else arm.engine if len(recorded_runs.engines(plan)) > 1 else ""
+    study = run.result.study
+    arm = next(arm for arm in study.arms if arm.name == name)
+    where = arm.name if study.compares_images else arm.engine if len(recorded_runs.engines(study)) > 1 else ""
     return harmless(f"{arm.profile} in {where}" if where else arm.name)
 
 

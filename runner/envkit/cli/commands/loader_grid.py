@@ -13,11 +13,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from envkit.analysis.summary import summarise
+from envkit.analysis.result import conclude
 from envkit.bench import record
 from envkit.bench.arms import Arm
-from envkit.bench.plan import REFERENCE_PROFILE
 from envkit.bench.run import read
+from envkit.bench.study import REFERENCE_PROFILE
 from envkit.cli import measuring, measuring_options, user_command
 from envkit.cli.arguments import counts, no_effect, refuse, words_of
 from envkit.cli.commands import messages
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     _require(arguments)
     profile = arguments.profile or REFERENCE_PROFILE
     arms = [Arm(name, profile, arguments.engine or "local", name) for name in workloads(arguments)]
-    asked = measuring_options.specification(arguments, f"loader-grid-{Path(profile).stem}", arms)
+    asked = measuring_options.study(arguments, f"loader-grid-{Path(profile).stem}", arms)
     asked = replace(asked, workload="loader")
     if arguments.blocks is None and arguments.budget is None:
         if arguments.half_width is not None:
@@ -143,8 +143,8 @@ def _require_epochs(arguments: argparse.Namespace, wanted: Sequence[Settings]) -
 
 def _tell(folder: Path, as_json: bool) -> int:
     with record.reading(folder):
-        summary = summarise(read(folder))
-        drawn = pictures.png(summary) if extras.is_there("matplotlib") else None
+        result = conclude(read(folder))
+        drawn = pictures.png(result) if extras.is_there("matplotlib") else None
     path = folder / PICTURE
     if drawn is None:
         print(
@@ -153,11 +153,11 @@ def _tell(folder: Path, as_json: bool) -> int:
     else:
         atomic.write(path, drawn, private=True)
     if as_json:
-        found = [*grid.to_json(summary), *epoch_ends.to_json(summary)]
+        found = [*grid.to_json(result), *epoch_ends.to_json(result)]
         print(json.dumps({"cells": found, "record": str(folder), "picture": drawn and str(path)}))
     else:
         out = terminal.console()
-        terminal.show(summary, str(folder), out)
+        terminal.show(result, str(folder), out)
         if drawn is not None:
             terminal.item(out, "picture", str(path))
     return MEASURED

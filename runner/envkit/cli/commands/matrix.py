@@ -15,8 +15,8 @@ from envkit.bench import early_checks, requirements
 from envkit.bench.arms import Arm, own_ranks
 from envkit.bench.context import ExecutionContext, execution_context
 from envkit.bench.job import Job
-from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.prepare import located
+from envkit.bench.study import REFERENCE_PROFILE, Study
 from envkit.checks.preflight import preflight
 from envkit.cli import measuring, measuring_options, submission, submitted, trying
 from envkit.cli.commands.help_messages import MATRIX
@@ -72,9 +72,9 @@ def run(arguments: argparse.Namespace) -> int:
     return measure(_asked(arguments), arguments.profile or profile.names(), how)
 
 
-def _asked(arguments: argparse.Namespace) -> Plan:
+def _asked(arguments: argparse.Namespace) -> Study:
     reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local")
-    return replace(measuring_options.specification(arguments, "matrix", [reference]), nodes=1)
+    return replace(measuring_options.study(arguments, "matrix", [reference]), nodes=1)
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
@@ -104,7 +104,7 @@ def _show_nodes(as_json: bool) -> submission.Show:
     return show
 
 
-def measure(asked: Plan, named: Sequence[str], how: Invocation) -> int:
+def measure(asked: Study, named: Sequence[str], how: Invocation) -> int:
     """Measure all that apply of the profiles ``named``; ``asked`` has the reference alone. Returns the exit status."""
     if how.resume is None:
         _require_early(asked, named, how)
@@ -113,7 +113,7 @@ def measure(asked: Plan, named: Sequence[str], how: Invocation) -> int:
         return _try_and_measure(asked, named, how)
 
 
-def _require_early(asked: Plan, named: Sequence[str], how: Invocation) -> None:
+def _require_early(asked: Study, named: Sequence[str], how: Invocation) -> None:
     """Raise InputError for what can be told wrong before anything starts."""
     loaded = [profile.load(name) for name in dict.fromkeys(named)]
     if {one.name for one in loaded} <= {REFERENCE_PROFILE}:
@@ -122,7 +122,7 @@ def _require_early(asked: Plan, named: Sequence[str], how: Invocation) -> None:
     early_checks.require_time(asked, 1 + max(1, len(early_checks.applying(loaded))))
 
 
-def _try_and_measure(asked: Plan, named: Sequence[str], how: Invocation) -> int:
+def _try_and_measure(asked: Study, named: Sequence[str], how: Invocation) -> int:
     """``asked`` has the reference alone; what is measured beside it is chosen from the profiles ``named``."""
     loaded = {name: profile.load(name) for name in dict.fromkeys(named) if name != REFERENCE_PROFILE}
     engine = asked.arms[0].engine
@@ -165,7 +165,7 @@ def arms_of(choice: Choice, engine: str) -> list[Arm]:
 def choose(
     loaded: Mapping[str, Profile],
     inspection: Mapping[str, Any],
-    asked: Plan,
+    asked: Study,
     require: Callable[[Environment], None],
 ) -> Choice:
     """Which of the profiles can be measured in the image that was inspected; ``loaded`` has them as they were named.
@@ -197,7 +197,7 @@ def choose(
     return choice
 
 
-def try_once(choice: Choice, asked: Plan, context: ExecutionContext, how: Invocation) -> None:
+def try_once(choice: Choice, asked: Study, context: ExecutionContext, how: Invocation) -> None:
     """Leave out each profile whose worker fails, or in which it is not in effect, when it trains for one step.
 
     It would end the whole run, and with it what there is to say of all others. A user's command runs to its end. Where
@@ -206,11 +206,11 @@ def try_once(choice: Choice, asked: Plan, context: ExecutionContext, how: Invoca
     if not choice.measured:
         return
     engine = asked.arms[0].engine
-    plan = located(asked.with_arms(arms_of(choice, engine)), requirements.data(asked).location)
+    study = located(asked.with_arms(arms_of(choice, engine)), requirements.data(asked).location)
     baseline = resolve(profile.load(REFERENCE_PROFILE), context.seen[engine]["inspection"])
     environments = {name: environment for name, (_, environment) in choice.measured.items()}
     job = Job(
-        plan,
+        study,
         {REFERENCE_PROFILE: baseline, **environments},
         context.engines,
         context.inherited,

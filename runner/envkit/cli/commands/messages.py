@@ -285,7 +285,7 @@ class LongerInVain(Note):
 
 
 class Chance(Note):
-    """The error rates that a plan's numbers of blocks are for."""
+    """The error rates that the numbers of blocks are for."""
 
     template = (
         "a difference of that size is found {power:.0%} of the time; false-positive rate: at most {error_rate:.0%}"

@@ -14,11 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from envkit.analysis.summary import Summary, summarise
+from envkit.analysis.result import Result, conclude
 from envkit.bench.arms import Arm
 from envkit.bench.calibration import is_calibration
-from envkit.bench.plan import MARGIN, REFERENCE_PROFILE, Plan
 from envkit.bench.run import read
+from envkit.bench.study import MARGIN, REFERENCE_PROFILE, Study
 from envkit.cli import measuring, measuring_options, user_command
 from envkit.cli.arguments import option, words
 from envkit.cli.commands import messages
@@ -69,14 +69,14 @@ def run(arguments: argparse.Namespace) -> int:
     return measuring.run(_asked(arguments), how, partial(_tell, as_json=arguments.json, given=arguments))
 
 
-def _asked(arguments: argparse.Namespace) -> Plan:
+def _asked(arguments: argparse.Namespace) -> Study:
     """Return what to measure: the baseline and PROFILE in a few blocks, or the baseline twice for three minutes."""
     profile, engine = arguments.profile or REFERENCE_PROFILE, arguments.engine or "local"
     if profile == REFERENCE_PROFILE:
         arms = [Arm(name, profile, engine) for name in (profile, AGAIN)]
-        return measuring_options.specification(arguments, f"plan-{profile}", arms, BUDGET_S)
+        return measuring_options.study(arguments, f"plan-{profile}", arms, BUDGET_S)
     arms = against_baseline([profile], engine)
-    asked = measuring_options.specification(arguments, f"plan-{arms[1].name}", arms)
+    asked = measuring_options.study(arguments, f"plan-{arms[1].name}", arms)
     limited = arguments.budget is not None or arguments.half_width is not None
     return asked if asked.stopping.blocks or limited else asked.with_stopping(blocks=BLOCKS)
 
@@ -92,25 +92,25 @@ def _same_options(arguments: argparse.Namespace) -> list[str]:
 def _tell(folder: Path, as_json: bool, given: argparse.Namespace | None = None) -> int:
     """Print how long a difference takes to find; ``given`` is None for a run that the record alone goes on with."""
     measured = read(folder)
-    plan, summary = measured.plan, summarise(measured)
-    (arm,) = plan.compared
+    study, result = measured.study, conclude(measured)
+    (arm,) = study.compared
     ratios = measured.block_ratios(arm)
     deviation = statistics.stdev(ratios)
-    noise = bootstrap(measured.timed_steps(plan.reference), measured.timed_steps(arm))
+    noise = bootstrap(measured.timed_steps(study.reference), measured.timed_steps(arm))
     within = noise.within_share if noise else 0.0
-    needs = _needs(plan, deviation, len(ratios), summary.seconds_per_block, given or _recorded(summary))
+    needs = _needs(study, deviation, len(ratios), result.seconds_per_block, given or _recorded(result))
     if as_json:
         found = {"deviation": deviation, "blocks": len(ratios), "within_share": within, "chance": POWER, "needs": needs}
-        seconds = {"seconds_per_block": summary.seconds_per_block}
-        print(json.dumps({**model.to_json(summary, str(folder)), **found, **seconds, "record": str(folder)}))
+        seconds = {"seconds_per_block": result.seconds_per_block}
+        print(json.dumps({**model.to_json(result, str(folder)), **found, **seconds, "record": str(folder)}))
         return MEASURED
     out = terminal.console()
-    if is_calibration(plan):
-        terminal.headline(summary, out)
+    if is_calibration(study):
+        terminal.headline(result, out)
         out.print()
-        terminal.item(out, "floor", certainty.floor(summary, len(ratios)))
-    terminal.item(out, "noise", messages.NoiseFound(deviation, len(ratios), summary.seconds_per_block))
-    longer = messages.TrainLonger() if plan.user_command else messages.TryLonger(2 * plan.training.steps)
+        terminal.item(out, "floor", certainty.floor(result, len(ratios)))
+    terminal.item(out, "noise", messages.NoiseFound(deviation, len(ratios), result.seconds_per_block))
+    longer = messages.TrainLonger() if study.user_command else messages.TryLonger(2 * study.training.steps)
     terminal.item(out, "", messages.NoiseWithin(within, longer if within > NOTABLE_SHARE else messages.LongerInVain()))
     out.print()
     figures = ("to find", "blocks", "minutes")
@@ -126,27 +126,27 @@ def _tell(folder: Path, as_json: bool, given: argparse.Namespace | None = None) 
     return MEASURED
 
 
-def _recorded(summary: Summary) -> argparse.Namespace:
+def _recorded(result: Result) -> argparse.Namespace:
     """Return the options that a run was begun with, by the command line in its record, which carries our seal."""
     from envkit.cli import parsed  # which imports commands
 
-    return parsed(summary.command[1:])[1]
+    return parsed(result.command[1:])[1]
 
 
 def _needs(
-    plan: Plan, deviation: float, blocks: int, seconds: float, given: argparse.Namespace
+    study: Study, deviation: float, blocks: int, seconds: float, given: argparse.Namespace
 ) -> list[dict[str, Any]]:
     """Return what it takes to find each of DIFFERENCES (shares) with the chance POWER, and the command for it.
 
     A ratio of ``blocks`` blocks of ``seconds`` each has this standard ``deviation``.
     """
     needs: list[dict[str, Any]] = []
-    profile = "PROFILE" if is_calibration(plan) else given.profile
+    profile = "PROFILE" if is_calibration(study) else given.profile
     for difference in DIFFERENCES:
         needed = blocks_needed(deviation, blocks, difference)
         minutes = math.ceil(needed * seconds / 60) + 1
         # a margin above the difference would end the run as soon as it is known to be below that margin
-        least = min(difference, plan.stopping.margin)
+        least = min(difference, study.stopping.margin)
         margin = ["--margin", f"{least * 100:g}%"] if least != MARGIN else []
         own = ["--", *given.user_command] if given.user_command else []
         command = ["envkit", "bench", profile, *_same_options(given), *margin, "--budget", f"{minutes}m", *own]

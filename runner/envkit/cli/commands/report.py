@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from envkit.analysis import recorded_runs
-from envkit.analysis.summary import Summary, summarise
+from envkit.analysis.result import Result, conclude
 from envkit.bench import record
 from envkit.bench.record import Event
 from envkit.bench.run import Run
@@ -64,8 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.redact:
             redaction = Redaction()
             events, named = redaction.events(events, arguments.folder), redaction.path(arguments.folder)
-        summary = summarise(Run.parse(events))
-        contents = _contents(arguments, Path(named), events, summary)
+        result = conclude(Run.parse(events))
+        contents = _contents(arguments, Path(named), events, result)
     for path, content in contents.items():
         if path == STANDARD_OUTPUT:
             output.document(content)
@@ -74,9 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"envkit: written: {path}", file=sys.stderr)
     with record.reading(arguments.folder):
         if arguments.json:
-            print(json.dumps(model.to_json(summary, named)))
+            print(json.dumps(model.to_json(result, named)))
         elif arguments.details or not contents:
-            terminal.show(summary, named, terminal.console(), full=arguments.details)
+            terminal.show(result, named, terminal.console(), full=arguments.details)
     return MEASURED
 
 
@@ -118,8 +118,8 @@ def _hiding(folder: Path, settings: Settings, results: Sequence[NodeResult]) -> 
     """Return what replaces the names of a submission."""
     redaction = Redaction(*settings.nodelist, *(one.name for one in results))
     for one in results:
-        if one.summary is not None:
-            redaction.know_summary(one.summary, folder)
+        if one.result is not None:
+            redaction.know_result(one.result, folder)
     return redaction.value
 
 
@@ -135,21 +135,21 @@ def _tell(results: Sequence[NodeResult]) -> None:
         print(f"envkit: {text(one)}", file=sys.stderr)
 
 
-def _contents(arguments: argparse.Namespace, folder: Path, events: list[Event], summary: Summary) -> dict[Path, bytes]:
+def _contents(arguments: argparse.Namespace, folder: Path, events: list[Event], result: Result) -> dict[Path, bytes]:
     """Return what to write to which file. The modules are imported only when needed: drawing takes a second to load."""
     found = {}
     if arguments.html:
         from envkit.report import html
 
-        found[arguments.html] = encoded(html.page(folder, events, summary))
+        found[arguments.html] = encoded(html.page(folder, events, result))
     if arguments.png:
         from envkit.report import pictures
 
-        if not summary.samples:
+        if not result.samples:
             raise InputError(messages.NothingToDraw(str(arguments.png)))
-        found[arguments.png] = pictures.png(summary)
+        found[arguments.png] = pictures.png(result)
     if arguments.markdown:
         from envkit.report import markdown
 
-        found[arguments.markdown] = encoded(markdown.document(folder, events, summary))
+        found[arguments.markdown] = encoded(markdown.document(folder, events, result))
     return found

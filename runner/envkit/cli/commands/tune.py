@@ -13,15 +13,15 @@ from typing import Any
 
 from envkit import engines
 from envkit.analysis.engine_facts import machine_kind
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.bench import record, seal
 from envkit.bench.context import ExecutionContext, recorded_context
 from envkit.bench.measure import ENDED, NOT_IN_EFFECT
 from envkit.bench.measure import FAILED as FAILED_WORKER
 from envkit.bench.measure import INTERRUPTED as CUT_SHORT
 from envkit.bench.messages import Interrupted
-from envkit.bench.plan import REFERENCE_PROFILE, Plan
 from envkit.bench.record import Event, Record
+from envkit.bench.study import REFERENCE_PROFILE, Study
 from envkit.cli import measuring, output_options, submission, tune_nodes, tune_options
 from envkit.cli.arguments import no_effect
 from envkit.cli.commands import tune_messages as messages
@@ -44,7 +44,7 @@ from envkit.tuning.confirm import Decision
 from envkit.tuning.destination import Written
 from envkit.tuning.importance import Importance
 from envkit.tuning.session import Session
-from envkit.tuning.specification import TuningSpecification
+from envkit.tuning.study import TuningStudy
 from envkit.tuning.trials import BaselineFailed
 
 LOCAL_FOLDER = places.local_folder()
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         asked = _asked(arguments)
         require_early(asked, arguments.output)
         if not output_options.is_quiet(arguments):
-            measuring.say_of_shared(asked.specification)
+            measuring.say_of_shared(asked.study)
     with machine_lock():
         engines.remove_leftovers()
         try:
@@ -72,19 +72,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _start(arguments: argparse.Namespace) -> int:
     asked, fields, context = _intent(arguments)
-    folder = arguments.output or measuring.new_folder(asked.specification.title)
+    folder = arguments.output or measuring.new_folder(asked.study.title)
     with Record.create(folder) as opened:
         atomic.write(folder / session.SPACE_FILE, yamlfile.content(Path(asked.space)), private=True)
         return _go_on(opened, [opened.append_sealed("tune", **fields)], context, arguments)
 
 
-def _intent(arguments: argparse.Namespace) -> tuple[TuningSpecification, dict[str, Any], ExecutionContext]:
+def _intent(arguments: argparse.Namespace) -> tuple[TuningStudy, dict[str, Any], ExecutionContext]:
     """Return the tuning that the command line asks for, prepared on this machine."""
     asked = _asked(arguments)
     return (asked, *first_event(asked))
 
 
-def _asked(arguments: argparse.Namespace) -> TuningSpecification:
+def _asked(arguments: argparse.Namespace) -> TuningStudy:
     """Return the tuning that the command line asks for. Raise InputError if its profile can't be written."""
     asked = tune_options.asked(arguments, _default_path())
     if not arguments.exhaustive:
@@ -115,7 +115,7 @@ def _resume(arguments: argparse.Namespace) -> int:
 def _recorded(folder: Path, first: Event, named: Path | None) -> tuple[ExecutionContext, Path]:
     """Return the context of a record with this user's seal, and where its profile goes."""
     with record.reading(folder):
-        plan = Plan.from_json(first["plan"])
+        study = Study.from_json(first["study"])
         moved = [event for event in record.read(folder, "tune") if event["event"] == "resume"]
         own = [str(event["profile"]) for event in moved if seal.is_good(event, first[seal.KEY])]
         places = [first["settings"]["profile"], *own]
@@ -125,7 +125,7 @@ def _recorded(folder: Path, first: Event, named: Path | None) -> tuple[Execution
     written = (named or Path(places[-1])).absolute()
     if not exhaustive:
         destination.require(written)
-    return recorded_context(folder, first, plan), written
+    return recorded_context(folder, first, study), written
 
 
 def _go_on(
@@ -146,7 +146,7 @@ def _go_on(
                 return _nothing(tuning, as_json)
             if tuning.settings.blocks:
                 return _ranked(tuning, arguments)
-            reason, summary, decision = tuning.confirm(chosen)
+            reason, result, decision = tuning.confirm(chosen)
         except InputError as error:  # it could all be written when the tuning began
             raise InputError(messages.TuningFailed(error.message, messages.GoOn(_go_on_with(tuning)))) from None
     except KeyboardInterrupt:
@@ -159,12 +159,10 @@ def _go_on(
         return end_with(messages.TuningFailed(error.message, then), FAILED, as_json)
     if reason == CUT_SHORT:
         return _interrupted(tuning, as_json)
-    return _concluded(tuning, reason, summary, decision, arguments)
+    return _concluded(tuning, reason, result, decision, arguments)
 
 
-def _concluded(
-    tuning: Session, reason: str, summary: Summary, decision: Decision, arguments: argparse.Namespace
-) -> int:
+def _concluded(tuning: Session, reason: str, result: Result, decision: Decision, arguments: argparse.Namespace) -> int:
     """Write the profile that won, and say what came out."""
     store, path = tuning.store, Path(tuning.settings.profile)
     number = tuning.search.best(shipped=True)
@@ -172,7 +170,7 @@ def _concluded(
     found = conclusion.parameter_importance(tuning.space, store)
     untried = tuning.search.untried
     # what had no effect stays in the record, and proves nothing when that goes on
-    reason = NOT_IN_EFFECT if summary.not_in_effect else reason
+    reason = NOT_IN_EFFECT if result.not_in_effect else reason
     ended = reason in ENDED
     # after an end that wrote, what was there before it is no longer there
     previous = hashlib.sha256(yamlfile.content(path)).hexdigest() if path.is_file() else None
@@ -184,37 +182,37 @@ def _concluded(
     # last, as it has the digest of the whole record
     # to read an old one again replaces nothing, and neither does what holds only beside a load
     replaces = decision.is_better and not written_before
-    written = _write(tuning, summary, decision, shipped, found, replaces) if ended else None
-    go_on = conclusion.way_on(summary, messages.GoOn(_go_on_with(tuning)))
-    problem = messages.ConfirmationEnded(reason, messages.StartNewTuning() if summary.not_in_effect else go_on)
+    written = _write(tuning, result, decision, shipped, found, replaces) if ended else None
+    go_on = conclusion.way_on(result, messages.GoOn(_go_on_with(tuning)))
+    problem = messages.ConfirmationEnded(reason, messages.StartNewTuning() if result.not_in_effect else go_on)
     if arguments.json:
         versus = decision.versus and {**decision.versus.to_json(), "verdict": decision.versus.words}
         print(json.dumps({
             **conclusion.to_json(store, tuning.left_out, found),
             "best": best, "best_shipped": shipped, "shipped_not_tried": untried,
             "load": decision.load and decision.load.to_json(),
-            "versus_best_shipped": versus, "confirmation": summary.to_json(),
+            "versus_best_shipped": versus, "confirmation": result.to_json(),
             "written": str(path) if written and not written.stays else None,
             "earlier": str(written.earlier) if written and written.earlier else None, "record": str(tuning.folder),
             **({} if ended else error(problem)),
         }))  # fmt: skip
     else:
         out = terminal.console()
-        conclusion.show_confirmation(summary, decision, shipped, out, untried)
+        conclusion.show_confirmation(result, decision, shipped, out, untried)
         conclusion.show_search(store, tuning.left_out, found, out, untried, arguments.details)
         rows = []
         if written:
             rows.append(Row(labels.WRITTEN, conclusion.advice(decision, shipped, path, written), whole=True))
             if decision.is_better and not written.stays:
                 name = profile.TUNED if path == _default_path() else str(path)
-                rows += conclusion.usage(tuning.job.plan, name, profile.load(str(path)).ranks, tuning.job.kept)
-        terminal.items(out, [*rows, *_places(tuning, summary, whole=arguments.details or not ended)])
+                rows += conclusion.usage(tuning.job.study, name, profile.load(str(path)).ranks, tuning.job.kept)
+        terminal.items(out, [*rows, *_places(tuning, result, whole=arguments.details or not ended)])
     if not ended:
         print(f"envkit: {text(problem)}", file=sys.stderr)
     return MEASURED if ended else FAILED
 
 
-def _places(tuning: Session, summary: Summary, whole: bool) -> list[Row]:
+def _places(tuning: Session, result: Result, whole: bool) -> list[Row]:
     """Return the rows on the machine, and on how to see the details of the search.
 
     If the ``whole`` search was shown, or is not complete, they name the details of its confirmation.
@@ -223,12 +221,12 @@ def _places(tuning: Session, summary: Summary, whole: bool) -> list[Row]:
     if whole:
         more = ["envkit", "report", str(short(tuning.confirmation)), "--details"]
     command = Row(labels.DETAILS, labels.Command(shlex.join(more)), whole=True)
-    return [Row(labels.SYSTEM, lines.system(summary)), command]
+    return [Row(labels.SYSTEM, lines.system(result)), command]
 
 
 def _write(
     tuning: Session,
-    summary: Summary,
+    result: Result,
     decision: Decision,
     shipped: str | None,
     found: list[Importance],
@@ -239,17 +237,17 @@ def _write(
         confirm.TUNED: tuning.search.best(), confirm.SHIPPED: tuning.search.best(shipped=True),
     }.get(decision.best)  # fmt: skip
     won = tuning.search.baseline if number is None else tuning.search.candidates[number]
-    machine = lines.machine(summary)
+    machine = lines.machine(result)
     made = replace(won.profile, title=text(messages.TunedTitle(messages.THIS_MACHINE, won.profile.title)))
     if not decision.same_losses:
         made = replace(made, numerics="may-differ")
-    if tuning.job.plan.ranks > 1:  # it is worth that in so many ranks, and was resolved for one of them
-        made = replace(made, ranks=tuning.job.plan.ranks)
+    if tuning.job.study.ranks > 1:  # it is worth that in so many ranks, and was resolved for one of them
+        made = replace(made, ranks=tuning.job.study.ranks)
     folders = [folder.resolve() for folder in (tuning.folder, tuning.confirmation)]  # it is read from anywhere
     source = messages.FromRecord(str(folders[-1] / record.FILE_NAME), digest(tuning.confirmation))
     why = conclusion.reason(decision, tuning.events[0]["time"], machine, shipped, tuning.search.untried)
     name = {confirm.TUNED: confirm.TUNED, confirm.SHIPPED: shipped}.get(decision.best, REFERENCE_PROFILE)
-    measured = next(one for one in summary.measured if one.arm == name)
+    measured = next(one for one in result.measured if one.arm == name)
     evidence = {
         "profile": path.stem,
         "best": decision.recommended,
@@ -257,9 +255,9 @@ def _write(
         "best_shipped": shipped,
         "shipped_not_tried": tuning.search.untried,
         "machine": machine,
-        profile_file.MACHINE: machine_kind(summary.inspection(summary.plan.reference)),
+        profile_file.MACHINE: machine_kind(result.inspection(result.study.reference)),
         "environment": won.environment.to_json(),
-        "comparisons": summary.to_json()["comparisons"],
+        "comparisons": result.to_json()["comparisons"],
         "versus_best_shipped": decision.versus and decision.versus.to_json(),
         "checks": [asdict(one) for one in measured.checks],
         "importance": [asdict(one) for one in found],

@@ -16,7 +16,7 @@ from envkit.cli.execution.executables import load_messages
 from envkit.cli.execution.on_machine import Start, with_hook
 from envkit.common.errors import InputError
 from envkit.engines import CONTAINERS, container
-from envkit.engines.base import Task
+from envkit.engines.base import Launch
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.performance_variables import preloading
 
@@ -46,7 +46,7 @@ def prepare(
     path = environment.pop(resolving.PYTHON_PATH, None)
     images = {"PYTHONPATH": path} if path else {}  # which is to stay
     told = with_hook({**images, **given, **variables}, HOOK, EVIDENCE if evidence else None, variables)
-    task = Task(
+    launch = Launch(
         program=tuple(command),
         variables={**variables, **told},
         prefix=tuple(environment["prefix"]),
@@ -54,13 +54,13 @@ def prepare(
         passed_on=given,
         gpus=gpus,
     )
-    argv = engine.command(task)
+    argv = engine.command(launch)
     kind = CONTAINERS[engine.name]
     at = argv.index(kind.start) + 1
     mount = [kind.mount, kind.mounted(f"{evidence}:{EVIDENCE}:rw")] if evidence else []
     argv[at:at] = [*_attached(engine.name), *mount]
     executable = shutil.which(argv[0]) or argv[0]  # the engine's own, or one that starts it
-    return environment, Start(executable, argv, kind.callers(task, os.environ), watched=False), given
+    return environment, Start(executable, argv, kind.callers(launch, os.environ), watched=False), given
 
 
 def _attached(engine: str) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from envkit.cluster.fleet import sentences
-from envkit.cluster.fleet.findings import Fleet, Kind, Result
+from envkit.cluster.fleet.findings import Fleet, FleetResult, Kind
 from envkit.cluster.fleet.slow import ERROR_RATE
 
 
@@ -40,7 +40,7 @@ def _kind(kind: Kind) -> dict[str, Any]:
     }
 
 
-def _node(one: Result) -> dict[str, Any]:
+def _node(one: FleetResult) -> dict[str, Any]:
     return {
         "node": one.node.name,
         "verdict": str(one.verdict),

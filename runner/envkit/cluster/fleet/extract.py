@@ -15,11 +15,11 @@ from envkit.bench import record
 from envkit.bench.arms import Arm
 from envkit.bench.events import Lengths
 from envkit.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
-from envkit.bench.plan import Plan
 from envkit.bench.problems import restored
 from envkit.bench.record import FILE_NAME, Event
 from envkit.bench.record_messages import UnusableRecord
 from envkit.bench.run import INITIAL_WEIGHTS
+from envkit.bench.study import Study
 from envkit.checks.effect import shown
 from envkit.checks.interference import disturbances
 from envkit.checks.sample_effect import checks_of
@@ -77,10 +77,10 @@ def _without_folder(found: Message) -> Message:
 
 def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
     run = events[0]
-    plan = Plan.from_json(run["plan"])
-    if len(plan.workloads) > 1:
+    study = Study.from_json(run["study"])
+    if len(study.workloads) > 1:
         raise InputError(SeveralWorkloads())
-    arm = _arm(plan, profile)
+    arm = _arm(study, profile)
     _require_success(events)
     samples = [event for event in events if event["event"] == "sample" and event["arm"] == arm.name]
     if not samples:
@@ -110,9 +110,9 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
     found = Node(
         name=name,
         profile=arm.profile,
-        workload=f"{plan.workload_of(arm)}{f' ({plan.scaling})' if plan.weak else ''}",
-        kind=_kind(plan, seen["inspection"]),
-        must_agree=_must_agree(plan, arm, environment, kept, seen, samples[0]["digests"]),
+        workload=f"{study.workload_of(arm)}{f' ({study.scaling})' if study.weak else ''}",
+        kind=_kind(study, seen["inspection"]),
+        must_agree=_must_agree(study, arm, environment, kept, seen, samples[0]["digests"]),
         facts=facts,
         memory_bytes=memory_bytes,
         began=began,
@@ -127,23 +127,23 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
     return codec.checked(found)  # what an image's inspection and an engine said has no form of its own
 
 
-def _kind(plan: Plan, inspection: dict[str, Any]) -> str:
+def _kind(study: Study, inspection: dict[str, Any]) -> str:
     """The type of machine; GPUs belong to it where they are trained on, as a command of the user's own may do."""
     host, usable = inspection["fingerprint"], inspection["facts"]["usable_cpus"]
-    gpus = gpu_names(inspection) if plan.options.device == CUDA or plan.user_command is not None else ""
+    gpus = gpu_names(inspection) if study.options.device == CUDA or study.user_command is not None else ""
     return f"{cpu_name(host)}, {usable} usable CPUs ({host['architecture']}){gpus and f', {gpus}'}"
 
 
-def _arm(plan: Plan, profile: str | None) -> Arm:
+def _arm(study: Study, profile: str | None) -> Arm:
     """Return the arm by which the fleet is judged: that of ``profile``, or the only one that was compared or alone."""
-    subjects = plan.subjects
+    subjects = study.subjects
     if profile is None:
         if len(subjects) > 1:
             raise InputError(SeveralProfiles(tuple(arm.profile for arm in subjects)))
         return subjects[0]
-    found = next((arm for arm in plan.arms if arm.profile == profile), None)
+    found = next((arm for arm in study.arms if arm.profile == profile), None)
     if found is None:
-        raise InputError(OtherProfiles(profile, tuple(arm.profile for arm in plan.arms)))
+        raise InputError(OtherProfiles(profile, tuple(arm.profile for arm in study.arms)))
     return found
 
 
@@ -177,7 +177,7 @@ def _require_effect(profile: str, sample: Event) -> None:
 
 
 def _must_agree(
-    plan: Plan,
+    study: Study,
     arm: Arm,
     environment: Environment,
     kept: Mapping[str, Any],
@@ -187,11 +187,11 @@ def _must_agree(
     """Return what was measured, by names that a message can use."""
     found = {
         "profile": arm.profile,
-        "workload": plan.workload_of(arm),
-        "mode": plan.options.text() or FP32,
-        "steps": str(plan.training.steps),
-        "warm-up steps": str(plan.training.warmup_steps),
-        "epochs": str(plan.epochs),
+        "workload": study.workload_of(arm),
+        "mode": study.options.text() or FP32,
+        "steps": str(study.training.steps),
+        "warm-up steps": str(study.training.warmup_steps),
+        "epochs": str(study.epochs),
         "engine": arm.engine,
         "image digest": seen["engine"].get("digest") or "",
         "PyTorch": seen["inspection"]["packages"].get("torch") or "",
@@ -199,13 +199,13 @@ def _must_agree(
     }
     if arm.instances:
         found["instances"] = str(arm.instances)
-    if plan.distributed:
-        found |= {"ranks": str(plan.ranks_of(arm)), "scaling": plan.scaling}
+    if study.distributed:
+        found |= {"ranks": str(study.ranks_of(arm)), "scaling": study.scaling}
     found |= {f"variable {name}": value for name, value in sorted(environment.variables.items())}
     if kept:
         found["kept variables"] = ", ".join(sorted(kept))
-    if plan.user_command is not None:  # what its folder holds may change as it runs
-        return {**found, "command": " ".join(plan.user_command.argv)}
+    if study.user_command is not None:  # what its folder holds may change as it runs
+        return {**found, "command": " ".join(study.user_command.argv)}
     for what, digest in sorted(digests.items()):
         if what != INITIAL_WEIGHTS:  # they follow from the code and PyTorch
             found[f"{what.replace('_', ' ')} digest"] = f"{digest[:SHOWN_OF_DIGEST]}…"

@@ -32,7 +32,7 @@ class NodeVerdict(TextEnum):
 
 
 @dataclass(frozen=True)
-class Result:
+class FleetResult:
     """One node: its time over that of the middle node of its kind, with the interval, and what that means."""
 
     node: Node
@@ -52,7 +52,7 @@ class Kind:
     name: str
     spread: Spread
     judged: bool
-    results: list[Result]
+    results: list[FleetResult]
     differences: list[Fact]
 
 
@@ -69,15 +69,15 @@ class Fleet:
     side: float
 
     @property
-    def results(self) -> list[Result]:
+    def results(self) -> list[FleetResult]:
         return [result for kind in self.kinds for result in kind.results]
 
-    def of(self, verdict: NodeVerdict) -> list[Result]:
+    def of(self, verdict: NodeVerdict) -> list[FleetResult]:
         """The nodes of one verdict, the slowest first."""
         return sorted((one for one in self.results if one.verdict == verdict), key=lambda one: -one.ratio)
 
     @property
-    def apart(self) -> list[Result]:
+    def apart(self) -> list[FleetResult]:
         """Nodes whose clocks were far from those of most when they began, the farthest first."""
         begun = [one.node.began for one in self.results]
         if len(begun) < 2:
@@ -134,7 +134,7 @@ def _kind(nodes: Sequence[Node], judged: Judged) -> Kind:
         for of_node, verdict in zip(own, verdicts, strict=True)
     ]
     columns = zip(nodes, ratios, lows, highs, verdicts, kernels, clocks, unusual, strict=True)
-    results = [Result(*row) for row in columns]
+    results = [FleetResult(*row) for row in columns]
     varied = differences.differences(own, [verdict == NodeVerdict.SLOW for verdict in verdicts], ratios)
     return Kind(nodes[0].kind, judged.spread, judged.judged, results, varied)
 

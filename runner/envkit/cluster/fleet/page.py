@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from envkit.cluster.fleet import picture, sentences
 from envkit.cluster.fleet import report_messages as messages
 from envkit.cluster.fleet.differences import ERROR_RATE as DIFFERENCE_RATE
-from envkit.cluster.fleet.findings import Fleet, Kind, NodeVerdict, Result
+from envkit.cluster.fleet.findings import Fleet, FleetResult, Kind, NodeVerdict
 from envkit.cluster.fleet.report_messages import NO_DIFFERENCES, NONE_LEFT_OUT, NONE_SLOW, READING, TITLES, UNLIKE
 from envkit.messages import Message
 from envkit.rendering import text
@@ -50,7 +50,7 @@ def _sections(fleet: Fleet) -> list[Section]:
     ]
 
 
-def _nodes(fleet: Fleet, slow: Sequence[Result]) -> list[Part]:
+def _nodes(fleet: Fleet, slow: Sequence[FleetResult]) -> list[Part]:
     results = [*slow, *fleet.of(NodeVerdict.NOT_JUDGED)]
     if not results:
         return [Note(NONE_SLOW)]

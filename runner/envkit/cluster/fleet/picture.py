@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from envkit.cluster.fleet.findings import Fleet, NodeVerdict, Result
+from envkit.cluster.fleet.findings import Fleet, FleetResult, NodeVerdict
 from envkit.cluster.fleet.report_messages import LEGEND, MORE_TIME, BeyondTheEnds
 from envkit.rendering import text
 from envkit.report.pictures import NARROW, WIDE, style
@@ -71,14 +71,14 @@ def _handles() -> list[Any]:
     ]
 
 
-def _more(results: Sequence[Result]) -> Any:
+def _more(results: Sequence[FleetResult]) -> Any:
     """How much more time than the middle node, in percent."""
     import numpy
 
     return 100 * (numpy.array([one.ratio for one in results]) - 1)
 
 
-def _draw_intervals(area: Any, slow: Sequence[Result], narrow: bool) -> None:
+def _draw_intervals(area: Any, slow: Sequence[FleetResult], narrow: bool) -> None:
     axes = area.subplots()
     ends = [value for one in slow for value in (one.low, one.high) if math.isfinite(value)]
     for row, one in enumerate(slow):

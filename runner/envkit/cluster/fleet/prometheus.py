@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from envkit.cluster.fleet import sentences
 from envkit.cluster.fleet.diff import Change, ChangeVerdict, Diff, KindDiff
-from envkit.cluster.fleet.findings import Fleet, Kind, NodeVerdict, Result
+from envkit.cluster.fleet.findings import Fleet, FleetResult, Kind, NodeVerdict
 from envkit.cluster.fleet.report_messages import HELP
 from envkit.common.printable import encoded
 
 # The gauges of each, by names of which ``HELP`` says what they are.
-OF_NODES: dict[str, Callable[[Result], float | None]] = {
+OF_NODES: dict[str, Callable[[FleetResult], float | None]] = {
     "envkit_node_time_ratio": lambda one: one.ratio,
     "envkit_node_time_low_ratio": lambda one: one.low,
     "envkit_node_time_high_ratio": lambda one: one.high,

@@ -11,7 +11,7 @@ from envkit.cluster.fleet import report_messages as messages
 from envkit.cluster.fleet import sentences
 from envkit.cluster.fleet.differences import ERROR_RATE as DIFFERENCE_RATE
 from envkit.cluster.fleet.differences import Fact
-from envkit.cluster.fleet.findings import Fleet, NodeVerdict, Result
+from envkit.cluster.fleet.findings import Fleet, FleetResult, NodeVerdict
 from envkit.common.messages import About
 from envkit.common.plain_table import plain_table
 from envkit.rendering import text
@@ -39,7 +39,7 @@ def show(fleet: Fleet, out: Console) -> None:
     out.print(Text(f"records  {fleet.place}"), soft_wrap=True)
 
 
-def _nodes(results: Sequence[Result], out: Console) -> None:
+def _nodes(results: Sequence[FleetResult], out: Console) -> None:
     table = plain_table(sentences.SLOW_HEADER, right=sentences.SLOW_HEADER[1:], fold=True)
     for one in results[:MOST_NODES]:
         table.add_row(*map(Text, sentences.slow_row(one)))
@@ -49,7 +49,7 @@ def _nodes(results: Sequence[Result], out: Console) -> None:
     out.print()
 
 
-def _unusual(slow: Sequence[Result], out: Console) -> None:
+def _unusual(slow: Sequence[FleetResult], out: Console) -> None:
     """Print in which facts the slowest of the slow nodes differ from most."""
     different = [one for one in slow if one.unusual]
     for one in different[:MOST_UNLIKE]:

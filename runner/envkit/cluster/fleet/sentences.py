@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from envkit.cluster.fleet import report_messages as messages
 from envkit.cluster.fleet.diff_messages import KindNotJudged
 from envkit.cluster.fleet.differences import Fact, Value
-from envkit.cluster.fleet.findings import Fleet, Kind, NodeVerdict, Result
+from envkit.cluster.fleet.findings import Fleet, FleetResult, Kind, NodeVerdict
 from envkit.cluster.fleet.messages import MOST, FactBeside, Facts
 from envkit.cluster.fleet.slow import ERROR_RATE, MIN_NODES
 from envkit.messages import Message
@@ -95,14 +95,14 @@ def advice(fleet: Fleet) -> list[Row]:
 SLOW_HEADER = ("node", "more time", "interval", "reference kernel", "clock", "disturbed")
 
 
-def slow_row(one: Result) -> list[str]:
+def slow_row(one: FleetResult) -> list[str]:
     """Return the cells of a node under SLOW_HEADER."""
     disturbed = f"{one.node.samples_with_interference} of {len(one.node.step_s)}"
     shares = ["-" if value is None else percent(value) for value in (one.reference_kernel, one.clock)]
     return [one.node.name, percent(one.ratio), f"{percent(one.low)} to {percent(one.high)}", *shares, disturbed]
 
 
-def unusual(one: Result) -> Facts:
+def unusual(one: FleetResult) -> Facts:
     """Return the facts in which the node differs from most of its kind."""
     return Facts(tuple(FactBeside(*fact, MOST) for fact in one.unusual))
 
@@ -145,7 +145,7 @@ def verdict_counts(fleet: Fleet) -> dict[str, int]:
     return {str(verdict): len(fleet.of(verdict)) for verdict in NodeVerdict}
 
 
-def _names(results: Sequence[Result]) -> messages.Names:
+def _names(results: Sequence[FleetResult]) -> messages.Names:
     """Return the names of the first few nodes, and how many more there are."""
     more = len(results) - MOST_NAMES
     return messages.Names(tuple(one.node.name for one in results[:MOST_NAMES]), more if more > 0 else None)

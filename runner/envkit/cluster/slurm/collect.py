@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.analysis.recorded_runs import natural
-from envkit.analysis.summary import Summary, summarise
+from envkit.analysis.result import Result, conclude
 from envkit.bench import record
 from envkit.bench.measure import NOT_IN_EFFECT
 from envkit.bench.messages import NotInEffect
@@ -51,7 +51,7 @@ RAN = ("COMPLETED", "FAILED", "TIMEOUT")
 
 @dataclass(frozen=True)
 class NodeResult:
-    """``problem`` is without the node's name, and a text if the node wrote it; ``summary`` is there where anything was
+    """``problem`` is without the node's name, and a text if the node wrote it; ``result`` is there where anything was
     recorded.
 
     It is never there for a node of a fleet, whose report reads the records itself, and keeps less of them.
@@ -60,7 +60,7 @@ class NodeResult:
     name: str
     state: str
     problem: Message | None = None
-    summary: Summary | None = None
+    result: Result | None = None
 
     @property
     def settled(self) -> bool:
@@ -69,12 +69,12 @@ class NodeResult:
 
     @property
     def samples(self) -> int:
-        return len(self.summary.samples) if self.summary else 0
+        return len(self.result.samples) if self.result else 0
 
     def to_json(self) -> dict[str, Any]:
-        summary = self.summary.to_json() if self.summary else None
+        result = self.result.to_json() if self.result else None
         problem = self.problem and self.problem.to_json()
-        return {"node": self.name, "state": self.state, "problem": problem, "summary": summary}
+        return {"node": self.name, "state": self.state, "problem": problem, "result": result}
 
 
 def collect(
@@ -131,53 +131,53 @@ def _result(
     run = settings.run_in(place)
     begun = record.is_begun(run)
     ended = node_status.ended(run)
-    summary: Summary | None = None
+    result: Result | None = None
     try:
         if begun and not settings.fleet:
             with record.reading(run):
-                summary = summarise(read(run))
+                result = conclude(read(run))
     except InputError as error:
         return NodeResult(name, WORKER_FAILED, error.message)
     if ended is not None:
-        return NodeResult(name, *_measured(settings, ended, summary), summary)
+        return NodeResult(name, *_measured(settings, ended, result), result)
     found = node_status.read(place)
     if found is not None and (job is None or found.job == job.number):
-        return NodeResult(name, *_ended(folder, place, found, summary, job, down), summary)
+        return NodeResult(name, *_ended(folder, place, found, result, job, down), result)
     absent = called.problem(name, settings, folder) if called else None
     if absent:
-        return NodeResult(name, REFUSED, absent, summary)
-    return NodeResult(name, LOST if begun else ABSENT, NotDone(NOT_BEGUN, _why(folder, job, down)), summary)
+        return NodeResult(name, REFUSED, absent, result)
+    return NodeResult(name, LOST if begun else ABSENT, NotDone(NOT_BEGUN, _why(folder, job, down)), result)
 
 
-def _measured(settings: Settings, ended: str, summary: Summary | None) -> tuple[str, Message | None]:
+def _measured(settings: Settings, ended: str, result: Result | None) -> tuple[str, Message | None]:
     """Return what came of a run that has come to its end, and what is wrong with it, if anything is."""
-    missed = [one.arm for one in summary.not_in_effect] if summary else []
+    missed = [one.arm for one in result.not_in_effect] if result else []
     if ended == NOT_IN_EFFECT or missed:
-        compared = [arm.name for arm in settings.specification.arms[1:]]
+        compared = [arm.name for arm in settings.study.arms[1:]]
         return NOT_IN_EFFECT, NotInEffect(tuple(missed or compared))
-    if summary is not None and summary.not_reached:
-        return NOT_REACHED, Clauses(tuple(learning.never(summary, one) for one in summary.not_reached))
+    if result is not None and result.not_reached:
+        return NOT_REACHED, Clauses(tuple(learning.never(result, one) for one in result.not_reached))
     return DONE, None
 
 
 def _ended(
-    folder: Path, place: Path, found: Outcome, summary: Summary | None, job: Job | None, down: str | None
+    folder: Path, place: Path, found: Outcome, result: Result | None, job: Job | None, down: str | None
 ) -> tuple[str, Message]:
     """Return how a node's part ended that has not come to the end of its run, and why."""
     if found.status is None:
         cause = _why(folder, job, down)
         return LOST, NotDone(NOT_CONFIRMED if found.searched else NOT_ENDED, cause)
     if found.status == FAILED:
-        return WORKER_FAILED, _failure(summary, place)
+        return WORKER_FAILED, _failure(result, place)
     states = {BAD_INPUT: REFUSED, INTERRUPTED: STOPPED}
     problem = found.problem or PartFailed(str(place / node_status.LOG), found.status)
     return states.get(found.status, WORKER_FAILED), problem
 
 
-def _failure(summary: Summary | None, place: Path) -> Message:
-    if summary is None or not summary.failures:
+def _failure(result: Result | None, place: Path) -> Message:
+    if result is None or not result.failures:
         return PartFailed(str(place / node_status.LOG))
-    last = summary.failures[-1]
+    last = result.failures[-1]
     printed = last.stderr.strip().splitlines()
     return WorkerFailed(last.block + 1, last.arm, problem_of(last), printed[-1] if printed else None)
 
@@ -215,10 +215,10 @@ def status(results: Sequence[NodeResult], wanted: int) -> int:
 
 def verdict(folder: Path, settings: Settings, results: Sequence[NodeResult]) -> TypeVerdict | None:
     """What the runs of several nodes come to together, or those of a matrix; None where there are too few blocks."""
-    places = {one.name: settings.run_in(folder / one.name) for one in results if one.summary}
+    places = {one.name: settings.run_in(folder / one.name) for one in results if one.result}
     if not places or settings.joint or (settings.runs == 1 and not settings.profiles):
         return None
-    return type_verdict.find(places, settings.specification.stopping.margin)
+    return type_verdict.find(places, settings.study.stopping.margin)
 
 
 def document(

@@ -79,7 +79,7 @@ def _options(
 
 def _what(settings: Settings) -> str:
     """Return what is measured, for people who read the script: ``baseline, mine on cnn, 6 blocks``."""
-    asked = settings.specification
+    asked = settings.study
     if settings.tuning:
         return f"{asked.workload or 'a command'}, {settings.tuning.budget_s:g} s"
     profiles = settings.profiles or dict.fromkeys(arm.profile for arm in asked.arms)

@@ -10,14 +10,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from envkit.bench.plan import Plan, require_workloads
 from envkit.bench.record import CONFIRMATION
+from envkit.bench.study import Study, require_workloads
 from envkit.cluster.slurm.messages import GIVE_SUBMISSION, InvalidSubmission
 from envkit.common import atomic, documents, files
 from envkit.common.errors import InputError
 from envkit.common.messages import OtherSchema
 from envkit.messages import message_of
-from envkit.tuning.specification import TuningSpecification
+from envkit.tuning.study import TuningStudy
 
 FILE_NAME = "submit.json"
 SCHEMA = 1
@@ -32,7 +32,7 @@ class Settings:
     """A submission: what is measured, and the job or jobs that measure it."""
 
     id: str  # by which a node knows that it sees the same folder
-    specification: Plan  # profiles and files in it have names that hold on every node
+    study: Study  # profiles and files in it have names that hold on every node
     python: str
     project: str
     digest: str | None  # of the image's file, as it was seen when the job was submitted
@@ -43,8 +43,8 @@ class Settings:
     options: tuple[str, ...]  # go to sbatch as they are
     fleet: bool = False  # each node of nodelist has a job of its own, which starts when it is free; else one has all
     joint: bool = False  # one run, on the job's first node, whose workers train on all nodes; else each has its own
-    profiles: tuple[str, ...] = ()  # of these each node measures all that apply there; else the specification's arms
-    tuning: TuningSpecification | None = None  # what the nodes search together, before each confirms what was found
+    profiles: tuple[str, ...] = ()  # of these each node measures all that apply there; else the study's arms
+    tuning: TuningStudy | None = None  # what the nodes search together, before each confirms what was found
 
     @property
     def runs(self) -> int:
@@ -64,17 +64,17 @@ class Settings:
 
     @property
     def image_file(self) -> str | None:
-        return self.specification.engine_options.image_file
+        return self.study.engine_options.image_file
 
     @property
     def folder(self) -> str | None:
         """Where a user's command runs."""
-        command = self.specification.user_command
+        command = self.study.user_command
         return command.folder if command else None
 
     def to_json(self) -> dict[str, Any]:
         tuning = self.tuning.to_json() if self.tuning else None
-        return {**asdict(self), "specification": self.specification.to_json(), "tuning": tuning}
+        return {**asdict(self), "study": self.study.to_json(), "tuning": tuning}
 
     @property
     def sha256(self) -> str:
@@ -88,11 +88,11 @@ class Settings:
         if not re.fullmatch(r"[0-9a-f]{8}", str(document.get("id"))):  # a part of the job's name
             raise ValueError(f"id={document.get('id')!r}")
         lists = {name: tuple(document[name]) for name in ("nodelist", "options", "profiles")}
-        tuning, specification = document["tuning"], Plan.from_json(document["specification"])
-        require_workloads(specification)
+        tuning, study = document["tuning"], Study.from_json(document["study"])
+        require_workloads(study)
         return Settings(**{
-            **document, **lists, "specification": specification,
-            "tuning": TuningSpecification.from_json(tuning) if tuning else None,
+            **document, **lists, "study": study,
+            "tuning": TuningStudy.from_json(tuning) if tuning else None,
         })  # fmt: skip
 
     def write(self, folder: Path) -> None:

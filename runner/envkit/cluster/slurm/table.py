@@ -35,10 +35,10 @@ def show(results: Sequence[NodeResult], verdict: TypeVerdict | None, folder: Pat
             table.add_row(*cells, style=terminal.STYLES[weight])
         out.print(table)
         out.print()
-    failed = [(one.summary, one.name) for one in results if one.state == WORKER_FAILED and one.summary]
-    for summary, name in failed[:NAMED]:
-        terminal.failures(summary, out, name)
-    found = [one.summary.comparisons for one in results if one.summary]
+    failed = [(one.result, one.name) for one in results if one.state == WORKER_FAILED and one.result]
+    for result, name in failed[:NAMED]:
+        terminal.failures(result, out, name)
+    found = [one.result.comparisons for one in results if one.result]
     if sum(any(one.speedup for one in of_node) for of_node in found) > 1:
         terminal.item(out, "errors", IntervalsOfNodes())
     if verdict is not None and len(verdict.nodes) > 1:
@@ -53,18 +53,18 @@ def show(results: Sequence[NodeResult], verdict: TypeVerdict | None, folder: Pat
 
 def _rows(one: NodeResult) -> list[tuple[list[str], str]]:
     """Return a row for each profile, in the order of the node's own report. The reference has none."""
-    summary = one.summary
-    if summary is None or not summary.samples:
+    result = one.result
+    if result is None or not result.samples:
         return []
-    reference = summary.plan.reference.name
+    reference = result.study.reference.name
     rows = []
-    for name, cells in zip(ranking.order(summary), tables.ranked(summary), strict=True):
-        if name != reference or not summary.comparisons:
+    for name, cells in zip(ranking.order(result), tables.ranked(result), strict=True):
+        if name != reference or not result.comparisons:
             profile, speedup, interval, verdict, time = cells
-            samples = sum(sample.arm == name for sample in summary.samples)
+            samples = sum(sample.arm == name for sample in result.samples)
             said = verdict if one.settled else one.state
             row = [one.name, profile, str(samples), speedup, interval, said, time]
-            rows.append((row, ranking.weight(summary, name)))
+            rows.append((row, ranking.weight(result, name)))
     return rows
 
 

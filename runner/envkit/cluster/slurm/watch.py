@@ -9,7 +9,7 @@ from pathlib import Path
 
 from envkit.bench import record
 from envkit.bench.events import EVENTS, Timed
-from envkit.bench.plan import Plan
+from envkit.bench.study import Study
 from envkit.cluster.slurm import node_status
 from envkit.common import codec, documents, files
 from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, MISFITS
@@ -78,8 +78,8 @@ def _count(sight: Sight, line: bytes) -> None:
         codec.require(event, EVENTS.get(event["event"], Timed))
         sight.spent_s += event.get("worker_seconds", 0.0)
         if event["event"] == "run":
-            plan = Plan.from_json(event["plan"])
-            sight.budget_s = 0.0 if plan.epochs or plan.stopping.blocks else plan.stopping.budget_s
+            study = Study.from_json(event["study"])
+            sight.budget_s = 0.0 if study.epochs or study.stopping.blocks else study.stopping.budget_s
         elif event["event"] == "tune":
             sight.budget_s = float(event["settings"]["budget_s"])
         elif event["event"] in ("sample", "trial"):

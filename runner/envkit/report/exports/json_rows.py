@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from envkit.analysis.summary import finite
+from envkit.analysis.result import finite
 from envkit.report.exports.rows import Row, columns
 
 

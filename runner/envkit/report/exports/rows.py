@@ -10,13 +10,13 @@ from typing import Any
 
 from envkit.analysis.gpu_readings import nccl_of
 from envkit.analysis.learning_curves import target_of, time_to, training_s
+from envkit.analysis.result import conclude
 from envkit.analysis.scaling import exchanged
-from envkit.analysis.summary import summarise
 from envkit.bench.arms import Arm
 from envkit.bench.events import ReferenceKernel, Sample
-from envkit.bench.plan import Plan
 from envkit.bench.record import Event
 from envkit.bench.run import Run
+from envkit.bench.study import Study
 from envkit.checks.interference import interference_in
 from envkit.rendering import text
 
@@ -41,12 +41,12 @@ def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
     process does not have.
     """
     run = Run.parse(events)
-    plan = run.plan
+    study = run.study
     kernel_s = {reading.block: reading.seconds for reading in run.all(ReferenceKernel)}
     rows = []
     recorded = (event for event in events if event["event"] == "sample")
     for sample, event in zip(run.samples(), recorded, strict=True):
-        arm = plan.arm(sample.arm)
+        arm = study.arm(sample.arm)
         rows.append(
             {
                 **_about(folder, sample.time, run, arm),
@@ -64,8 +64,8 @@ def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
                 **_flat("usage", event["usage"]),
                 **_flat("gpu", event.get("gpu") or {}),
                 **_nccl(sample),
-                **_learning(sample, plan),
-                **_exchanged(sample, plan.ranks_of(arm)),
+                **_learning(sample, study),
+                **_exchanged(sample, study.ranks_of(arm)),
             }
         )
     return rows
@@ -77,12 +77,12 @@ def _nccl(sample: Sample) -> Row:
     return {} if log is None else {f"nccl_{name}": log[name] for name in NCCL}
 
 
-def _learning(sample: Sample, plan: Plan) -> Row:
+def _learning(sample: Sample, study: Study) -> Row:
     """Of a full training its epochs, from 1, and how long it trained until it reached the target, if there was one."""
     curve = sample.curve
     if not curve:
         return {}
-    target = target_of(plan)
+    target = target_of(study)
     found: Row = {"time_to_target_s": time_to(target, curve)} if target else {}
     for number, (epoch, seconds) in enumerate(zip(curve, training_s(curve), strict=True), start=1):
         figures = {name.replace(" ", "_"): value for name, value in (epoch.quality or {}).items()}
@@ -107,12 +107,12 @@ def results(folder: Path, events: Sequence[Event]) -> list[Row]:
     (``envkit.analysis.load``), so that the result holds only beside that; ``load_cpus`` is how many CPUs it took.
     """
     run = Run.parse(events)
-    summary = summarise(run)
-    compared = {one.arm: one for one in summary.comparisons}
-    scaling = {one.arm: one for one in summary.scaling}
+    result = conclude(run)
+    compared = {one.arm: one for one in result.comparisons}
+    scaling = {one.arm: one for one in result.scaling}
     rows = []
-    for measured in summary.measured:
-        arm, comparison = summary.plan.arm(measured.arm), compared.get(measured.arm)
+    for measured in result.measured:
+        arm, comparison = result.study.arm(measured.arm), compared.get(measured.arm)
         found, ranked = comparison and comparison.speedup, scaling.get(measured.arm)
         load = comparison and comparison.load
         rows.append(
@@ -137,7 +137,7 @@ def columns(rows: Sequence[Row]) -> list[str]:
 
 def _about(folder: Path, time: float, run: Run, arm: Arm, of_result: bool = False) -> Row:
     """What was measured where and when. A result also names its reference."""
-    plan = run.plan
+    study = run.study
     return {
         "run": str(folder),
         "time": time,
@@ -145,11 +145,11 @@ def _about(folder: Path, time: float, run: Run, arm: Arm, of_result: bool = Fals
         "engine": arm.engine,
         "arm": arm.name,
         "profile": arm.profile,
-        **({"reference": plan.reference_of(arm).name} if of_result else {}),
-        "workload": plan.workload_of(arm),
-        "modes": plan.options.text(),
-        "ranks": plan.ranks_of(arm),
-        "scaling": plan.scaling,
+        **({"reference": study.reference_of(arm).name} if of_result else {}),
+        "workload": study.workload_of(arm),
+        "modes": study.options.text(),
+        "ranks": study.ranks_of(arm),
+        "scaling": study.scaling,
         "instances": arm.instances or 1,
     }
 

@@ -1,6 +1,6 @@
-"""Pictures of a summary: speedups, step times, and the course of the run; as SVG for a page, as PNG for a paper.
+"""Pictures of a result: speedups, step times, and the course of the run; as SVG for a page, as PNG for a paper.
 
-matplotlib is imported only when a picture is asked for. The same summary always gives the same bytes.
+matplotlib is imported only when a picture is asked for. The same result always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.rendering import text
 from envkit.report.messages import headings
 from envkit.report.pictures import (
@@ -34,9 +34,9 @@ class Picture:
     """``height`` and ``draw`` are told whether the picture is to be narrow."""
 
     name: str
-    missing: Callable[[Summary], str | None]  # why a summary has no such picture, or None
-    height: Callable[[Summary, bool], float]  # in inches
-    draw: Callable[[Any, Summary, bool], None]
+    missing: Callable[[Result], str | None]  # why a result has no such picture, or None
+    height: Callable[[Result, bool], float]  # in inches
+    draw: Callable[[Any, Result, bool], None]
 
     @property
     def title(self) -> str:
@@ -58,24 +58,24 @@ def named(name: str) -> Picture:
     return next(one for one in (*OF_LOADER, LEARNING_CURVES, *PICTURES) if one.name == name)
 
 
-def svg(picture: Picture, summary: Summary, narrow: bool, alternative: str) -> str:
+def svg(picture: Picture, result: Result, narrow: bool, alternative: str) -> str:
     """Return an ``<svg>`` element whose colours follow the page's. ``alternative`` is read out instead."""
-    size = (NARROW if narrow else WIDE, picture.height(summary, narrow))
+    size = (NARROW if narrow else WIDE, picture.height(result, narrow))
     with style.matplotlib_figure(size) as figure:
-        picture.draw(figure, summary, narrow)
+        picture.draw(figure, result, narrow)
         return style.to_svg(figure, f"{picture.name}-{'narrow' if narrow else 'wide'}", alternative)
 
 
-def png(summary: Summary) -> bytes:
+def png(result: Result) -> bytes:
     """Return all pictures below each other; of a run of the loader's settings the one that shows all of them.
 
     Learning curves are among them where there are some.
     """
-    curves = () if LEARNING_CURVES.missing(summary) else (LEARNING_CURVES,)
-    chosen = [picture for picture in OF_LOADER if not picture.missing(summary)] or (*PICTURES, *curves)
-    reasons = [picture.missing(summary) for picture in chosen]
+    curves = () if LEARNING_CURVES.missing(result) else (LEARNING_CURVES,)
+    chosen = [picture for picture in OF_LOADER if not picture.missing(result)] or (*PICTURES, *curves)
+    reasons = [picture.missing(result) for picture in chosen]
     heights = [
-        LEFT_OUT if reason else picture.height(summary, False) + TITLE
+        LEFT_OUT if reason else picture.height(result, False) + TITLE
         for picture, reason in zip(chosen, reasons, strict=True)
     ]
     with style.matplotlib_figure((WIDE, sum(heights))) as figure:
@@ -85,5 +85,5 @@ def png(summary: Summary) -> bytes:
             if reason:
                 part.text(0.01, 0.3, f"left out: {text(reason)}", color=style.SOFT)
             else:
-                picture.draw(part, summary, False)
+                picture.draw(part, result, False)
         return style.to_png(figure, PNG_DPI)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.report import scaling
 from envkit.report.messages import headings
 from envkit.report.messages import pictures as messages
@@ -18,20 +18,20 @@ LONG_TAIL = 3.0
 POINTS, QUANTILES = 160, 600
 
 
-def missing(summary: Summary) -> str | None:
-    return None if any(sample.step_s for sample in summary.samples) else messages.NO_SAMPLE
+def missing(result: Result) -> str | None:
+    return None if any(sample.step_s for sample in result.samples) else messages.NO_SAMPLE
 
 
-def height(summary: Summary, narrow: bool) -> float:
-    return len(style.measured(summary)) * (0.85 if narrow else 0.52) + (1.8 if narrow else 1.2)
+def height(result: Result, narrow: bool) -> float:
+    return len(style.measured(result)) * (0.85 if narrow else 0.52) + (1.8 if narrow else 1.2)
 
 
-def draw(area: Any, summary: Summary, narrow: bool) -> None:
+def draw(area: Any, result: Result, narrow: bool) -> None:
     import numpy
 
-    arms, colours = style.measured(summary), style.colours(summary)
+    arms, colours = style.measured(result), style.colours(result)
     samples = [
-        [1000 * numpy.asarray(sample.step_s) for sample in summary.samples if sample.arm == arm and sample.step_s]
+        [1000 * numpy.asarray(sample.step_s) for sample in result.samples if sample.arm == arm and sample.step_s]
         for arm in arms
     ]
     steps = [numpy.concatenate(of_arm) for of_arm in samples]
@@ -56,8 +56,8 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
         style.label(axes, row, arm, text, colours[arm], narrow, 0.44)
     axes.set_ylim(len(arms) - 0.5, -0.65 if narrow else -0.5)
     style.name_rows(axes, arms, narrow)
-    unit = messages.StepMs(summary.plan.step_name, "logarithmic" if logarithmic else None)
-    style.name_axis(axes, (unit, scaling.steps(summary.plan)), narrow)
+    unit = messages.StepMs(result.study.step_name, "logarithmic" if logarithmic else None)
+    style.name_axis(axes, (unit, scaling.steps(result.study)), narrow)
     style.legend(area, _handles(), narrow)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.rendering import text
 from envkit.report import epoch_ends, grid
 from envkit.report.messages import headings
@@ -15,19 +15,19 @@ COLOURS = {False: style.WORSE, True: style.BETTER}
 ROW, FRAME = 0.3, 1.0  # inches
 
 
-def missing(summary: Summary) -> str | None:
-    if not grid.is_grid(summary.plan):
+def missing(result: Result) -> str | None:
+    if not grid.is_grid(result.study):
         return messages.NO_LOADER_SETTINGS
-    return None if epoch_ends.cells(summary) else messages.NO_EPOCH_ENDED
+    return None if epoch_ends.cells(result) else messages.NO_EPOCH_ENDED
 
 
-def height(summary: Summary, narrow: bool) -> float:
-    measured = epoch_ends.cells(summary)
+def height(result: Result, narrow: bool) -> float:
+    measured = epoch_ends.cells(result)
     return ROW * len(measured) * (2 if narrow else 1) + FRAME * len(epoch_ends.groups(measured))
 
 
-def draw(area: Any, summary: Summary, narrow: bool) -> None:
-    groups = epoch_ends.groups(epoch_ends.cells(summary))
+def draw(area: Any, result: Result, narrow: bool) -> None:
+    groups = epoch_ends.groups(epoch_ends.cells(result))
     ratios = [FRAME + ROW * len(group.cells) for group in groups]
     places = area.subplots(len(groups), 1, squeeze=False, sharex=True, height_ratios=ratios).flat
     for axes, group in zip(places, groups, strict=True):

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from envkit.analysis import ranking
-from envkit.analysis.summary import Comparison, Summary
-from envkit.bench.plan import Plan
+from envkit.analysis.result import Comparison, Result
+from envkit.bench.study import Study
 from envkit.messages import Message
 from envkit.rendering import text
 from envkit.report import judgement, scaling, tables
@@ -18,66 +18,66 @@ from envkit.report.pictures import style
 from envkit.stats.interval import ERROR_RATE, Speedup
 
 
-def missing(summary: Summary) -> str | None:
-    if not summary.comparisons:
+def missing(result: Result) -> str | None:
+    if not result.comparisons:
         return messages.NO_COMPARISON
-    if summary.plan.one_run_each:
+    if result.study.one_run_each:
         return messages.ONE_RUN_EACH
-    if not any(one.speedup for one in summary.comparisons):
+    if not any(one.speedup for one in result.comparisons):
         return messages.NO_INTERVAL
     return None
 
 
-def height(summary: Summary, narrow: bool) -> float:
-    return len(summary.comparisons) * (0.58 if narrow else 0.42) + (2.0 if narrow else 1.4)
+def height(result: Result, narrow: bool) -> float:
+    return len(result.comparisons) * (0.58 if narrow else 0.42) + (2.0 if narrow else 1.4)
 
 
-def draw(area: Any, summary: Summary, narrow: bool) -> None:
+def draw(area: Any, result: Result, narrow: bool) -> None:
     axes = area.subplots()
-    colours = style.colours(summary)
-    low, high = _limits(summary)
+    colours = style.colours(result)
+    low, high = _limits(result)
     room = math.log(high / low) * 0.04
     style.log_axis(axes.xaxis, low * math.exp(-room), high * math.exp(room), 5 if narrow else 8)
-    compared = ranking.ranked(summary)
+    compared = ranking.ranked(result)
     rows = len(compared)
     axes.set_ylim(rows - 0.5, -0.75 if narrow else -0.5)
     for row, one in enumerate(compared):
         _row(axes, row, one, colours[one.arm])
         _label(axes, row, one, colours[one.arm], narrow)
     style.name_rows(axes, [one.arm for one in compared], narrow)
-    plan = summary.plan
-    reference = style.short(plan.reference.profile if plan.across else plan.reference.name)
-    unit = messages.TimeOver(reference, tables.header(summary)[0])
-    style.name_axis(axes, (unit, *_other_references(plan), scaling.steps(plan)), narrow)
+    study = result.study
+    reference = style.short(study.reference.profile if study.across else study.reference.name)
+    unit = messages.TimeOver(reference, tables.header(result)[0])
+    style.name_axis(axes, (unit, *_other_references(study), scaling.steps(study)), narrow)
     for side_name, side, away in (
         ("← slower", "right", -6),
         ("faster →", "left", 6),
     ):  # on either side of 1, above the rows
         axes.annotate(side_name, (1, 1), (away, 2), xycoords=axes.get_xaxis_transform(), textcoords="offset points",
                       ha=side, va="bottom", size=9, color=style.SOFT)  # fmt: skip
-    style.legend(area, [*_background(axes, summary), *_handles(summary)], narrow)
+    style.legend(area, [*_background(axes, result), *_handles(result)], narrow)
 
 
-def _other_references(plan: Plan) -> list[Message]:
+def _other_references(study: Study) -> list[Message]:
     """Return whose time the axis is of in those rows of an ablation that are not beside the baseline."""
-    names = {plan.reference_of(arm).name for arm in plan.compared if plan.ablated} - {plan.reference.name}
-    whole = [messages.WithoutOver(style.short(plan.whole.name))] if plan.ablated and plan.whole.name in names else []
-    libraries = {one.needs for one in plan.ablated if one.beside in names and one.needs is not None}
+    names = {study.reference_of(arm).name for arm in study.compared if study.ablated} - {study.reference.name}
+    whole = [messages.WithoutOver(style.short(study.whole.name))] if study.ablated and study.whole.name in names else []
+    libraries = {one.needs for one in study.ablated if one.beside in names and one.needs is not None}
     return [*whole, *map(messages.LibraryOver, sorted(libraries))]
 
 
-def _intervals(summary: Summary) -> Iterator[Speedup]:
-    for one in summary.comparisons:
+def _intervals(result: Result) -> Iterator[Speedup]:
+    for one in result.comparisons:
         yield from (found for found in (one.speedup, one.without_interference) if found is not None)
 
 
-def _floor(summary: Summary) -> float | None:
-    return judgement.noise_floor(summary, max(one.speedup.blocks for one in summary.comparisons if one.speedup))
+def _floor(result: Result) -> float | None:
+    return judgement.noise_floor(result, max(one.speedup.blocks for one in result.comparisons if one.speedup))
 
 
-def _limits(summary: Summary) -> tuple[float, float]:
-    shares = [summary.plan.stopping.margin, _floor(summary) or 0.0]
-    ends = [(found.low, found.high) for found in _intervals(summary)]
+def _limits(result: Result) -> tuple[float, float]:
+    shares = [result.study.stopping.margin, _floor(result) or 0.0]
+    ends = [(found.low, found.high) for found in _intervals(result)]
     ends += [(1 / (1 + share), 1 + share) for share in shares]
     return min(low for low, _ in ends), max(high for _, high in ends)
 
@@ -99,8 +99,8 @@ def _label(axes: Any, row: int, one: Comparison, colour: str, narrow: bool) -> N
     style.label(axes, row, one.arm, figures, colour if found else style.SOFT, narrow, 0.24, bbox=box)
 
 
-def _background(axes: Any, summary: Summary) -> list[Any]:
-    margin, floor = summary.plan.stopping.margin, _floor(summary)
+def _background(axes: Any, result: Result) -> list[Any]:
+    margin, floor = result.study.stopping.margin, _floor(result)
     axes.axvline(1, color=style.INK, linewidth=1, zorder=1.2)
     band = axes.axvspan(1 / (1 + margin), 1 + margin, color=style.BAND, linewidth=0, zorder=0)
     band.set_label(text(messages.WithinMargin(margin)))
@@ -111,10 +111,10 @@ def _background(axes: Any, summary: Summary) -> list[Any]:
     return [band, lines[0]]
 
 
-def _handles(summary: Summary) -> list[Any]:
+def _handles(result: Result) -> list[Any]:
     looks: dict[str, Any] = {"color": style.INK, "marker": "s"}
     handles = [style.handle(text(messages.IntervalOfSpeedup(1 - ERROR_RATE)), **looks, linewidth=2, markersize=5.5)]
-    if any(one.without_interference for one in summary.comparisons):
+    if any(one.without_interference for one in result.comparisons):
         looks |= {"linewidth": 1.4, "markersize": 4, "alpha": 0.45}
         handles.append(style.handle(headings.SAME_WITHOUT_DISTURBED, **looks))
     return handles

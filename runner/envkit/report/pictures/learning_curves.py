@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from envkit.analysis.learning_curves import LearningCurve, target_of
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.bench import quality
 from envkit.rendering import text
 from envkit.report.messages import headings
@@ -20,22 +20,22 @@ LONG_S = 300.0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
-def missing(summary: Summary) -> str | None:
-    return None if summary.learning else messages.NO_TESTS
+def missing(result: Result) -> str | None:
+    return None if result.learning else messages.NO_TESTS
 
 
-def height(summary: Summary, narrow: bool) -> float:
-    legend = 0.22 * len(_names(summary)) / (1 if narrow else 2)
-    return 1.7 * len(_metrics(summary)) + 0.9 + legend
+def height(result: Result, narrow: bool) -> float:
+    legend = 0.22 * len(_names(result)) / (1 if narrow else 2)
+    return 1.7 * len(_metrics(result)) + 0.9 + legend
 
 
-def draw(area: Any, summary: Summary, narrow: bool) -> None:
-    colours, metrics = style.colours(summary), _metrics(summary)
-    longest_s = max(one.epochs[-1].training_s for one in summary.learning)
+def draw(area: Any, result: Result, narrow: bool) -> None:
+    colours, metrics = style.colours(result), _metrics(result)
+    longest_s = max(one.epochs[-1].training_s for one in result.learning)
     unit, seconds = ("minutes", 60.0) if longest_s > LONG_S else ("seconds", 1.0)
     grid = area.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0]
     for metric, axes in zip(metrics, grid, strict=True):
-        for number, one in enumerate(summary.learning):
+        for number, one in enumerate(result.learning):
             looks = {"color": colours[one.arm], "marker": MARKERS[number % len(MARKERS)], "markersize": 4}
             axes.plot(*_points(one, metric, seconds), linewidth=1.4, **looks)
         axes.set_title(_title(metric), loc="left", size=9, pad=3)
@@ -43,20 +43,20 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
         axes.margins(y=0.12)
         axes.set_xlim(left=0)
         _percentages(axes, metric)
-        _draw_target(axes, summary, metric)
+        _draw_target(axes, result, metric)
     grid[-1].set_xlabel(text(messages.TrainingTime(unit)))
-    style.legend(area, _handles(summary, colours), narrow)
+    style.legend(area, _handles(result, colours), narrow)
 
 
-def _metrics(summary: Summary) -> list[str]:
+def _metrics(result: Result) -> list[str]:
     """The loss, where one is known, and all figures."""
-    epochs = [epoch for one in summary.learning for epoch in one.epochs]
+    epochs = [epoch for one in result.learning for epoch in one.epochs]
     losses = [LOSS] if any(epoch.loss is not None for epoch in epochs) else []
     return [*losses, *dict.fromkeys(name for epoch in epochs for name in epoch.quality)]
 
 
-def _names(summary: Summary) -> list[str]:
-    return [one.arm for one in summary.learning] + ([summary.plan.until] if summary.plan.until else [])
+def _names(result: Result) -> list[str]:
+    return [one.arm for one in result.learning] + ([result.study.until] if result.study.until else [])
 
 
 def _points(one: LearningCurve, metric: str, seconds: float) -> tuple[list[float], list[float]]:
@@ -78,16 +78,16 @@ def _percentages(axes: Any, metric: str) -> None:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g}%"))
 
 
-def _draw_target(axes: Any, summary: Summary, metric: str) -> None:
-    target = target_of(summary.plan)
+def _draw_target(axes: Any, result: Result, metric: str) -> None:
+    target = target_of(result.study)
     if target is not None and target.metric == metric:
         axes.axhline(target.value, color=style.SOFT, linewidth=1, linestyle=":")
 
 
-def _handles(summary: Summary, colours: dict[str, str]) -> Sequence[Any]:
+def _handles(result: Result, colours: dict[str, str]) -> Sequence[Any]:
     handles = [
         style.handle(style.short(one.arm), color=colours[one.arm], marker=MARKERS[number % len(MARKERS)], markersize=4)
-        for number, one in enumerate(summary.learning)
+        for number, one in enumerate(result.learning)
     ]
-    until = summary.plan.until
+    until = result.study.until
     return [*handles, style.handle(f"until {until}", color=style.SOFT, linestyle=":")] if until else handles

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.rendering import text
 from envkit.report import grid
 from envkit.report.messages import pictures as messages
@@ -18,19 +18,19 @@ MARKERS = ("o", "s", "^", "D")
 COLUMNS = 2
 
 
-def missing(summary: Summary) -> str | None:
-    if not grid.is_grid(summary.plan):
+def missing(result: Result) -> str | None:
+    if not grid.is_grid(result.study):
         return messages.NO_LOADER_SETTINGS
-    return None if grid.cells(summary) else messages.NO_SAMPLE
+    return None if grid.cells(result) else messages.NO_SAMPLE
 
 
-def height(summary: Summary, narrow: bool) -> float:
-    shown = len(grid.variants(grid.cells(summary)))
+def height(result: Result, narrow: bool) -> float:
+    shown = len(grid.variants(grid.cells(result)))
     return math.ceil(shown / (1 if narrow else COLUMNS)) * 3.0 + 0.8
 
 
-def draw(area: Any, summary: Summary, narrow: bool) -> None:
-    variants = grid.variants(grid.cells(summary))
+def draw(area: Any, result: Result, narrow: bool) -> None:
+    variants = grid.variants(grid.cells(result))
     columns = 1 if narrow else min(COLUMNS, len(variants))
     rows = math.ceil(len(variants) / columns)
     workers = sorted({number for variant in variants for number in variant.workers})

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from envkit.analysis.summary import Summary
+from envkit.analysis.result import Result
 from envkit.messages import Message
 from envkit.rendering import text
 from envkit.stats.verdict import Verdict
@@ -116,17 +116,17 @@ def standalone(element: str, theme: str) -> str:
     return coloured.replace("<svg ", f"<svg {NAMESPACES} ", 1)
 
 
-def colours(summary: Summary) -> dict[str, str]:
+def colours(result: Result) -> dict[str, str]:
     """Each arm's colour, by what was found of it."""
     meaning = {Verdict.FASTER: BETTER, Verdict.SLOWER: WORSE}
-    found = {one.arm: meaning.get(one.verdict, NEITHER) for one in summary.comparisons}
-    return {arm.name: found.get(arm.name, REFERENCE) for arm in summary.plan.arms}
+    found = {one.arm: meaning.get(one.verdict, NEITHER) for one in result.comparisons}
+    return {arm.name: found.get(arm.name, REFERENCE) for arm in result.study.arms}
 
 
-def measured(summary: Summary) -> list[str]:
-    """The names of the arms that have samples, in the plan's order."""
-    there = {sample.arm for sample in summary.samples if sample.step_s}
-    return [arm.name for arm in summary.plan.arms if arm.name in there]
+def measured(result: Result) -> list[str]:
+    """The names of the arms that have samples, in the study's order."""
+    there = {sample.arm for sample in result.samples if sample.step_s}
+    return [arm.name for arm in result.study.arms if arm.name in there]
 
 
 def short(name: str) -> str:

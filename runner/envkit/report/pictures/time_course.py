@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from envkit.analysis.result import Result
 from envkit.analysis.sample_times import Sample
-from envkit.analysis.summary import Summary
 from envkit.rendering import text
 from envkit.report import scaling
 from envkit.report.messages import headings
@@ -19,16 +19,16 @@ ONE_COLUMN = 6
 LEAST_SPAN = math.log(1.02)
 
 
-def missing(summary: Summary) -> str | None:
-    if not summary.samples:
+def missing(result: Result) -> str | None:
+    if not result.samples:
         return messages.NO_SAMPLE
-    if max(sum(sample.arm == arm.name for sample in summary.samples) for arm in summary.plan.arms) < 2:
+    if max(sum(sample.arm == arm.name for sample in result.samples) for arm in result.study.arms) < 2:
         return messages.NO_COURSE
     return None
 
 
-def height(summary: Summary, narrow: bool) -> float:
-    arms = len(style.measured(summary))
+def height(result: Result, narrow: bool) -> float:
+    arms = len(style.measured(result))
     return math.ceil(arms / _columns(arms, narrow)) * 0.88 + (1.4 if narrow else 0.9)
 
 
@@ -36,15 +36,15 @@ def _columns(arms: int, narrow: bool) -> int:
     return 2 if arms > ONE_COLUMN and not narrow else 1
 
 
-def draw(area: Any, summary: Summary, narrow: bool) -> None:
-    arms, colours = style.measured(summary), style.colours(summary)
+def draw(area: Any, result: Result, narrow: bool) -> None:
+    arms, colours = style.measured(result), style.colours(result)
     columns = _columns(len(arms), narrow)
     rows = math.ceil(len(arms) / columns)
-    samples = [sample for sample in summary.samples if sample.step_s]
+    samples = [sample for sample in result.samples if sample.step_s]
     at = [sample.began_s / 60 for sample in samples]
     span = 1.25 * max(LEAST_SPAN, *(_span([one for one in samples if one.arm == arm]) for arm in arms))
     grid = area.subplots(rows, columns, sharex=True, squeeze=False)
-    steps = scaling.steps(summary.plan)
+    steps = scaling.steps(result.study)
     for number, axes in enumerate(grid.T.flat):
         if number >= len(arms):
             axes.set_visible(False)
@@ -52,15 +52,15 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
         own = [(place, one) for place, one in zip(at, samples, strict=True) if one.arm == arms[number]]
         middle = _middle([one for _, one in own])
         style.log_axis(axes.yaxis, middle * math.exp(-span / 2), middle * math.exp(span / 2), 4)
-        _course(axes, own, summary, colours[arms[number]])
+        _course(axes, own, result, colours[arms[number]])
         axes.set_title(style.short(arms[number]), loc="left", size=9, pad=3)
         axes.grid(axis="y")
         lowest = number % rows == rows - 1 or number == len(arms) - 1
         axes.tick_params(axis="x", labelbottom=lowest)
         style.name_axis(axes, (headings.MINUTES, steps) if lowest else (), narrow or columns > 1)
     unit = messages.StepMs if narrow or columns > 1 else messages.MeanStepMs
-    grid[0, 0].set_title(text(unit(summary.plan.step_name)), loc="right", size=9, pad=3, color=style.SOFT)
-    if summary.interference:
+    grid[0, 0].set_title(text(unit(result.study.step_name)), loc="right", size=9, pad=3, color=style.SOFT)
+    if result.interference:
         style.legend(area, _handles(), narrow)
 
 
@@ -76,12 +76,12 @@ def _span(samples: Sequence[Sample]) -> float:
     return math.log(max(times) / min(times))
 
 
-def _course(axes: Any, own: Sequence[tuple[float, Sample]], summary: Summary, colour: str) -> None:
+def _course(axes: Any, own: Sequence[tuple[float, Sample]], result: Result, colour: str) -> None:
     at = [place for place, _ in own]
     times = [1000 * sample.mean_step_s for _, sample in own]
     axes.plot(at, times, color=colour, linewidth=0.8, alpha=0.4)
     for place, time, (_, sample) in zip(at, times, own, strict=True):
-        hit, beside = bool(sample.interference), sample.block in summary.interference
+        hit, beside = bool(sample.interference), sample.block in result.interference
         axes.plot(
             place, time, "X" if hit else "o", markersize=7 if hit else 4.5,
             color=style.INTERFERENCE if hit else style.PAPER if beside else colour,

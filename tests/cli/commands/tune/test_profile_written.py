@@ -20,7 +20,7 @@ from envkit.worker.request import Train, UserCommand
 
 from tests.cli.commands.conftest import words
 from tests.cli.commands.tune.conftest import written
-from tests.plans import plan_of
+from tests.plans import study_of
 from tests.simulated_worker import answer
 from tests.worker_runs import document_of
 
@@ -168,12 +168,12 @@ def test_shipped_profiles_for_which_there_was_no_time_are_counted(tuned, shipped
 
 def test_how_to_use_it_is_said_for_the_engine_and_the_command_that_it_was_tuned_for():
     options = {"image": "my image", "cpuset_cpus": "0-3"}
-    plan = plan_of((Arm("baseline", "baseline", "docker"),), engine_options=options)
+    study = study_of((Arm("baseline", "baseline", "docker"),), engine_options=options)
     options = "--engine docker --image 'my image' --cpuset-cpus 0-3"
-    assert [text(row.text) for row in conclusion.usage(plan, "tuned")] == [
+    assert [text(row.text) for row in conclusion.usage(study, "tuned")] == [
         f"envkit exec tuned {options} -- python train.py", f"envkit bench tuned {options}",
     ]  # fmt: skip
-    own = replace(plan, user_command=UserCommand(("python", "my train.py"), "/x"), engine_options=EngineOptions())
+    own = replace(study, user_command=UserCommand(("python", "my train.py"), "/x"), engine_options=EngineOptions())
     (said,) = (text(row.text) for row in conclusion.usage(own, "the best.yaml"))
     assert said == "cd /x && envkit exec 'the best.yaml' --engine docker -- python 'my train.py'"
     on_gpus = replace(own, options=Options(device="cuda"))

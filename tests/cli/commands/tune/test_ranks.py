@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from envkit.bench import record
-from envkit.bench.plan import Plan
 from envkit.bench.requirement_messages import HasRanks, StartsRanksItself
+from envkit.bench.study import Study
 from envkit.messages import from_json
 
 from tests.cli.commands.conftest import words
@@ -38,8 +38,8 @@ def test_ranks_threads_and_allocators_are_searched(tuned, cli, engine, local, to
     assert (found.ranks, found.preload) == (2, ("jemalloc",))
     assert "Left out ranks=sixteen: trains on 16 ranks, and this process can use 2 cores" in words(result.stdout)
     assert "Waiting tuned's ranks communicate" in words(result.stdout)
-    plan = Plan.from_json(record.read(tmp_path / "tuning/confirmation")[0]["plan"])
-    assert [arm.ranks for arm in plan.arms] == [None, None, 2]
+    study = Study.from_json(record.read(tmp_path / "tuning/confirmation")[0]["study"])
+    assert [arm.ranks for arm in study.arms] == [None, None, 2]
     # what was found is measured as it was found
     shown = cli("show", local / f"{found.name}.yaml", "--engine", "local").stdout
     assert "ranks    2" in shown
@@ -52,8 +52,8 @@ def test_a_profile_that_says_how_many_ranks_is_confirmed_on_them(
     engine.gain = lambda variables: 0.3 * (variables[WHERE] == " on 2 ranks")
     result = tuned()
     assert result.returncode == 0, result
-    plan = Plan.from_json(record.read(tmp_path / "tuning/confirmation")[0]["plan"])
-    assert {arm.name: arm.ranks for arm in plan.arms}["pair"] == 2
+    study = Study.from_json(record.read(tmp_path / "tuning/confirmation")[0]["study"])
+    assert {arm.name: arm.ranks for arm in study.arms}["pair"] == 2
     assert (written(local).ranks, written(local).preload) == (2, ("jemalloc",))
 
 
@@ -77,7 +77,7 @@ def test_every_candidate_can_have_as_many_ranks(tuned, simulation, tmp_path):
     assert result.returncode == 0, result
     trained = [one["work"] for one in simulation.starts(all=True) if "training" in one]
     assert {(work["kind"], work["number"]) for work in trained} == {("ranks", 2)}
-    assert Plan.from_json(events(tmp_path)[0]["plan"]).ranks == 2
+    assert Study.from_json(events(tmp_path)[0]["study"]).ranks == 2
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_it_finds_confirms_and_writes_the_best(tuned, local, tmp_path):
 
 def test_steps_that_were_given_are_warmed_up_for_as_usual(tuned, tmp_path):
     tuned("--steps", 30)
-    length = events(tmp_path)[0]["plan"]["workloads"]["cnn"]
+    length = events(tmp_path)[0]["study"]["workloads"]["cnn"]
     assert (length["steps"], length["warmup_steps"]) == (30, get("cnn").warmup_steps)
 
 
@@ -82,14 +82,14 @@ def test_the_confirmation_is_an_ordinary_run_of_fresh_samples(tuned, cli, tmp_pa
     tuned()
     folder = tmp_path / "tuning/confirmation"
     reported = json.loads(cli("report", folder, "--json").stdout)
-    assert [arm["name"] for arm in reported["plan"]["arms"]] == ["baseline", "known", "tuned"]
+    assert [arm["name"] for arm in reported["study"]["arms"]] == ["baseline", "known", "tuned"]
     assert reported["ended"] == "complete"
     # a third of the budget and more is kept for it, and all together fits
     searched = sum(event.get("worker_seconds", 0) for event in events(tmp_path))
     confirmed = sum(event.get("worker_seconds", 0) for event in record.read(folder))
     assert searched <= 65
     assert 90 <= searched + confirmed <= 100
-    assert [one["role"] for one in reported["plan"]["contrasts"]] == ["effect", "effect", "choice"]
+    assert [one["role"] for one in reported["study"]["contrasts"]] == ["effect", "effect", "choice"]
 
 
 def test_what_is_reported_and_listed_is_the_confirmation(tuned, cli, tmp_path, refused):
@@ -105,8 +105,8 @@ def test_what_is_reported_and_listed_is_the_confirmation(tuned, cli, tmp_path, r
 def test_it_tunes_for_another_workload_and_its_modes(tuned, local, tmp_path):
     result = tuned("--workload", "cnn-batch128", "--precision", "bf16-autocast")
     assert result.returncode == 0, result
-    plan = events(tmp_path)[0]["plan"]
-    assert (plan["workload"], plan["options"]["precision"]) == ("cnn-batch128", "bf16-autocast")
+    study = events(tmp_path)[0]["study"]
+    assert (study["workload"], study["options"]["precision"]) == ("cnn-batch128", "bf16-autocast")
     assert "workload cnn-batch128 (bf16-autocast)" in written(local).reason
     assert "Bench envkit bench tuned --workload cnn-batch128 --precision bf16-autocast" in words(result.stdout)
 
@@ -254,8 +254,8 @@ def test_the_first_trial_of_all_says_nothing_of_what_a_trial_costs(tuned, engine
     """Files are then not in the page cache: it takes ten times as long here."""
     run = engine.run
 
-    def cold(task):
-        outcome = run(task)
+    def cold(launch):
+        outcome = run(launch)
         return replace(outcome, seconds=10.0) if engine.trained == 1 else outcome
 
     engine.run = cold
@@ -399,9 +399,9 @@ def test_where_a_budget_is_too_small_on_a_busy_machine_that_is_said_too(tuned, e
 def test_a_candidate_that_is_stopped_for_being_hopeless_is_said_so(tuned, engine):
     run = engine.run
 
-    def stopped(task):
-        slow = "OMP_DYNAMIC" in task.variables and task.timeout_s < 60
-        return Outcome("", "", task.timeout_s, TimedOut(task.timeout_s)) if slow else run(task)
+    def stopped(launch):
+        slow = "OMP_DYNAMIC" in launch.variables and launch.timeout_s < 60
+        return Outcome("", "", launch.timeout_s, TimedOut(launch.timeout_s)) if slow else run(launch)
 
     engine.run = stopped
     said = words(tuned("--exhaustive", "--blocks", 1, "--details", budget=None).stdout)

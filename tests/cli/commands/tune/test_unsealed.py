@@ -33,7 +33,7 @@ def interrupted(tuned, engine, tmp_path):
 
 
 def python(program):
-    return lambda run: run["plan"]["engine_options"].update(python=program)
+    return lambda run: run["study"]["engine_options"].update(python=program)
 
 
 def prefix(program):
@@ -89,7 +89,7 @@ def test_the_same_command_given_again_goes_on(interrupted, cli, arguments, local
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--seed", 2), "settings.seed was 1 and is now 2; plan.seed was 1 and is now 2"),
+        (("--seed", 2), "settings.seed was 1 and is now 2; study.seed was 1 and is now 2"),
         (("--numerics", "any"), "settings.numerics was same and is now any"),
         (("--budget", "200s"), "settings.budget_s was 100.0 and is now 200.0"),
         (("--space-only",), "shipped was "),
@@ -141,7 +141,7 @@ def test_what_the_confirmations_record_names_is_not_run(tuned, engine, refused, 
     confirmation = tmp_path / "tuning/confirmation"
     own = {"argv": [PROGRAM], "folder": "/tmp", "metric": None, "unit": "s", "warmup_lines": 0,
            "loss_metric": None, "optimizer_steps": None}  # fmt: skip
-    rewrite(confirmation, lambda run: run["plan"].update(user_command=own))
+    rewrite(confirmation, lambda run: run["study"].update(user_command=own))
     line = refused("tune", "--resume", tmp_path / "tuning")
     assert f"{confirmation}: the record lacks your seal" in line
     assert "user_command was " in line

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from envkit.cli.commands import tune
-from envkit.engines.base import EngineOptions, Outcome, Task
+from envkit.engines.base import EngineOptions, Launch, Outcome
 
 from tests.instant_engine import Answered, InstantEngine, replace_engine
 from tests.instant_images import InstantImages
@@ -39,7 +39,7 @@ def seconds(name: str, factor: float, noise: float = NOISE) -> list[float]:
 
 
 @dataclass(frozen=True)
-class Study:
+class Case:
     """A command line, and how much longer than the baseline's workers others take."""
 
     command: tuple[object, ...]
@@ -60,53 +60,53 @@ def _passive(variables: Any) -> float:
 
 RANKS = {"baseline on 2 ranks": 0.625, "mine on 2 ranks": 0.5, "baseline on 1/2": 1.0, "mine": 0.8}
 STUDIES = {
-    "bench": Study(("bench", MINE, *BLOCKS), {"mine": 0.5}),
-    "bench-budget": Study(("bench", MINE, "--budget", "60s"), {"mine": 0.97}),
-    "bench-profiles": Study(
+    "bench": Case(("bench", MINE, *BLOCKS), {"mine": 0.5}),
+    "bench-budget": Case(("bench", MINE, "--budget", "60s"), {"mine": 0.97}),
+    "bench-profiles": Case(
         ("bench", MINE, SLOW, "preloads.yaml", *BLOCKS), {"mine": 0.8, "slow": 1.3, "preloads": 1.0}
     ),
-    "bench-failed": Study(("bench", "fails.yaml", *BLOCKS), {"fails": 0.7}, status=1),
-    "bench-not-in-effect": Study(("bench", "ineffective.yaml", *BLOCKS), {"ineffective": 0.7}, status=1),
-    "matrix": Study(("matrix", MINE, SLOW, "preloads.yaml", *BLOCKS), {"mine": 0.8, "slow": 1.3, "preloads": 0.9}),
-    "workloads": Study(
+    "bench-failed": Case(("bench", "fails.yaml", *BLOCKS), {"fails": 0.7}, status=1),
+    "bench-not-in-effect": Case(("bench", "ineffective.yaml", *BLOCKS), {"ineffective": 0.7}, status=1),
+    "matrix": Case(("matrix", MINE, SLOW, "preloads.yaml", *BLOCKS), {"mine": 0.8, "slow": 1.3, "preloads": 0.9}),
+    "workloads": Case(
         ("bench", MINE, SLOW, "--workload", "all", "--steps", 3, "--blocks", 2), {"mine": 0.8, "slow": 1.3}
     ),
-    "ablate": Study(("ablate", "parts.yaml", *BLOCKS), gain=_passive),
-    "instances": Study(("bench", MINE, "--instances", 2, *BLOCKS), {"baseline x 2": 1.6, "mine": 0.5, "mine x 2": 0.8}),
-    "ranks": Study(("bench", MINE, "--nproc", 2, *BLOCKS), RANKS),
-    "weak-scaling": Study(("bench", MINE, "--nproc", 2, "--weak", *BLOCKS), RANKS | {"mine on 2 ranks": 1.0}),
-    "images": Study(
+    "ablate": Case(("ablate", "parts.yaml", *BLOCKS), gain=_passive),
+    "instances": Case(("bench", MINE, "--instances", 2, *BLOCKS), {"baseline x 2": 1.6, "mine": 0.5, "mine x 2": 0.8}),
+    "ranks": Case(("bench", MINE, "--nproc", 2, *BLOCKS), RANKS),
+    "weak-scaling": Case(("bench", MINE, "--nproc", 2, "--weak", *BLOCKS), RANKS | {"mine on 2 ranks": 1.0}),
+    "images": Case(
         ("bench", BASELINE, "--engine", "docker", "--image", "kit:new", "--against-image", "kit:old", *BLOCKS),
         images={"kit:old": {}, "kit:new": {"baseline": 0.7}},
     ),
-    "engines": Study(
+    "engines": Case(
         ("compare-engines", BASELINE, "--engines", "local,docker", "--image", "kit:new", *BLOCKS),
         images={"kit:new": {"baseline": 1.03}},
     ),
-    "loader-grid": Study(("loader-grid", "--workers", "0,2", "--batches", "16,32", "--blocks", 3)),
-    "calibrate": Study(("plan", BASELINE, *BLOCKS)),
-    "command-metric": Study(
+    "loader-grid": Case(("loader-grid", "--workers", "0,2", "--batches", "16,32", "--blocks", 3)),
+    "calibrate": Case(("plan", BASELINE, *BLOCKS)),
+    "command-metric": Case(
         ("bench", MINE, "--blocks", 6, "--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", 2,
          *USER_COMMAND),
         {"mine": 0.5},
     ),
-    "command-optimizer-steps": Study(
+    "command-optimizer-steps": Case(
         ("bench", MINE, "--blocks", 6, "--optimizer-steps", 12, *USER_COMMAND), {"mine": 0.5}
     ),
-    "full": Study(("bench", MINE, "--full", "--epochs", 3, "--blocks", 4), {"mine": 0.5}),
-    "full-until": Study(
+    "full": Case(("bench", MINE, "--full", "--epochs", 3, "--blocks", 4), {"mine": 0.5}),
+    "full-until": Case(
         ("bench", MINE, "--full", "--epochs", 3, "--until", "accuracy=0.8", "--blocks", 6),
         {"mine": 0.5}, behaviour={"figures": REACHED},
     ),
-    "tune": Study(("tune", "--steps", 3, "--budget", "100s"), gain=_gain),
+    "tune": Case(("tune", "--steps", 3, "--budget", "100s"), gain=_gain),
 }  # fmt: skip
 
 
 class Recorder:
-    """An engine that keeps each task it starts, in order, and hands it to another one."""
+    """An engine that keeps each launch, in order, and hands it to another one."""
 
-    def __init__(self, engine: InstantEngine | InstantImages, tasks: list[Task]) -> None:
-        self._engine, self._tasks = engine, tasks
+    def __init__(self, engine: InstantEngine | InstantImages, launches: list[Launch]) -> None:
+        self._engine, self._tasks = engine, launches
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
@@ -114,12 +114,12 @@ class Recorder:
     def __call__(self, options: EngineOptions) -> Recorder:
         return Recorder(self._engine(options), self._tasks)
 
-    def start(self, task: Task) -> Answered:
-        return Answered(self, self._engine.start(task).task)  # type: ignore[arg-type]
+    def start(self, launch: Launch) -> Answered:
+        return Answered(self, self._engine.start(launch).launch)  # type: ignore[arg-type]
 
-    def run(self, task: Task) -> Outcome:
-        self._tasks.append(task)
-        return self._engine.run(task)
+    def run(self, launch: Launch) -> Outcome:
+        self._tasks.append(launch)
+        return self._engine.run(launch)
 
 
 @dataclass
@@ -135,39 +135,39 @@ class Bench:
     def output(self) -> Path:
         return self.folder / "run"
 
-    def run(self, study: Study) -> list[Task]:
-        """Run the study, whose record is in ``output``; return the tasks of all starts in order."""
-        tasks: list[Task] = []
-        simulation = self._simulation(self.folder / "simulation", study, study.workers)
-        engine = PlantedEngine(simulation, study.gain) if study.gain else InstantEngine(simulation)
-        replace_engine(self.monkeypatch, "local", Recorder(engine, tasks))
+    def run(self, case: Case) -> list[Launch]:
+        """Run the study, whose record is in ``output``; return all launches in order."""
+        launches: list[Launch] = []
+        simulation = self._simulation(self.folder / "simulation", case, case.workers)
+        engine = PlantedEngine(simulation, case.gain) if case.gain else InstantEngine(simulation)
+        replace_engine(self.monkeypatch, "local", Recorder(engine, launches))
         images = InstantImages(self.folder / "images")
-        for name, workers in study.images.items():
+        for name, workers in case.images.items():
             (self.folder / "images").mkdir(exist_ok=True)
-            self._plant(images.add(name), study, workers)
-        replace_engine(self.monkeypatch, "docker", Recorder(images, tasks))
+            self._plant(images.add(name), case, workers)
+        replace_engine(self.monkeypatch, "docker", Recorder(images, launches))
         for name, settings in PROFILES.items():
             self.write_profile(name, settings, folder=self.folder)
         (self.folder / "train.py").touch()
-        result = self.cli(*self._arguments(study), cwd=self.folder)
-        assert result.returncode == study.status, result
-        return tasks
+        result = self.cli(*self._arguments(case), cwd=self.folder)
+        assert result.returncode == case.status, result
+        return launches
 
-    def _simulation(self, folder: Path, study: Study, workers: dict[str, float]) -> Simulation:
+    def _simulation(self, folder: Path, case: Case, workers: dict[str, float]) -> Simulation:
         folder.mkdir()
         made = Simulation(folder)
-        self._plant(made, study, workers)
+        self._plant(made, case, workers)
         return made
 
-    def _plant(self, simulation: Simulation, study: Study, workers: dict[str, float]) -> None:
+    def _plant(self, simulation: Simulation, case: Case, workers: dict[str, float]) -> None:
         for name, factor in {"baseline": 1.0, **workers}.items():
             failing = {"does": "exit", "status": 3, "from": 2} if name == "fails" else {}
-            simulation.worker(name, seconds=seconds(name, factor), **failing, **study.behaviour)
+            simulation.worker(name, seconds=seconds(name, factor), **failing, **case.behaviour)
 
-    def _arguments(self, study: Study) -> list[object]:
-        command, *options = study.command
+    def _arguments(self, case: Case) -> list[object]:
+        command, *options = case.command
         fixed: list[object] = ["--output", self.output, "--seed", 7]
-        if not study.images:
+        if not case.images:
             fixed += ["--python", "python"]
         if command == "tune":
             space = self.folder / "small.yaml"

@@ -1,11 +1,11 @@
-"""Messages about a document that is no plan of a run."""
+"""Messages about a document that is no study of a run."""
 
 from __future__ import annotations
 
 from envkit.messages import Message
 
 
-class UnknownPlanKey(Message):
+class UnknownStudyKey(Message):
     template = "unknown key '{key}'"
 
     key: str
@@ -38,7 +38,7 @@ class TargetWithoutEpochs(Message):
 
 
 class UnknownArm(Message):
-    """A plan names an arm that it does not have. ``key`` says where."""
+    """A study names an arm that it does not have. ``key`` says where."""
 
     template = "{key}: there is no arm '{arm}'"
 

@@ -26,9 +26,9 @@ from envkit.bench.arms import Arm, Role
 from envkit.bench.events import Failure, LeftOut, ReferenceKernel
 from envkit.bench.events import Sample as Recorded
 from envkit.bench.measure import ENDED, FAILED, PRECISE
-from envkit.bench.plan import Plan
 from envkit.bench.problems import restored
 from envkit.bench.run import Run
+from envkit.bench.study import Study
 from envkit.checks.doctor.finding import Finding
 from envkit.checks.effect import Check
 from envkit.checks.sample_effect import set_by_the_command
@@ -110,10 +110,10 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Result:
     """What a record says."""
 
-    plan: Plan
+    study: Study
     engines: dict[str, dict[str, Any]]  # by Arm.target: what each said of itself (engine) and its image (inspection)
     data_source: Message
     environments: dict[str, Environment]
@@ -150,7 +150,7 @@ class Summary:
 
     @property
     def synthetic(self) -> bool:
-        return self.plan.data_of(self.plan.reference) == SYNTHETIC
+        return self.study.data_of(self.study.reference) == SYNTHETIC
 
     @property
     def not_in_effect(self) -> list[Measured]:
@@ -168,8 +168,8 @@ class Summary:
     def to_json(self) -> dict[str, Any]:
         """Return what a script needs."""
         return {
-            "reference": self.plan.reference.name,
-            "references": {arm.name: self.plan.reference_of(arm).name for arm in self.plan.compared},
+            "reference": self.study.reference.name,
+            "references": {arm.name: self.study.reference_of(arm).name for arm in self.study.compared},
             "comparisons": [finite(one.to_json()) for one in self.comparisons],
             "interference": {block: [one.to_json() for one in found] for block, found in self.interference.items()},
             "reference_kernel_range_s": self.reference_kernel_range_s,
@@ -194,7 +194,7 @@ class Summary:
             "not_measured": {name: reason.to_json() for name, reason in self.not_measured.items()},
             "ended": self.ended,
             **self.course.to_json(),
-            "plan": self.plan.to_json(),
+            "study": self.study.to_json(),
             "engines": self.engines,
             "image_differences": {arm: [asdict(one) for one in found] for arm, found in self.image_differences.items()},
         }
@@ -207,14 +207,14 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def summarise(run: Run) -> Summary:
+def conclude(run: Run) -> Result:
     """Return what a run shows, whether it was completed or not."""
-    first, plan, ended = run.beginning, run.plan, run.ended
+    first, study, ended = run.beginning, run.study, run.ended
     kept = first.allowed_variables
     environments = {name: Environment.from_json(document) for name, document in first.environments.items()}
     measured = {
         arm.name: _measured(arm, environments[arm.name], kept, own, run.skipped_steps)
-        for arm in plan.arms
+        for arm in study.arms
         if (own := run.samples(arm))
     }
     interference = interference_by_block(run)
@@ -222,8 +222,8 @@ def summarise(run: Run) -> Summary:
     left_out = run.first(LeftOut)
     in_effect = {one.arm for one in measured.values() if one.in_effect}
     intervals = Intervals(run, in_effect)
-    return Summary(
-        plan=plan,
+    return Result(
+        study=study,
         engines=first.engines,
         data_source=from_json(first.data_source),
         environments=environments,
@@ -231,7 +231,7 @@ def summarise(run: Run) -> Summary:
         cwd=first.cwd,
         commands=fixed.commands if fixed else first.commands,
         measured=list(measured.values()),
-        comparisons=[_comparison(run, arm, measured) for arm in plan.compared],
+        comparisons=[_comparison(run, arm, measured) for arm in study.compared],
         samples=sample_times(run),
         interference=interference,
         disturbed_arms=disturbed_arms(run),
@@ -240,8 +240,10 @@ def summarise(run: Run) -> Summary:
         warm_up=fixed.warm_up if fixed else {},
         unsteady=fixed.unsteady if fixed else [],
         skipped_steps=run.skipped_steps,
-        left_out={plan.workload_of(arm): plan.workload_spec(arm).warmup_steps + run.skipped_steps for arm in plan.arms},
-        reference_drift=drift([basic.fmean(steps) for steps in run.timed_steps(plan.reference)]),
+        left_out={
+            study.workload_of(arm): study.workload_spec(arm).warmup_steps + run.skipped_steps for arm in study.arms
+        },
+        reference_drift=drift([basic.fmean(steps) for steps in run.timed_steps(study.reference)]),
         seconds_per_block=_seconds_per_block(run),
         calibration=first.calibration,
         findings=[
@@ -256,7 +258,7 @@ def summarise(run: Run) -> Summary:
         image_differences=of_run(run),
         scaling=_scaling(intervals, measured),
         instances=_at_once(intervals),
-        gpus=[found for arm in plan.arms if (found := readings(arm.name, run.samples(arm)))],
+        gpus=[found for arm in study.arms if (found := readings(arm.name, run.samples(arm)))],
         ablation=taken_apart(intervals),
         learning=learning_curves(run),
         course=course(run, ended),
@@ -265,16 +267,16 @@ def summarise(run: Run) -> Summary:
 
 def _scaling(intervals: Intervals, measured: Mapping[str, Measured]) -> list[Scaled]:
     """Scaling of each arm with several ranks that is in effect, compared with one process in effect."""
-    plan = intervals.run.plan
-    if any(one.name in measured and one.name not in intervals.in_effect for one in plan.single_processes):
+    study = intervals.run.study
+    if any(one.name in measured and one.name not in intervals.in_effect for one in study.single_processes):
         return []
-    return [scaled(intervals, arm) for arm in plan.distributed if arm.name in intervals.in_effect]
+    return [scaled(intervals, arm) for arm in study.distributed if arm.name in intervals.in_effect]
 
 
 def _at_once(intervals: Intervals) -> list[AtOnce]:
     """Of each arm of several at once, where that and what it is compared with are in effect."""
-    plan, roles = intervals.run.plan, (Role.EFFECT, Role.INSTANCES)
-    beside = {arm: [one.pair for role in roles if (one := plan.contrast(arm, role))] for arm in plan.at_once}
+    study, roles = intervals.run.study, (Role.EFFECT, Role.INSTANCES)
+    beside = {arm: [one.pair for role in roles if (one := study.contrast(arm, role))] for arm in study.at_once}
     sound = {*intervals.in_effect}
     shown = [arm for arm, pairs in beside.items() if {arm.name}.union(*pairs) <= sound]
     return [at_once(intervals, arm) for arm in shown]
@@ -288,8 +290,8 @@ def _seconds_per_block(run: Run) -> float:
 
 
 def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison:
-    plan, ended = run.plan, run.ended
-    reference = plan.reference_of(arm)
+    study, ended = run.study, run.ended
+    reference = study.reference_of(arm)
     both = [measured[name] for name in (reference.name, arm.name) if name in measured]
     if not all(one.in_effect for one in both):
         return Comparison(arm.name, Verdict.NOT_IN_EFFECT)
@@ -299,16 +301,16 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
         return Comparison(arm.name, Verdict.FAILED, losses=losses)
     if not all(reached(run, one) for one in (reference, arm)):
         return Comparison(arm.name, Verdict.NOT_REACHED, losses=losses)
-    if plan.one_run_each and ratios:
+    if study.one_run_each and ratios:
         return Comparison(arm.name, Verdict.ONE_RUN_EACH, single_ratio=math.exp(ratios[0]), losses=losses)
-    planned = run.design or design(len(ratios), len(plan.compared))
+    planned = run.design or design(len(ratios), len(study.compared))
     if ended not in ENDED:
         return Comparison(arm.name, Verdict.NOT_ENDED, losses=losses)
-    found = at_end(planned, ratios, plan.stopping.margin, stopped_early=ended == PRECISE)
+    found = at_end(planned, ratios, study.stopping.margin, stopped_early=ended == PRECISE)
     hit = disturbed_blocks(run, (reference, arm))
     quiet = run.block_ratios(arm, without=set(hit))
     blocks = set(run.complete_blocks(arm))
-    rest = at_end(planned, quiet, plan.stopping.margin, stopped_early=False) if blocks & hit.keys() else None
+    rest = at_end(planned, quiet, study.stopping.margin, stopped_early=False) if blocks & hit.keys() else None
     beside = neighbours(run, (reference, arm)) if found else None
     return Comparison(
         arm.name,

@@ -7,70 +7,70 @@ from dataclasses import asdict, replace
 
 import pytest
 from envkit.bench.arms import Arm, Role, own_ranks
-from envkit.bench.plan import Plan, WorkloadSpec
 from envkit.bench.requests import of_first, of_sample
+from envkit.bench.study import Study, WorkloadSpec
 from envkit.worker.modes import Options
 from envkit.worker.request import HostFolder, Ranks, RunCommand, Train, UserCommand
 
-from tests.plans import plan_of
+from tests.plans import study_of
 
 OWN = UserCommand(("python", "a b.py"), "/home/me", r"(\d+) ms", "ms", 3, r"loss (\S+)")
 MODES = Options("bf16-autocast", compile=True, channels_last=True, scale=2)
 
 
 @pytest.fixture
-def plan():
+def study():
     """A plan of three arms and the seed given."""
 
     def make(seed=1, **fields):
         arms = tuple(Arm(name, name, "local") for name in ("baseline", "a", "b"))
-        return plan_of(**{"arms": arms, "seed": seed, "warmup_steps": 2, "steps": 5, "data": "synthetic", **fields})
+        return study_of(**{"arms": arms, "seed": seed, "warmup_steps": 2, "steps": 5, "data": "synthetic", **fields})
 
     return make
 
 
-def test_every_block_has_every_arm_once(plan):
+def test_every_block_has_every_arm_once(study):
     for block in range(20):
-        assert sorted(arm.name for arm in plan().order(block)) == ["a", "b", "baseline"]
+        assert sorted(arm.name for arm in study().order(block)) == ["a", "b", "baseline"]
 
 
-def test_one_seed_gives_one_order_and_another_another(plan):
+def test_one_seed_gives_one_order_and_another_another(study):
     def orders(seed):
-        return [plan(seed).order(block) for block in range(20)]
+        return [study(seed).order(block) for block in range(20)]
 
     assert orders(1) == orders(1)
     assert orders(1) != orders(2)
 
 
-def test_each_arm_comes_first_about_as_often(plan):
-    first = Counter(plan().order(block)[0].name for block in range(600))
+def test_each_arm_comes_first_about_as_often(study):
+    first = Counter(study().order(block)[0].name for block in range(600))
     assert all(150 < count < 250 for count in first.values())
 
 
 @pytest.mark.parametrize(("epochs", "length"), [(0, {"steps": 5}), (10, {"epochs": 10})])
-def test_what_a_worker_is_to_do(plan, epochs, length):
-    fixed = plan(epochs=epochs)
+def test_what_a_worker_is_to_do(study, epochs, length):
+    fixed = study(epochs=epochs)
     assert of_sample(fixed, fixed.reference) == Train("cnn", "synthetic", warmup_steps=2, **length)
 
 
-def test_the_worker_of_a_full_training_is_told_what_to_reach(plan):
-    fixed = plan(epochs=10, until="accuracy=0.85")
+def test_the_worker_of_a_full_training_is_told_what_to_reach(study):
+    fixed = study(epochs=10, until="accuracy=0.85")
     assert of_sample(fixed, fixed.reference) == Train(
         "cnn", "synthetic", warmup_steps=2, epochs=10, until="accuracy=0.85"
     )
-    assert Plan.from_json(fixed.to_json()) == fixed
+    assert Study.from_json(fixed.to_json()) == fixed
 
 
 @pytest.mark.parametrize(("steps", "epochs", "tested"), [(3, 0, [("baseline", 2)]), (2, 0, []), (3, 10, [])])
-def test_what_was_learnt_is_tested_once_and_after_more_than_two_steps(plan, steps, epochs, tested):
-    fixed = plan(steps=steps, epochs=epochs)
+def test_what_was_learnt_is_tested_once_and_after_more_than_two_steps(study, steps, epochs, tested):
+    fixed = study(steps=steps, epochs=epochs)
     samples = itertools.product(fixed.arms, range(5))
     assert [(arm.name, block) for arm, block in samples if of_sample(fixed, arm, block).tests] == tested
 
 
-def test_an_arm_may_have_a_workload_of_its_own_and_the_reference_of_all(plan):
+def test_an_arm_may_have_a_workload_of_its_own_and_the_reference_of_all(study):
     arm = Arm("other", "baseline", "local", workload="cnn-nobias")
-    fixed = plan(arms=(*plan().arms, arm))
+    fixed = study(arms=(*study().arms, arm))
     assert fixed.workload_of(arm) == "cnn-nobias"
     assert of_sample(fixed, arm).workload == of_first(fixed, arm).workload == "cnn-nobias"
     assert (fixed.reference_of(arm), fixed.across) == (fixed.reference, False)
@@ -78,12 +78,12 @@ def test_an_arm_may_have_a_workload_of_its_own_and_the_reference_of_all(plan):
 
 @pytest.mark.parametrize(("epochs", "blocks", "once"), [(0, 0, False), (0, 1, False), (10, 0, True), (10, 1, True),
                                                         (10, 8, False)])  # fmt: skip
-def test_full_trainings_run_once_each_unless_blocks_are_asked_for(plan, epochs, blocks, once):
-    assert plan(epochs=epochs, blocks=blocks).one_run_each is once
+def test_full_trainings_run_once_each_unless_blocks_are_asked_for(study, epochs, blocks, once):
+    assert study(epochs=epochs, blocks=blocks).one_run_each is once
 
 
-def test_a_command_of_ones_own_is_measured_in_the_place_of_a_workload(plan):
-    fixed = plan(user_command=OWN)
+def test_a_command_of_ones_own_is_measured_in_the_place_of_a_workload(study):
+    fixed = study(user_command=OWN)
     wanted = RunCommand(OWN, warmup=3)
     assert of_sample(fixed, fixed.reference) == of_first(fixed, fixed.reference) == wanted
 
@@ -91,7 +91,7 @@ def test_a_command_of_ones_own_is_measured_in_the_place_of_a_workload(plan):
 def test_a_command_that_is_paced_times_what_its_machine_allows():
     """Its first worker shows the pace; later ones take the steps that were fixed by it."""
     paced = UserCommand(("python", "train.py"), "/home/me", optimizer_steps=0)
-    made = plan_of([Arm("baseline", "baseline", "local")], user_command=paced, warmup_steps=0, steps=0)
+    made = study_of([Arm("baseline", "baseline", "local")], user_command=paced, warmup_steps=0, steps=0)
     (arm,), first = made.arms, RunCommand(paced, warmup=1, steps=12, least_s=5.0, first_step_s=60.0)
     assert of_first(made, arm, 12, 5.0) == of_sample(made, arm) == first
     sized = made.with_steps(7).sized({made.workload: 40}, {made.workload: 3})
@@ -99,22 +99,22 @@ def test_a_command_that_is_paced_times_what_its_machine_allows():
     assert UserCommand.from_json(asdict(paced)) == paced
 
 
-def test_the_first_start_takes_some_steps_and_goes_on_for_some_time(plan):
+def test_the_first_start_takes_some_steps_and_goes_on_for_some_time(study):
     first = Train("cnn", "synthetic", steps=1, profiles_ranks=False)
-    assert of_first(plan(), plan().reference) == first
-    assert of_first(plan(), plan().reference, 12, 2.0) == replace(first, steps=12, least_s=2.0)
+    assert of_first(study(), study().reference) == first
+    assert of_first(study(), study().reference, 12, 2.0) == replace(first, steps=12, least_s=2.0)
 
 
-def test_lengths_that_follow_from_the_pace_are_each_workloads_own(plan, across):
-    sized = plan(steps=0, warmup_steps=0).sized({"cnn": 12}, {"cnn": 5})
+def test_lengths_that_follow_from_the_pace_are_each_workloads_own(study, across):
+    sized = study(steps=0, warmup_steps=0).sized({"cnn": 12}, {"cnn": 5})
     assert (sized.training.steps, sized.training.warmup_steps) == (12, 5)
     each = across.sized({"cnn": 12, "loader": 3}, {"cnn": 5, "loader": 6}).workloads
     assert [(one.warmup_steps, one.steps) for one in each.values()] == [(5, 12), (6, 3)]
 
 
-def test_padding_is_spread_over_a_page_and_repeats_with_the_seed(plan):
+def test_padding_is_spread_over_a_page_and_repeats_with_the_seed(study):
     def sizes(seed, name="a"):
-        return [plan(seed).padding(block, Arm(name, name, "local")) for block in range(1000)]
+        return [study(seed).padding(block, Arm(name, name, "local")) for block in range(1000)]
 
     assert sizes(1) == sizes(1)
     assert sizes(1) != sizes(2)
@@ -125,10 +125,10 @@ def test_padding_is_spread_over_a_page_and_repeats_with_the_seed(plan):
     assert all(200 < quarters[quarter] < 300 for quarter in range(4))
 
 
-def test_to_json_and_back(plan, across, ranked):
-    plans = (plan(blocks=9, margin=0.05), plan(user_command=OWN), plan(options=MODES), across, ranked(nodes=2))
+def test_to_json_and_back(study, across, ranked):
+    plans = (study(blocks=9, margin=0.05), study(user_command=OWN), study(options=MODES), across, ranked(nodes=2))
     for made in plans:
-        assert Plan.from_json(json.loads(json.dumps(made.to_json()))) == made
+        assert Study.from_json(json.loads(json.dumps(made.to_json()))) == made
 
 
 # --- modes, and several workloads ---
@@ -138,13 +138,13 @@ ALL = (Arm("a on cnn", "baseline", "local", "cnn"), Arm("b on cnn", "b", "local"
 
 
 @pytest.fixture
-def across(plan):
+def across(study):
     each = {"cnn": WorkloadSpec(20, 200), "loader": WorkloadSpec(10, 90)}
-    return plan(arms=ALL, workload="all", workloads=each, data="/data", references=("a on loader",))
+    return study(arms=ALL, workload="all", workloads=each, data="/data", references=("a on loader",))
 
 
-def test_modes_are_given_to_every_worker(plan):
-    fixed = plan(options=MODES)
+def test_modes_are_given_to_every_worker(study):
+    fixed = study(options=MODES)
     assert of_sample(fixed, fixed.reference) == Train("cnn", "synthetic", 2, 5, MODES)
     assert of_first(fixed, fixed.reference).options == MODES
 
@@ -170,9 +170,9 @@ ALONE = (
 
 
 @pytest.fixture
-def ranked(plan):
+def ranked(study):
     """A plan of three arms on two ranks, and two of one process."""
-    return lambda **fields: plan(arms=(*plan().arms, *ALONE), **{"ranks": 2, **fields})
+    return lambda **fields: study(arms=(*study().arms, *ALONE), **{"ranks": 2, **fields})
 
 
 def test_arms_of_one_process_are_not_compared_with_the_reference(ranked):
@@ -187,11 +187,11 @@ def test_arms_of_one_process_are_not_compared_with_the_reference(ranked):
     assert fixed.sharing == 6
 
 
-def test_without_ranks_there_are_the_comparisons_alone(plan):
-    assert plan().reference.name == "baseline"
-    assert (plan().distributed, plan().single_processes, plan().how) == ((), (), "")
-    assert [arm.name for arm in plan().compared] == ["a", "b"]
-    assert [(arm.name, one.name) for arm, one in plan().pairs] == [("a", "baseline"), ("b", "baseline")]
+def test_without_ranks_there_are_the_comparisons_alone(study):
+    assert study().reference.name == "baseline"
+    assert (study().distributed, study().single_processes, study().how) == ((), (), "")
+    assert [arm.name for arm in study().compared] == ["a", "b"]
+    assert [(arm.name, one.name) for arm, one in study().pairs] == [("a", "baseline"), ("b", "baseline")]
 
 
 @pytest.mark.parametrize(
@@ -221,9 +221,9 @@ def test_in_weak_scaling_the_batch_grows_with_the_ranks_of_all_nodes(ranked):
     assert fixed.how == "scale 2, 6 ranks, weak scaling"
 
 
-def test_an_arm_may_have_ranks_of_its_own(plan):
+def test_an_arm_may_have_ranks_of_its_own(study):
     arm = Arm("c", "c", "local", ranks=4)
-    fixed = plan(arms=(*plan().arms, arm))
+    fixed = study(arms=(*study().arms, arm))
     assert of_sample(fixed, arm) == Ranks(4, Train("cnn", "synthetic", 2, 5))
     assert (fixed.ranks_of(arm), fixed.parts_of(arm)) == (4, 4)
     assert fixed.distributed == (arm,)

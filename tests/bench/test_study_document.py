@@ -8,14 +8,14 @@ from unittest.mock import ANY
 import pytest
 from envkit.bench import record
 from envkit.bench.arms import Ablated, Arm, Contrast, Role
-from envkit.bench.plan import Plan, StoppingRule, WorkloadSpec, require_workloads
-from envkit.bench.plan_messages import (
+from envkit.bench.study import StoppingRule, Study, WorkloadSpec, require_workloads
+from envkit.bench.study_messages import (
     BelowLeast,
     NoArms,
     StepsBesideMetric,
     TargetWithoutEpochs,
     UnknownArm,
-    UnknownPlanKey,
+    UnknownStudyKey,
     UnusableText,
 )
 from envkit.common import codec
@@ -27,7 +27,7 @@ from envkit.worker.modes import Options
 from envkit.worker.request import UserCommand
 from envkit.worker.workloads import WORKLOADS
 
-ALL = Plan(
+ALL = Study(
     title="mine",
     stopping=StoppingRule(12.5, 7, 0.01, 0.03, 8.0, open_ended=True),
     arms=(Arm("baseline", "baseline", "local"), Arm("mine", "/x/mine.yaml", "local", "cnn", 2, "i", 1)),
@@ -51,13 +51,13 @@ ALL = Plan(
 )
 
 
-@pytest.mark.parametrize("asked", [ALL, Plan("", StoppingRule(1.0), (Arm("a", "a", "local"),))])
+@pytest.mark.parametrize("asked", [ALL, Study("", StoppingRule(1.0), (Arm("a", "a", "local"),))])
 def test_to_json_and_back(asked):
-    assert Plan.from_json(json.loads(json.dumps(asked.to_json()))) == asked
+    assert Study.from_json(json.loads(json.dumps(asked.to_json()))) == asked
 
 
 def test_nothing_is_left_at_its_default_in_this_test():
-    usual = Plan(title="", stopping=StoppingRule(0.0)).to_json()
+    usual = Study(title="", stopping=StoppingRule(0.0)).to_json()
     assert not [name for name, value in ALL.to_json().items() if value == usual[name]]
 
 
@@ -72,7 +72,7 @@ def own_with(**given):
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ({**DOCUMENT, "bugdet_s": 1}, UnknownPlanKey("bugdet_s")),
+        ({**DOCUMENT, "bugdet_s": 1}, UnknownStudyKey("bugdet_s")),
         ({**DOCUMENT, "arms": []}, NoArms()),
         ({**DOCUMENT, "seed": "3m"}, OtherType("seed")),
         ({**DOCUMENT, "nodes": 0}, BelowLeast("nodes", 0, 1)),
@@ -89,13 +89,13 @@ def own_with(**given):
 )  # fmt: skip
 def test_what_is_none(document, said):
     with pytest.raises(codec.Misfit) as error:
-        Plan.from_json(document)
+        Study.from_json(document)
     assert error.value.message == said
 
 
 def test_a_workload_that_this_kit_does_not_have():
     """A record of another kit may have one; it is refused before it is trained."""
-    made = Plan.from_json({**DOCUMENT, "user_command": None, "workload": "cmm"})
+    made = Study.from_json({**DOCUMENT, "user_command": None, "workload": "cmm"})
     with pytest.raises(codec.Misfit) as error:
         require_workloads(made)
     assert error.value.message == UnknownWord("workload", "cmm", tuple(WORKLOADS))
@@ -104,13 +104,13 @@ def test_a_workload_that_this_kit_does_not_have():
 @pytest.mark.parametrize("name", ["until", "ablated", "contrasts", "title"])
 def test_every_key_is_there(name):
     with pytest.raises(MISFITS):
-        Plan.from_json({key: value for key, value in DOCUMENT.items() if key != name})
+        Study.from_json({key: value for key, value in DOCUMENT.items() if key != name})
 
 
 @pytest.mark.parametrize("arm", [{"nmae": "x"}, {"name": "x"}, {"name": 1, "profile": "x", "engine": "local"}, 5])
 def test_an_arm_that_is_none(arm):
     with pytest.raises(MISFITS):
-        Plan.from_json({**DOCUMENT, "arms": [*DOCUMENT["arms"], arm]})
+        Study.from_json({**DOCUMENT, "arms": [*DOCUMENT["arms"], arm]})
 
 
 def test_a_dry_run_prints_what_the_record_says_and_leaves_nothing(cli, bench_arguments, instant, run_folder):
@@ -119,7 +119,7 @@ def test_a_dry_run_prints_what_the_record_says_and_leaves_nothing(cli, bench_arg
     assert (dry.returncode, dry.stderr) == (0, "")
     assert not run_folder.exists()
     assert cli(*arguments).returncode == 0
-    recorded, printed = record.first(run_folder)["plan"], json.loads(dry.stdout)
+    recorded, printed = record.first(run_folder)["study"], json.loads(dry.stdout)
     later = ("seed", "data", "arms")  # the run draws the seed, finds the data and reads the profiles
     assert {key: value for key, value in printed.items() if key not in later} == {
         key: value for key, value in recorded.items() if key not in later

@@ -12,14 +12,14 @@ from envkit.stats.verdict import Verdict
 from envkit.worker.messages.cpus import SetByCall
 
 from tests import records
-from tests.records import summarise
+from tests.records import conclude
 from tests.report.planted import NOT_IN_EFFECT, OTHER_LOSSES, failed
 from tests.reports import details, events_of, printed
 from tests.simulation import STEADY, times
 
 
 def test_medians_per_arm():
-    baseline, mine = summarise(events_of()).measured
+    baseline, mine = conclude(events_of()).measured
     assert (baseline.arm, baseline.samples, baseline.training_s) == ("baseline", 7, 1.0)
     assert mine.step_s == pytest.approx(0.5 / 3)
     assert mine.images_per_s == pytest.approx(3 * 64 / 0.5)
@@ -30,14 +30,14 @@ def test_medians_per_arm():
 
 
 def test_equal_losses():
-    (comparison,) = summarise(events_of()).comparisons
+    (comparison,) = conclude(events_of()).comparisons
     assert (comparison.losses.largest_difference, comparison.losses.agree) == (0, True)
 
 
 @pytest.mark.parametrize(("factor", "agree"), [(1 + 1e-5, True), (1.01, False), (0.99, False)])
 def test_losses_that_differ(factor, agree):
     losses = [loss * factor for loss in (2.3, 2.299, 2.298)]
-    (comparison,) = summarise(events_of(mine={"losses": losses})).comparisons
+    (comparison,) = conclude(events_of(mine={"losses": losses})).comparisons
     assert comparison.losses.agree is agree
     assert comparison.losses.largest_difference == pytest.approx(abs(factor - 1), rel=1e-3)
 
@@ -46,14 +46,14 @@ def test_losses_that_differ(factor, agree):
 def test_losses_that_are_no_numbers_do_not_agree(step):
     losses = [2.3, 2.299, 2.298]
     losses[step:] = [float("nan")] * (3 - step)
-    assert summarise(events_of(mine={"losses": losses})).comparisons[0].losses.agree is False
+    assert conclude(events_of(mine={"losses": losses})).comparisons[0].losses.agree is False
 
 
 def test_one_sample_with_other_losses_is_enough():
     events = events_of()
     last = [event for event in events if event.get("arm") == "mine" and event["event"] == "sample"][-1]
     last |= OTHER_LOSSES
-    assert summarise(events).comparisons[0].losses.agree is False
+    assert conclude(events).comparisons[0].losses.agree is False
 
 
 def test_a_profile_that_may_change_numerics_is_not_blamed():
@@ -64,7 +64,7 @@ def test_a_profile_that_may_change_numerics_is_not_blamed():
 
 @pytest.mark.parametrize("arm", ["baseline", "mine"])
 def test_where_either_is_not_in_effect_there_is_neither_speedup_nor_losses(arm):
-    (comparison,) = summarise(events_of(**{arm: NOT_IN_EFFECT})).comparisons
+    (comparison,) = conclude(events_of(**{arm: NOT_IN_EFFECT})).comparisons
     assert (comparison.verdict, comparison.speedup, comparison.losses) == (Verdict.NOT_IN_EFFECT, None, None)
 
 
@@ -72,27 +72,27 @@ def test_where_either_is_not_in_effect_there_is_neither_speedup_nor_losses(arm):
     ("blocks", "words"), [(0, "too few samples"), (1, "too few samples"), (5, "too few samples"), (6, "faster")]
 )
 def test_verdict_by_the_number_of_blocks(blocks, words):
-    assert summarise(events_of(blocks)).comparisons[0].words == words
+    assert conclude(events_of(blocks)).comparisons[0].words == words
 
 
 @pytest.mark.parametrize(("factor", "words"), [(0.97, "faster"), (1.03, "slower"), (1, "no difference larger than 2%")])
 def test_verdict_by_the_margin_of_the_run(factor, words):
     events = events_of(mine={"seconds": times(factor)})
-    assert summarise(events).comparisons[0].words == words
-    events = events_of(mine={"seconds": times(factor)}, plan={"margin": 0.001})
-    assert summarise(events).comparisons[0].words == (words if factor != 1 else "no difference found")
+    assert conclude(events).comparisons[0].words == words
+    events = events_of(mine={"seconds": times(factor)}, study={"margin": 0.001})
+    assert conclude(events).comparisons[0].words == (words if factor != 1 else "no difference found")
 
 
 def test_a_block_without_both_samples_does_not_count():
     events = [one for one in events_of(7) if (one["event"], one.get("block"), one.get("arm")) != ("sample", 6, "mine")]
-    assert summarise(events).comparisons[0].speedup.blocks == 6
+    assert conclude(events).comparisons[0].speedup.blocks == 6
 
 
 def test_a_run_that_stopped_early_reports_the_plain_interval():
     """At 40 of 50 blocks, the fourth look; one whose time was used up there pays for its looks."""
     seconds = numpy.random.default_rng(1).lognormal(0, 0.05, 40).tolist()
     early, late, plain = (
-        summarise(events_of(40, mine={"seconds": seconds}, looks=looks, ended=ended)).comparisons[0].speedup
+        conclude(events_of(40, mine={"seconds": seconds}, looks=looks, ended=ended)).comparisons[0].speedup
         for looks, ended in (
             ((10, 20, 30, 40, 50), "precise enough"), ((10, 20, 30, 40, 50), "budget used up"), ((40,), "complete")
         )
@@ -103,23 +103,23 @@ def test_a_run_that_stopped_early_reports_the_plain_interval():
 
 def test_a_failure_takes_the_speedup_until_the_run_has_gone_on():
     events = failed(events_of())
-    (comparison,) = summarise(events).comparisons
+    (comparison,) = conclude(events).comparisons
     assert (comparison.verdict, comparison.speedup) == (Verdict.FAILED, None)
     events += [{"event": "resume", "time": 0}, {"event": "end", "time": 0, "reason": "complete"}]
-    assert summarise(events).comparisons[0].verdict == Verdict.FASTER
+    assert conclude(events).comparisons[0].verdict == Verdict.FASTER
     assert "Failed    block 7, mine: the worker was killed" in printed(events)
 
 
 def test_how_a_run_ended_before_it_was_resumed_does_not_count():
     """Interrupted, resumed, and then killed: it has not ended."""
     events = [*events_of(ended="interrupted"), {"event": "resume", "time": 0}]
-    assert summarise(events).ended is None
+    assert conclude(events).ended is None
     assert "ended     not yet, or killed: continue with --resume" in details(events)
 
 
 def test_full_training_compares_one_run_each():
-    events = events_of(1, plan={"epochs": 10})
-    (comparison,) = summarise(events).comparisons
+    events = events_of(1, study={"epochs": 10})
+    (comparison,) = conclude(events).comparisons
     assert (comparison.verdict, comparison.speedup) == (Verdict.ONE_RUN_EACH, None)
     assert comparison.single_ratio == pytest.approx(1 / 0.4975)
 
@@ -128,9 +128,9 @@ OTHER = {"mine": "cnn-batch128"}
 
 
 def test_losses_of_another_workload_are_not_compared():
-    (comparison,) = summarise(events_of(mine=OTHER_LOSSES, workloads=OTHER)).comparisons
+    (comparison,) = conclude(events_of(mine=OTHER_LOSSES, workloads=OTHER)).comparisons
     assert comparison.losses is None
-    (comparison,) = summarise(events_of(mine=OTHER_LOSSES, workloads={"mine": "cnn"})).comparisons
+    (comparison,) = conclude(events_of(mine=OTHER_LOSSES, workloads={"mine": "cnn"})).comparisons
     assert not comparison.losses.agree
 
 
@@ -139,29 +139,29 @@ def test_the_bootstrap_compares_what_the_interval_compares():
     steps = events_of(mine={"seconds": [2.0 * second for second in STEADY], "images_per_step": 128}, workloads=OTHER)
     full = events_of(
         mine={"seconds": STEADY, "full_steps": 2}, baseline={"seconds": STEADY, "full_steps": 4}, workloads=OTHER,
-        plan={"epochs": 1, "blocks": 7},
+        study={"epochs": 1, "blocks": 7},
     )  # fmt: skip
     for events in (steps, full):
-        (comparison,) = summarise(events).comparisons
+        (comparison,) = conclude(events).comparisons
         assert comparison.speedup.ratio == pytest.approx(1)
         assert comparison.bootstrap.low == pytest.approx(1)
         assert comparison.bootstrap.high == pytest.approx(1)
 
 
 def test_warm_up_and_reference_kernel_are_no_samples():
-    summary = summarise(events_of(7))
-    assert [one.samples for one in summary.measured] == [7, 7]
-    assert summary.seconds_per_block == pytest.approx(4.5)  # two workers of 2 s and a reference kernel of 0.5 s
+    result = conclude(events_of(7))
+    assert [one.samples for one in result.measured] == [7, 7]
+    assert result.seconds_per_block == pytest.approx(4.5)  # two workers of 2 s and a reference kernel of 0.5 s
 
 
 def test_samples_in_the_order_of_the_run():
-    summary = summarise(events_of(3))
-    assert [(one.block, one.arm) for one in summary.samples] == [
-        (block, arm.name) for block in range(3) for arm in summary.plan.order(block)
+    result = conclude(events_of(3))
+    assert [(one.block, one.arm) for one in result.samples] == [
+        (block, arm.name) for block in range(3) for arm in result.study.order(block)
     ]
     # warming both takes 4 s and a reference kernel 0.5 s; the next sample begins when the first has ended
-    assert [one.began_s for one in summary.samples[:3]] == [4.5, 6.5, 9.0]
-    baseline = next(one for one in summary.samples if one.arm == "baseline")
+    assert [one.began_s for one in result.samples[:3]] == [4.5, 6.5, 9.0]
+    baseline = next(one for one in result.samples if one.arm == "baseline")
     assert baseline.mean_step_s == pytest.approx(1 / 3)
 
 
@@ -175,31 +175,31 @@ def with_interference(events, *blocks, arm="baseline"):
 
 
 def test_the_result_is_given_with_and_without_disturbed_blocks():
-    summary = summarise(with_interference(events_of(12), 2, 5, 6, 9))
-    assert list(summary.interference) == [2, 5, 6, 9]
-    (comparison,) = summary.comparisons
+    result = conclude(with_interference(events_of(12), 2, 5, 6, 9))
+    assert list(result.interference) == [2, 5, 6, 9]
+    (comparison,) = result.comparisons
     assert (comparison.speedup.blocks, comparison.without_interference.blocks) == (12, 8)
     assert comparison.without_interference.high == pytest.approx(2, rel=0.05)
     assert comparison.speedup.high > 3
-    hit = {(one.block, one.arm) for one in summary.samples if one.interference}
+    hit = {(one.block, one.arm) for one in result.samples if one.interference}
     assert hit == {(block, "baseline") for block in (2, 5, 6, 9)}
 
 
 def test_nothing_is_said_without_disturbed_blocks_where_none_is_or_too_few_are_left():
-    assert summarise(events_of(12)).comparisons[0].without_interference is None
+    assert conclude(events_of(12)).comparisons[0].without_interference is None
     for hit in (3, 8):
-        (comparison,) = summarise(with_interference(events_of(8), *range(hit))).comparisons
+        (comparison,) = conclude(with_interference(events_of(8), *range(hit))).comparisons
         assert (comparison.without_interference, comparison.speedup.blocks) == (None, 8)
 
 
 def test_a_drift_of_the_machine_is_told_from_one_of_the_speedup():
     slowing = [1 + 0.02 * block for block in range(12)]
     half = [second / 2 for second in slowing]
-    together = summarise(events_of(12, baseline={"seconds": slowing}, mine={"seconds": half}))
+    together = conclude(events_of(12, baseline={"seconds": slowing}, mine={"seconds": half}))
     assert together.reference_drift.change == pytest.approx(0.22, rel=0.1)
     assert together.reference_drift.p_value < 0.001
     assert together.comparisons[0].drift.p_value > 0.1
-    alone = summarise(events_of(12, baseline={"seconds": slowing}, mine={"seconds": [0.5]}))
+    alone = conclude(events_of(12, baseline={"seconds": slowing}, mine={"seconds": [0.5]}))
     assert alone.comparisons[0].drift.change == pytest.approx(0.22, rel=0.1)
     assert alone.comparisons[0].drift.p_value < 0.001
 
@@ -211,15 +211,15 @@ def test_steps_that_still_warm_up_are_left_out_of_all_numbers():
     for event in events:
         if event["event"] == "sample":
             event["step_s"][0] *= 10
-    summary = summarise(events)
-    assert (summary.skipped_steps, summary.warm_up) == (1, {"baseline": 2, "mine": 0})
-    assert summary.measured[0].step_s == pytest.approx(1 / 3)
-    assert summary.comparisons[0].speedup.ratio == pytest.approx(2)
-    assert {len(one.step_s) for one in summary.samples} == {2}
+    result = conclude(events)
+    assert (result.skipped_steps, result.warm_up) == (1, {"baseline": 2, "mine": 0})
+    assert result.measured[0].step_s == pytest.approx(1 / 3)
+    assert result.comparisons[0].speedup.ratio == pytest.approx(2)
+    assert {len(one.step_s) for one in result.samples} == {2}
 
 
 def test_json_is_what_a_script_can_read():
-    document = json.loads(json.dumps(summarise(events_of(8, looks=(8, 12))).to_json()), parse_constant=pytest.fail)
+    document = json.loads(json.dumps(conclude(events_of(8, looks=(8, 12))).to_json()), parse_constant=pytest.fail)
     assert document["reference"] == "baseline"
     assert document["comparisons"][0]["speedup"]["blocks"] == 8
     assert document["measured"][1]["in_effect"] is True
@@ -229,10 +229,10 @@ def test_json_is_what_a_script_can_read():
 
 @pytest.mark.parametrize("blocks", [0, 1, 2, 7])
 def test_a_run_that_was_ended_before_lengths_and_blocks_were_fixed_is_understood(blocks):
-    summary = summarise(records.run_events(blocks=blocks))
-    assert summary.comparisons[0].verdict == (Verdict.FASTER if blocks == 7 else Verdict.TOO_FEW_SAMPLES)
-    assert (summary.design, summary.warm_up, summary.unsteady, summary.skipped_steps) == (None, {}, [], 0)
-    json.dumps(summary.to_json(), allow_nan=False)
+    result = conclude(records.run_events(blocks=blocks))
+    assert result.comparisons[0].verdict == (Verdict.FASTER if blocks == 7 else Verdict.TOO_FEW_SAMPLES)
+    assert (result.design, result.warm_up, result.unsteady, result.skipped_steps) == (None, {}, [], 0)
+    json.dumps(result.to_json(), allow_nan=False)
 
 
 @pytest.mark.parametrize(("seconds", "steps", "said"), [(2.0, 10, ["page-faults"]), (0.1, 10, []), (2.0, 2, [])])
@@ -242,7 +242,7 @@ def test_why_the_baseline_takes_its_time_is_said_of_samples_that_are_long_enough
         if event["event"] == "sample":
             event["seconds"], event["step_s"] = seconds, [seconds / steps] * steps
             event["usage"].update(user_s=0.7 * seconds, system_s=0.3 * seconds, minor_faults=50_000 * seconds)
-    assert [finding.code for finding in summarise(events).findings] == said
+    assert [finding.code for finding in conclude(events).findings] == said
 
 
 def test_few_threads_are_told_of_the_process_that_trains_once_for_all_arms():
@@ -258,7 +258,7 @@ def test_few_threads_are_told_of_the_process_that_trains_once_for_all_arms():
         if event["event"] == "sample":
             event["evidence"]["cpu_use"] = agent
             event["other_processes"] = [{"pid": 7, "argv": ["python"], "evidence": {"variables": {}, "cpu_use": use}}]
-    (found,) = summarise(events).findings
+    (found,) = conclude(events).findings
     assert (found.code, found.seen, found.fix) == ("too-few-threads", TooFewThreads(1, 4, SetByCall()), CallWithMore(4))
 
 
@@ -266,7 +266,7 @@ def test_unmatched_lines_are_counted_over_all_samples():
     events = records.run_events()
     for event in events[1:4]:
         event["unmatched_lines"] = [2, "time nan"]  # as JSON has it
-    (finding, other) = summarise(events).findings
+    (finding, other) = conclude(events).findings
     assert text(finding.seen) == "baseline: the metric does not match 4 lines like 'time nan'"
     assert text(other.seen).startswith("mine: the metric does not match 2 lines")
 
@@ -292,5 +292,5 @@ def test_unmatched_lines_are_counted_over_all_samples():
 def test_doubts_about_a_metric_s_readings_are_said(key, value, finding):
     events = records.run_events()
     events[1][key] = value
-    (found,) = summarise(events).findings
+    (found,) = conclude(events).findings
     assert (found.code, found.severity, text(found.seen)) == finding

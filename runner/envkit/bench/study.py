@@ -1,4 +1,4 @@
-"""The plan of a run: settings that are fixed when it starts and kept when it is resumed."""
+"""The study of a run: settings that are fixed when it starts and kept when it is resumed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from envkit.bench.arms import Ablated, Arm, Contrast, Role, effects
-from envkit.bench.plan_messages import (
+from envkit.bench.study_messages import (
     BelowLeast,
     NoArms,
     StepsBesideMetric,
     TargetWithoutEpochs,
     UnknownArm,
-    UnknownPlanKey,
+    UnknownStudyKey,
     UnusableText,
 )
 from envkit.common import codec
@@ -57,7 +57,7 @@ STRONG, WEAK = "strong scaling", "weak scaling"
 
 @dataclass(frozen=True)
 class WorkloadSpec:
-    """How long a sample of a workload is. Steps of 0 follow from the machine's pace (``Plan.sized``)."""
+    """How long a sample of a workload is. Steps of 0 follow from the machine's pace (``Study.sized``)."""
 
     warmup_steps: int
     steps: int
@@ -80,8 +80,8 @@ class StoppingRule:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The plan of a run. The first arm is the reference of the run."""
+class Study:
+    """The study of a run. The first arm is the reference of the run."""
 
     title: str  # a part of the name of the record's folder
     stopping: StoppingRule
@@ -259,14 +259,14 @@ class Plan:
         """How what the reference trains is trained."""
         return self.workload_spec(self.reference)
 
-    def with_steps(self, steps: int) -> Plan:
-        """The plan with samples of so many steps, of all workloads; a command that is paced keeps its pace."""
+    def with_steps(self, steps: int) -> Study:
+        """The study with samples of so many steps, of all workloads; a command that is paced keeps its pace."""
         if self.user_command is not None and self.user_command.is_paced:
             return self
         return replace(self, workloads={name: replace(one, steps=steps) for name, one in self.workloads.items()})
 
-    def sized(self, steps: Mapping[str, int], warmup_steps: Mapping[str, int]) -> Plan:
-        """The plan with the lengths of samples as they were fixed, by the workload's name."""
+    def sized(self, steps: Mapping[str, int], warmup_steps: Mapping[str, int]) -> Study:
+        """The study with the lengths of samples as they were fixed, by the workload's name."""
         sized = {
             name: replace(one, steps=steps[name], warmup_steps=warmup_steps[name])
             for name, one in self.workloads.items()
@@ -288,25 +288,25 @@ class Plan:
         found = None if self.user_command else find(self.workload_of(arm))  # a record's may be unknown here
         return GENERATED if found is not None and found.generated else self.data or ""
 
-    def with_arms(self, arms: Iterable[Arm]) -> Plan:
-        """The plan with other arms, and the effect of each: with EVERY beside the baseline on its workload."""
+    def with_arms(self, arms: Iterable[Arm]) -> Study:
+        """The study with other arms, and the effect of each: with EVERY beside the baseline on its workload."""
         arms = tuple(arms)
         every = self.workload == EVERY and self.user_command is None
         references = [arm.name for arm in arms if arm.profile == REFERENCE_PROFILE] if every else []
         made = replace(self, arms=arms, contrasts=tuple(effects(arms, references)))
         return made.with_lengths(next(iter(self.workloads.values()), FROM_PACE))
 
-    def with_lengths(self, length: WorkloadSpec) -> Plan:
-        """The plan with samples of one length of all workloads; a user's command has its own."""
+    def with_lengths(self, length: WorkloadSpec) -> Study:
+        """The study with samples of one length of all workloads; a user's command has its own."""
         if self.user_command is not None:
             length = WorkloadSpec(self.user_command.warmup_lines, 0 if self.user_command.is_paced else 1)
         return replace(self, workloads=dict.fromkeys(map(self.workload_of, self.arms), length))
 
-    def with_stopping(self, **changed: Any) -> Plan:
-        """The plan with another stopping rule, by the rule's fields."""
+    def with_stopping(self, **changed: Any) -> Study:
+        """The study with another stopping rule, by the rule's fields."""
         return replace(self, stopping=replace(self.stopping, **changed))
 
-    def anywhere(self) -> Plan:
+    def anywhere(self) -> Study:
         """The same with files named in full, to be measured from another folder."""
         arms = tuple(
             replace(arm, profile=str(Path(arm.profile).absolute())) if arm.profile.endswith((".yaml", ".yml")) else arm
@@ -319,14 +319,14 @@ class Plan:
         return {**asdict(self), "engine_options": self.engine_options.to_json()}
 
     @staticmethod
-    def from_json(document: Mapping[str, Any]) -> Plan:
+    def from_json(document: Mapping[str, Any]) -> Study:
         """Parse a document. Raise KeyError, TypeError or ValueError if it is invalid."""
         for name in ("arms", "workloads", "contrasts", "ablated"):
             if len(document[name]) > MOST_ENTRIES:
-                raise codec.Misfit(ManyEntries(f"plan.{name}", MOST_ENTRIES))
-        names = {one.name for one in fields(Plan)}
+                raise codec.Misfit(ManyEntries(f"study.{name}", MOST_ENTRIES))
+        names = {one.name for one in fields(Study)}
         if unknown := document.keys() - names:
-            raise codec.Misfit(UnknownPlanKey(min(unknown)))
+            raise codec.Misfit(UnknownStudyKey(min(unknown)))
         if missing := names - document.keys():
             raise KeyError(min(missing))
         found = {
@@ -344,7 +344,7 @@ class Plan:
             "ablated": tuple(_made(Ablated, one, "ablated") for one in document["ablated"]),
             "keep_env": tuple(document["keep_env"]),
         }
-        made = codec.checked(Plan(**{**document, **found}))
+        made = codec.checked(Study(**{**document, **found}))
         _require_numbers(made)
         _require_arms(made)
         _require_texts(made)
@@ -355,11 +355,11 @@ def _made(kind: Callable[..., Made], document: Mapping[str, Any], where: str) ->
     """Return an instance of a dataclass. Raise Misfit that names a key which it does not have."""
     names = {one.name for one in fields(cast(Any, kind))}
     if unknown := document.keys() - names:
-        raise codec.Misfit(UnknownPlanKey(f"{where}.{min(unknown)}"))
+        raise codec.Misfit(UnknownStudyKey(f"{where}.{min(unknown)}"))
     return kind(**document)
 
 
-def _require_numbers(made: Plan) -> None:
+def _require_numbers(made: Study) -> None:
     """Raise Misfit for a number that is too small."""
     stopping = made.stopping
     least = {
@@ -375,7 +375,7 @@ def _require_numbers(made: Plan) -> None:
             raise codec.Misfit(BelowLeast(key, value, lowest))
 
 
-def _require_arms(made: Plan) -> None:
+def _require_arms(made: Study) -> None:
     """Raise Misfit if a contrast or a setting names an arm that is not there, or an arm a workload that is not."""
     if not made.arms:
         raise codec.Misfit(NoArms())
@@ -390,14 +390,14 @@ def _require_arms(made: Plan) -> None:
                 raise codec.Misfit(UnknownArm(f"ablated: {one.setting}", str(wanted)))
 
 
-def require_workloads(made: Plan) -> None:
+def require_workloads(made: Study) -> None:
     """Raise Misfit for a workload that this kit does not have."""
     for workload in made.own_workloads:
         if workload != EVERY and find(workload) is None:
             raise codec.Misfit(UnknownWord("workload", workload, tuple(WORKLOADS)))
 
 
-def _require_texts(made: Plan) -> None:
+def _require_texts(made: Study) -> None:
     """Raise Misfit for an invalid metric or target, with which each worker would fail."""
     if made.until is not None:
         try:
