@@ -31,6 +31,6 @@ def __getattr__(name: str) -> object:
         return importlib.import_module("envkit.bench")  # which can be called
     if name == "InputError":
         return importlib.import_module("envkit.common.errors").InputError
-    if name == "Result":
+    if name == "BenchResult":
         return importlib.import_module("envkit.api").BenchResult
     raise AttributeError(f"module 'envkit' has no attribute '{name}'")

@@ -98,10 +98,10 @@ INSIDE = ("engines", "local", "inspection")
         set_in(*INSIDE, "facts", "cpu_quota", value=1.5),
         set_in(*INSIDE, "packages", "torch", value="2.14.0"),
         set_in("engines", "local", "engine", "image", value="/other/python"),
-        set_in("plan", "engine_options", value={"cpus": "1"}),
-        set_in("plan", "workloads", "cnn", "steps", value=100),
-        set_in("plan", "workloads", "cnn", "warmup_steps", value=100),
-        set_in("plan", "workload", value="another"),
+        set_in("study", "engine_options", value={"cpus": "1"}),
+        set_in("study", "workloads", "cnn", "steps", value=100),
+        set_in("study", "workloads", "cnn", "warmup_steps", value=100),
+        set_in("study", "workload", value="another"),
     ],
 )
 def test_what_it_must_have_in_common_with_the_run(results, change):

@@ -12,7 +12,7 @@ import pytest
 from envkit import __version__
 from envkit.cli import COMMANDS
 from envkit.cli.argument_messages import COUNT, NotOfForm, NoUnit
-from envkit.cli.commands import ablate, loader_grid, study
+from envkit.cli.commands import ablate, loader_grid, plan
 from envkit.cli.messages import (
     BadOptionValue,
     BadUsage,
@@ -39,7 +39,7 @@ MEASURING = (
 )  # fmt: skip
 # Of these, by command, those that it always refuses.
 REFUSED = {
-    "study": study.REFUSED, "loader-grid": loader_grid.NOT_HERE, "ablate": ablate.REFUSED,
+    "plan": plan.REFUSED, "loader-grid": loader_grid.NOT_HERE, "ablate": ablate.REFUSED,
     "submit": ("image",), "fleet": ("image",),
 }  # fmt: skip
 

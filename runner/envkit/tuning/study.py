@@ -27,6 +27,6 @@ class TuningStudy:
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> TuningStudy:
-        """Raises ValueError, TypeError or KeyError for what is none."""
+        """Parse a document. Raise ValueError, TypeError or KeyError if it is invalid."""
         own = {**document, "study": Study.from_json(document["study"])}
         return TuningStudy(**own)

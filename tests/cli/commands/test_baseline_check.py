@@ -190,9 +190,9 @@ def trains(name="cnn", **fields):
         (change_inspection("fingerprint", cpu_model="Another CPU"), f"{CPU} Another CPU (model 1)"),
         (change_inspection("fingerprint", cpu_numbers="model 2"), f"{CPU} Simulated CPU (model 2)"),
         (change_inspection("facts", usable_cpus=3), "the number of usable CPUs was 4 and is now 3"),
-        (trains(steps=7), "the plan's steps was 3 and is now 7"),
-        (trains(warmup_steps=5), "the plan's warmup steps was 1 and is now 5"),
-        (trains("other"), "the plan's workload was cnn and is now other"),
+        (trains(steps=7), "the study's steps was 3 and is now 7"),
+        (trains(warmup_steps=5), "the study's warmup steps was 1 and is now 5"),
+        (trains("other"), "the study's workload was cnn and is now other"),
         (
             change_plan(options={**asdict(Options()), "scale": 2}),
             "the mode of training was as usual and is now scale 2",

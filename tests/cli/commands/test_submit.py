@@ -39,7 +39,7 @@ def asked(text):
 
 @pytest.fixture
 def measured(cli):
-    """The specification of what each node would measure, and whether all train together in one run."""
+    """The study of what each node would measure, and whether all train together in one run."""
 
     def run(*options, profiles=("intel-omp",), **surroundings):
         result = cli("submit", *profiles, "--dry-run", "--json", *options, **surroundings)

@@ -49,7 +49,7 @@ def change(key, value):
 EDITS = [
     change("python", EVIL),
     change("project", EVIL),
-    change("specification.engine_options", {"python": EVIL}),
+    change("study.engine_options", {"python": EVIL}),
     change("options", [f"bb={EVIL}"]),
     change("id", "c0ffee00"),
 ]
@@ -99,7 +99,7 @@ def test_the_same_command_given_again_goes_on(cli, submitted, command):
 def test_what_differs_is_named(refused, submitted, command):
     folder, jobs, _ = submitted
     line = refused(*command, "--blocks", 7, "--nodes", 2, "--resume", folder, "--detach")
-    assert "specification.stopping.blocks was 6 and is now 7; nodes was 1 and is now 2; give the" in line
+    assert "study.stopping.blocks was 6 and is now 7; nodes was 1 and is now 2; give the" in line
     assert jobs == []
 
 

@@ -98,7 +98,7 @@ def test_a_result_for_each_arm():
     assert mine["ratio"] == pytest.approx(2, abs=0.02)
 
 
-@pytest.mark.parametrize(("plan", "scaling"), [({}, "strong scaling"), ({"weak": True}, "weak scaling")])
+@pytest.mark.parametrize(("study", "scaling"), [({}, "strong scaling"), ({"weak": True}, "weak scaling")])
 def test_ranks_and_their_communication(study, scaling):
     one = {**arm("1 process", "baseline"), "ranks": 1, "cpu_shares": 1}
     events = run_events(arm("baseline"), one, ranks=2, **study)
