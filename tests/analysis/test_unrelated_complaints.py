@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from envkit.analysis.finding_messages import UnrelatedComplaint
-from envkit.analysis.unrelated_complaints import Printed, unrelated_complaints
+from envkit.analysis.findings import Printed, unrelated_complaints
 from envkit.engines.measurement import Process
 from envkit.profiles.environment import Environment
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from envkit.analysis.load import Load, load
 from envkit.analysis.noise import disturbed_blocks
@@ -43,7 +42,7 @@ class Course:
     first_runs: list[FirstRun] | None = None
     load: Load | None = None  # of a run that compares nothing; else each comparison has its own
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "unfinished": self.unfinished and asdict(self.unfinished),
             "longer_than_budget": self.longer,

@@ -1,16 +1,33 @@
-"""Findings about the processes of a run, and about what its commands printed."""
+"""Findings about the processes of a run, its metric readings, and what its commands printed."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from envkit.advice.symptoms import of_sample
-from envkit.analysis.metric_readings import metric_readings
-from envkit.analysis.unrelated_complaints import Printed, unrelated_complaints
+from envkit.analysis import finding_messages as messages
+from envkit.bench.events import Sample
 from envkit.bench.run import Run
+from envkit.checks import sample_effect
+from envkit.checks.complaints import complaints
 from envkit.checks.doctor import diagnose_process
 from envkit.checks.doctor.cpu_use_findings import in_all_arms, trainer_of
-from envkit.checks.doctor.finding import Finding, Situation
+from envkit.checks.doctor.finding import Finding, Level, Situation
+from envkit.engines.measurement import Measurement
+from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.profiles.resolve import of_rank
+from envkit.worker.user_command.metric import shown
+
+UNRELATED_COMPLAINT = "unrelated-complaint"
+
+
+class Printed(NamedTuple):
+    """The samples of an arm, and the environment that they ran in."""
+
+    environment: Environment
+    samples: Sequence[Measurement]
 
 
 def findings(run: Run, environments: dict[str, Environment]) -> list[Finding]:
@@ -34,3 +51,63 @@ def findings(run: Run, environments: dict[str, Environment]) -> list[Finding]:
             wrong = [*diagnose_process(situation), *metric_readings(own)]
             found += [(arm.name, one) for one in wrong]
     return in_all_arms(found, len(printed)) + unrelated_complaints(printed)
+
+
+def unrelated_complaints(arms: Sequence[Printed]) -> list[Finding]:
+    """Return a finding if libraries complained of something that no profile sets, as those of other commands do."""
+    each = [(one.environment, sample) for one in arms for sample in one.samples]
+    printed = dict.fromkeys(line for _, sample in each for line in complaints(sample.stderr))
+    for environment, sample in each:
+        related = {*complaints(sample.stderr)} - {*sample_effect.unrelated_complaints(environment, sample)}
+        printed = {line: None for line in printed if line not in related}
+    if not printed:
+        return []
+    first, *more = printed
+    seen = messages.UnrelatedComplaint(first, len(more) or None)
+    return [_finding(UNRELATED_COMPLAINT, "note", seen)]
+
+
+def metric_readings(own: Sequence[Sample]) -> list[Finding]:
+    """Return what is doubtful about the readings in an arm's samples."""
+    found = (_rank_lines(own), _unmatched_lines(own), _cover(own), _rounding(own))
+    return [finding for finding in found if finding is not None]
+
+
+def _rank_lines(own: Sequence[Sample]) -> Finding | None:
+    """Return which rank's lines were read if a launcher marks them, or else that each rank printed each step."""
+    mark, ranks = next((sample.rank_lines for sample in own if sample.rank_lines), (None, 0))
+    if mark is None:
+        return None
+    if mark:
+        return _finding("rank-lines", "note", messages.RankLines(shown(mark), ranks))
+    return _finding("repeated-lines", "warn", messages.RepeatedLines(ranks))
+
+
+def _unmatched_lines(own: Sequence[Sample]) -> Finding | None:
+    found = [sample.unmatched_lines for sample in own if sample.unmatched_lines]
+    if not found:
+        return None
+    seen = messages.UnmatchedLines(sum(lines for lines, _ in found), shown(found[0][1]))
+    return _finding("unmatched-lines", "warn", seen)
+
+
+def _cover(own: Sequence[Sample]) -> Finding | None:
+    """Return that readings sum to far more or far less than the time in which they were printed."""
+    found = next((sample.readings_cover for sample in own if sample.readings_cover), None)
+    if found is None:
+        return None
+    total, elapsed, unit = found.sum_s, found.elapsed_s, found.fits or None
+    if total > elapsed:
+        return _finding("readings-too-long", "warn", messages.ReadingsTooLong(total, elapsed))
+    seen = messages.ReadingsTooShort(total / elapsed, unit)
+    return Finding("readings-too-short", "note", seen, messages.reason("readings-too-short"), messages.CheckUnit(unit))
+
+
+def _rounding(own: Sequence[Sample]) -> Finding | None:
+    """Return that numbers are rounded so coarsely that a difference may be lost or made by it."""
+    found = [sample.readings_rounding for sample in own if sample.readings_rounding is not None]
+    return _finding("readings-rounded", "warn", messages.ReadingsRounded(max(found))) if found else None
+
+
+def _finding(code: str, severity: Level, seen: Message) -> Finding:
+    return Finding(code, severity, seen, messages.reason(code), messages.remedy(code))

@@ -1,13 +1,14 @@
-"""The interval of each contrast of a run."""
+"""The interval of each contrast of a run, and from those the effect of each setting of an ablated profile."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from envkit.bench.arms import Arm, Contrast, Role
+from envkit.bench.arms import Ablated, Arm, Contrast, Role
 from envkit.bench.measure import ENDED, PRECISE
 from envkit.bench.run import Run
+from envkit.stats.contribution import Contribution, contribution
 from envkit.stats.interval import Speedup
 from envkit.stats.sequential import at_end
 
@@ -52,3 +53,35 @@ class Intervals:
         if contrast is None or found is None:
             return None
         return Estimate(*(one / contrast.divisor for one in (found.ratio, found.low, found.high)))
+
+
+@dataclass(frozen=True)
+class SettingEffect:
+    """The effect of one setting of an ablated profile.
+
+    Speedups are None where an arm was not measured, or before the run has ended.
+    """
+
+    setting: Ablated
+    alone: Speedup | None  # over the baseline, or over the library that it needs
+    in_profile: Speedup | None  # of the whole profile over the profile without it
+    contribution: Contribution
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            **asdict(self.setting),
+            "worth_alone": self.alone and self.alone.to_json(),
+            "worth_in_profile": self.in_profile and self.in_profile.to_json(),
+            "contribution": str(self.contribution),
+        }
+
+
+def setting_effects(intervals: Intervals) -> list[SettingEffect]:
+    """Return the effect of each setting of an ablated profile; none in other studies."""
+    study = intervals.run.study
+    effects = []
+    for setting in study.ablated:
+        whole = intervals.of(study.whole, Role.EFFECT)
+        alone, in_profile = (intervals.of_setting(setting.setting, role) for role in (Role.ALONE, Role.IN_PROFILE))
+        effects.append(SettingEffect(setting, alone, in_profile, contribution(whole, alone, in_profile)))
+    return effects

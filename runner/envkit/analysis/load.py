@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
-from typing import Any
 
 from envkit.analysis.messages import CPUS_HOT, MACHINE_SWAPPED, BesideOtherPrograms, While, WhileStolen
 from envkit.analysis.noise import commonest
@@ -37,7 +36,7 @@ class Load:
     usable_cpus: float | None  # that the workers had
     programs: tuple[str, ...] = ()  # those that used most, as ``python3 (1234)``, where that is known
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return asdict(self)
 
     @property

@@ -49,7 +49,7 @@ class Figure:
         enough = min(len(self.values), len(other.values)) >= ENOUGH
         return enough and (self.low > other.high or self.high < other.low)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {"median": self.median, "processes": list(self.values)}
 
 
@@ -87,7 +87,7 @@ class Profiled:
         """Return what the operators are parts of."""
         return self.forward_ms or self.profiled_ms
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         figures = ("step_ms", "profiled_ms", "user_ms", "system_ms", "faults")
         return {
             "arm": self.arm,

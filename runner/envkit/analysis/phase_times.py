@@ -36,7 +36,7 @@ class PhaseTimes:
         assert self.batch is not None
         return Figure(tuple(map(sum, zip(*(part.values for part in self.batch.values()), strict=True))))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "arm": self.arm,
             "step_ms": self.step_ms.to_json(),

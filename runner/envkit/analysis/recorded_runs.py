@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from envkit.analysis.messages import FOLDER_OF_RUNS
 from envkit.analysis.result import Comparison, Result, conclude
@@ -33,7 +32,7 @@ class Beginning:
 
 
 @dataclass(frozen=True)
-class Run:
+class RecordedRun:
     """One run and what it found. ``blocks`` are those that have a sample of each arm."""
 
     folder: Path
@@ -41,7 +40,7 @@ class Run:
     result: Result
     blocks: int
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         document = self.result.to_json()
         study = self.result.study
         return {
@@ -64,10 +63,10 @@ class Entry:
     """
 
     folder: Path
-    runs: list[Run]
+    runs: list[RecordedRun]
     nodes: int
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         runs = [one.to_json() for one in self.runs]
         if self.runs[0].folder == self.folder:
             return runs[0]
@@ -117,7 +116,7 @@ def beginnings(found: list[Path]) -> tuple[list[Beginning], list[Unread]]:
     return sorted(begun, key=lambda one: one.started, reverse=True), unread
 
 
-def runs(begun: list[Beginning], unread: list[Unread], wanted: Callable[[Run], bool]) -> Iterator[Run]:
+def runs(begun: list[Beginning], unread: list[Unread], wanted: Callable[[RecordedRun], bool]) -> Iterator[RecordedRun]:
     """Read the runs one by one as they are asked for; a record that can't be used is added to ``unread``."""
     for one in begun:
         try:
@@ -127,7 +126,7 @@ def runs(begun: list[Beginning], unread: list[Unread], wanted: Callable[[Run], b
                 for sample in measured.samples():
                     arms.setdefault(sample.block, set()).add(sample.arm)
                 blocks = sum(len(names) == len(one.study.arms) for names in arms.values())
-                run = Run(one.folder, one.started, conclude(measured), blocks)
+                run = RecordedRun(one.folder, one.started, conclude(measured), blocks)
         except InputError as error:
             unread.append(Unread(one.folder, reason(error)))
             continue
@@ -136,7 +135,7 @@ def runs(begun: list[Beginning], unread: list[Unread], wanted: Callable[[Run], b
 
 
 def entries(
-    begun: list[Beginning], unread: list[Unread], wanted: Callable[[Run], bool], most: int | None = None
+    begun: list[Beginning], unread: list[Unread], wanted: Callable[[RecordedRun], bool], most: int | None = None
 ) -> Iterator[Entry]:
     """The same with the runs of one submission together, instead of the latest; ``most`` of each are read."""
     together: dict[Path, list[Beginning]] = {}
@@ -161,7 +160,7 @@ def engines(study: Study) -> list[str]:
     return list(dict.fromkeys(arm.engine for arm in study.arms))
 
 
-def comparisons(run: Run, profile: str | None) -> list[Comparison]:
+def comparisons(run: RecordedRun, profile: str | None) -> list[Comparison]:
     """The run's comparisons, or those of ``profile``."""
     profiles = {arm.name: arm.profile for arm in run.result.study.arms}
     return [one for one in run.result.comparisons if profile is None or profiles[one.arm] == profile]

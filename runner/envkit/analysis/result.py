@@ -8,19 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from envkit.analysis.ablation import Worth, taken_apart
-from envkit.analysis.at_once import AtOnce, at_once
 from envkit.analysis.course import Course, course
 from envkit.analysis.findings import findings
 from envkit.analysis.gpu_readings import GpuReadings, readings
 from envkit.analysis.image_differences import Difference, of_run
-from envkit.analysis.intervals import Intervals
+from envkit.analysis.intervals import Intervals, SettingEffect, setting_effects
 from envkit.analysis.learning_curves import LearningCurve, learning_curves, reached
 from envkit.analysis.load import Load, load, neighbours
 from envkit.analysis.losses import Losses, between
 from envkit.analysis.noise import disturbed_arms, disturbed_blocks, interference_by_block, reference_kernel_range
 from envkit.analysis.sample_times import Sample, sample_times
-from envkit.analysis.scaling import Scaled, scaled
+from envkit.analysis.scaling import Scaled, ScaledInstances, scaled, scaled_instances
 from envkit.bench import dataset_messages as _of_data  # noqa: F401  from_json knows those that were imported
 from envkit.bench.arms import Arm, Role
 from envkit.bench.events import Failure, LeftOut, ReferenceKernel
@@ -111,7 +109,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Result:
-    """What a record says."""
+    """The result of a run, as its record has it."""
 
     study: Study
     engines: dict[str, dict[str, Any]]  # by Arm.target: what each said of itself (engine) and its image (inspection)
@@ -143,8 +141,8 @@ class Result:
     image_differences: dict[str, list[Difference]]
     scaling: list[Scaled] = field(default_factory=list)
     gpus: list[GpuReadings] = field(default_factory=list)
-    ablation: list[Worth] = field(default_factory=list)  # the settings of a profile that is taken apart
-    instances: list[AtOnce] = field(default_factory=list)
+    ablation: list[SettingEffect] = field(default_factory=list)  # the settings of a profile that is taken apart
+    instances: list[ScaledInstances] = field(default_factory=list)
     learning: list[LearningCurve] = field(default_factory=list)  # of full trainings
     course: Course = field(default_factory=Course)
 
@@ -180,7 +178,8 @@ class Result:
             "reference_drift": self.reference_drift and asdict(self.reference_drift),
             "calibration": self.calibration,
             "measured": [
-                {**finite(asdict(one)), "in_effect": one.in_effect, "accuracy": one.accuracy} for one in self.measured
+                {**_finite_items(asdict(one)), "in_effect": one.in_effect, "accuracy": one.accuracy}
+                for one in self.measured
             ],
             "synthetic_data": self.synthetic,
             "data_source": self.data_source.to_json(),
@@ -200,11 +199,15 @@ class Result:
         }
 
 
-def finite(value: Any) -> Any:
-    """The same without numbers that JSON does not have (NaN, infinity): None in their place."""
+def finite(value: object) -> object:
+    """Return ``value`` with None for NaN and infinity, which JSON does not have."""
     if isinstance(value, dict):
-        return {key: finite(inner) for key, inner in value.items()}
+        return _finite_items(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _finite_items(document: Mapping[str, object]) -> dict[str, object]:
+    return {key: finite(value) for key, value in document.items()}
 
 
 def conclude(run: Run) -> Result:
@@ -257,9 +260,9 @@ def conclude(run: Run) -> Result:
         ended=ended,
         image_differences=of_run(run),
         scaling=_scaling(intervals, measured),
-        instances=_at_once(intervals),
+        instances=_instances(intervals),
         gpus=[found for arm in study.arms if (found := readings(arm.name, run.samples(arm)))],
-        ablation=taken_apart(intervals),
+        ablation=setting_effects(intervals),
         learning=learning_curves(run),
         course=course(run, ended),
     )
@@ -273,13 +276,13 @@ def _scaling(intervals: Intervals, measured: Mapping[str, Measured]) -> list[Sca
     return [scaled(intervals, arm) for arm in study.distributed if arm.name in intervals.in_effect]
 
 
-def _at_once(intervals: Intervals) -> list[AtOnce]:
-    """Of each arm of several at once, where that and what it is compared with are in effect."""
+def _instances(intervals: Intervals) -> list[ScaledInstances]:
+    """Return the throughput of each arm of several instances, if it and its references are in effect."""
     study, roles = intervals.run.study, (Role.EFFECT, Role.INSTANCES)
     beside = {arm: [one.pair for role in roles if (one := study.contrast(arm, role))] for arm in study.at_once}
     sound = {*intervals.in_effect}
     shown = [arm for arm, pairs in beside.items() if {arm.name}.union(*pairs) <= sound]
-    return [at_once(intervals, arm) for arm in shown]
+    return [scaled_instances(intervals, arm) for arm in shown]
 
 
 def _seconds_per_block(run: Run) -> float:

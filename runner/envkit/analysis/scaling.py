@@ -1,4 +1,4 @@
-"""How a training scales over ranks: the arms that several ranks train, beside one process."""
+"""How a training scales over ranks, and how the throughput of several trainings at once compares with one process."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from envkit.analysis.losses import Losses, compared
 from envkit.bench.arms import Arm, Role
 from envkit.bench.events import Sample
 from envkit.bench.study import STRONG
+from envkit.stats.interval import Speedup
 from envkit.worker.workloads.all_reduce import bus_factor
 
 
@@ -89,3 +90,27 @@ def exchanged(own: Sequence[Sample], ranks: int) -> tuple[Exchanged, ...]:
         size, seconds = of_size[0].bytes, basic.median(one.seconds for one in of_size)
         found.append(Exchanged(size, seconds, size / seconds, size / seconds * bus_factor(ranks)))
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class ScaledInstances:
+    """One arm that so many ``instances`` train at once; None is what too few blocks, or no such arm, leave unknown."""
+
+    arm: str
+    instances: int
+    over_reference: Speedup | None  # the items per second of all together, over those of one process of the baseline
+    over_one_process: Speedup | None  # the same, over those of one process under its profile, where that is another
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "arm": self.arm,
+            "instances": self.instances,
+            "over_reference": self.over_reference and self.over_reference.to_json(),
+            "over_one_process": self.over_one_process and self.over_one_process.to_json(),
+        }
+
+
+def scaled_instances(intervals: Intervals, arm: Arm) -> ScaledInstances:
+    """Return what the samples of ``arm`` say; ratios only of a run that has ended."""
+    over_reference, over_one_process = (intervals.of(arm, role) for role in (Role.EFFECT, Role.INSTANCES))
+    return ScaledInstances(arm.name, arm.instances or 1, over_reference, over_one_process)

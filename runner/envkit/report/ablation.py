@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envkit.analysis.ablation import Worth
+from envkit.analysis.intervals import SettingEffect
 from envkit.analysis.result import Result
 from envkit.bench.arms import Ablated
 from envkit.messages import Message
@@ -35,13 +35,13 @@ def table(result: Result) -> Table:
     return Table(HEADER, rows, (1, 2), weights, note)
 
 
-def costs_in_profile(one: Worth) -> bool:
+def costs_in_profile(one: SettingEffect) -> bool:
     """Return whether the profile is faster without the setting, whatever its effect alone."""
     found = one.in_profile
     return found is not None and found.verdict == Verdict.SLOWER and not found.within_margin
 
 
-def words(result: Result, one: Worth) -> str:
+def words(result: Result, one: SettingEffect) -> str:
     """Return what a setting does, in a few words."""
     if one.contribution == Contribution.EQUIVALENT:
         return text(in_tables.NoDifferenceAbove(result.study.stopping.margin))

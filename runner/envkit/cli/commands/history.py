@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from envkit.analysis import recorded_runs
-from envkit.analysis.recorded_runs import Beginning, Entry, Run, Unread
+from envkit.analysis.recorded_runs import Beginning, Entry, RecordedRun, Unread
 from envkit.analysis.result import Comparison
 from envkit.bench.arms import View
 from envkit.bench.study import REFERENCE_PROFILE
@@ -99,7 +99,7 @@ def _begun_as_wanted(one: Beginning, arguments: argparse.Namespace) -> bool:
     )
 
 
-def _found_as_wanted(run: Run, arguments: argparse.Namespace) -> bool:
+def _found_as_wanted(run: RecordedRun, arguments: argparse.Namespace) -> bool:
     if arguments.verdict is None:
         return True
     found = recorded_runs.comparisons(run, arguments.profile)
@@ -168,7 +168,7 @@ def _facts(entry: Entry) -> Message:
     )
 
 
-def _label(run: Run, name: str) -> str:
+def _label(run: RecordedRun, name: str) -> str:
     """Return one line's name of an arm as it is printed: its profile, and the engine or image if there are several."""
     study = run.result.study
     arm = next(arm for arm in study.arms if arm.name == name)
