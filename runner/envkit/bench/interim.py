@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from envkit.bench.arms import View
 from envkit.bench.messages import InterimBest, InterimSpeedup
 from envkit.bench.run import Run
 from envkit.common.messages import Clauses
@@ -18,7 +19,7 @@ def standing(run: Run) -> Message | None:
     Each interval is that of one comparison, of which 95% hold the truth if nobody chooses when to look.
     """
     study = run.study
-    shown = [study.whole] if study.ablated else study.compared
+    shown = [study.whole] if study.view is View.SETTINGS else study.compared
     found = []
     for arm in shown:
         interval = speedup(run.block_ratios(arm), ERROR_RATE, study.stopping.margin)
