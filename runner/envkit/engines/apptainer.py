@@ -11,7 +11,6 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from envkit.common import files
 from envkit.common.errors import InputError
@@ -63,7 +62,7 @@ class ApptainerEngine:
             "name": self.name, "version": version.stdout.strip(), "image": str(self._sif), "digest": sif_digest,
         }  # fmt: skip
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, str]:
         return self._described
 
     def command(self, launch: Launch) -> list[str]:

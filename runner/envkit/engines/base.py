@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from envkit.messages import Message
 from envkit.worker.complaints import COMPLAINT
@@ -128,7 +128,7 @@ class Engine(Protocol):
     options: frozenset[str]  # the fields of EngineOptions that mean something to it
     given: EngineOptions  # what the user asked of it
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, str]:
         """Name, version and image of the engine, for the record."""
 
     def start(self, launch: Launch) -> Worker:

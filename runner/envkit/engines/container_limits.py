@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from envkit.common.errors import InputError
 from envkit.engines.base import EngineOptions
+from envkit.engines.inspection import Inspection
 from envkit.engines.setup_messages import BadMemory, LimitNotInForce
 from envkit.worker.host import expand_cpu_list
 
@@ -26,7 +26,7 @@ def memory_bytes(text: str) -> int:
     return int(match.group(1)) * UNITS[match.group(2)]
 
 
-def require_in_force(given: EngineOptions, engine: str, inspection: Mapping[str, Any]) -> None:
+def require_in_force(given: EngineOptions, engine: str, inspection: Inspection) -> None:
     """Raise InputError where what an image's worker sees is more than what was asked for.
 
     Podman without root ignores limits where control groups are of version 1, or without systemd. The measurement would

@@ -11,7 +11,6 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
 from urllib.parse import urlsplit
 
 import docker
@@ -19,6 +18,7 @@ import requests
 import urllib3
 from docker.context.config import get_current_context_name
 from docker.errors import APIError, DockerException, ImageNotFound
+from docker.models.containers import Container
 
 from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus, docker_streams, owner
@@ -76,7 +76,7 @@ class DockerEngine:
         """Whether the daemon runs as an ordinary user."""
         return any("name=rootless" in option for option in self._client.info().get("SecurityOptions") or ())
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, str]:
         return self._described
 
     def command(self, launch: Launch) -> list[str]:
@@ -94,7 +94,7 @@ class DockerEngine:
     def run(self, launch: Launch) -> Outcome:
         return ended(self.start(launch))
 
-    def _create(self, launch: Launch) -> Any:
+    def _create(self, launch: Launch) -> Container:
         user = container.user(launch, self._rootless)
         return self._client.containers.create(
             self._image.id, container.argv(launch),
@@ -112,12 +112,12 @@ class _Container:
     """A worker in a container, which ``create`` makes. Why it was not started, if so, is how it ended."""
 
     def __init__(
-        self, create: Callable[[], Any], options: EngineOptions, launch: Launch, request: WorkerRequest | None
+        self, create: Callable[[], Container], options: EngineOptions, launch: Launch, request: WorkerRequest | None
     ) -> None:
         self._options, self._timeout_s, self._is_ahead = options, launch.timeout_s, launch.ahead
         self._streams: docker_streams.Streams | None = None
         self._begin = time.monotonic()
-        self._container: Any = None
+        self._container: Container | None = None
         self._failure: Message | None = None
         try:
             with self._lost():
@@ -131,11 +131,17 @@ class _Container:
             self.end()
             raise
 
+    @property
+    def _created(self) -> Container:
+        """Return the daemon's container. There is one unless its making failed, which is recorded as the failure."""
+        assert self._container is not None, "it was made"
+        return self._container
+
     def has_ended(self) -> bool:
         if self._failure is None:
             with self._lost():
-                self._container.reload()
-                return bool(self._container.status in ("exited", "dead"))
+                self._created.reload()
+                return bool(self._created.status in ("exited", "dead"))
         return True
 
     def is_ready(self, wait_s: float) -> bool:
@@ -155,10 +161,10 @@ class _Container:
         if failure is None:
             with self._lost():
                 failure = self._status()
-                printed = self._container.logs(stdout=True, stderr=False)
+                printed = self._created.logs(stdout=True, stderr=False)
                 after_ready = turn.after_ready(printed) if self._is_ahead else None
                 stdout = (printed if after_ready is None else after_ready).decode(errors="replace")
-                stderr = self._container.logs(stdout=False, stderr=True).decode(errors="replace")
+                stderr = self._created.logs(stdout=False, stderr=True).decode(errors="replace")
         return Outcome(stdout, tail(stderr), time.monotonic() - self._begin, self._failure or failure)
 
     def end(self) -> None:
@@ -183,14 +189,14 @@ class _Container:
     def _status(self) -> Message | None:
         """Return what was wrong with its end, which it is waited for; None for a good one."""
         try:
-            status = self._container.wait(timeout=self._timeout_s)["StatusCode"]
+            status = self._created.wait(timeout=self._timeout_s)["StatusCode"]
         except (requests.exceptions.ReadTimeout, requests.exceptions.ConnectionError) as error:
             if not _is_timeout(error):
                 raise
-            self._container.kill()
+            self._created.kill()
             return TimedOut(self._timeout_s)
-        self._container.reload()
-        if self._container.attrs["State"]["OOMKilled"]:
+        self._created.reload()
+        if self._created.attrs["State"]["OOMKilled"]:
             return container.out_of_memory(self._options)
         return failure_of(status)
 
@@ -201,7 +207,7 @@ def _is_timeout(error: requests.exceptions.RequestException) -> bool:
     return any(isinstance(one, requests.exceptions.Timeout | urllib3.exceptions.ReadTimeoutError) for one in causes)
 
 
-def _all_gpus(launch: Launch) -> list[Any] | None:
+def _all_gpus(launch: Launch) -> list[docker.types.DeviceRequest] | None:
     """Return what ``--gpus all`` asks of the daemon."""
     return [docker.types.DeviceRequest(count=-1, capabilities=[["gpu"]])] if launch.gpus else None
 
@@ -237,9 +243,9 @@ def _address() -> str:
     return host
 
 
-def _limits(options: EngineOptions) -> dict[str, Any]:
+def _limits(options: EngineOptions) -> dict[str, int | str]:
     """The limits as arguments of the SDK's ``containers.create``. Raises InputError for a text that is none."""
-    limits: dict[str, Any] = {}
+    limits: dict[str, int | str] = {}
     if options.cpus is not None:
         if not re.fullmatch(r"\d+(\.\d+)?", options.cpus) or float(options.cpus) == 0:
             raise InputError(BadCpus(options.cpus))
@@ -252,7 +258,7 @@ def _limits(options: EngineOptions) -> dict[str, Any]:
     return limits
 
 
-def _connect() -> Any:
+def _connect() -> docker.DockerClient:
     """A client whose daemon answers. Raises InputError: not installed, no daemon, or no permission, and the fix."""
     address = _address()
     if address.startswith("unix://"):

@@ -9,9 +9,12 @@ import contextlib
 import select
 import socket
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.worker.measure import turn
+
+if TYPE_CHECKING:
+    from docker.models.containers import Container
 
 READ_BYTES = 2**16
 HEADER_BYTES = 8  # of a frame: the stream's number, three zeros, and the length of what follows
@@ -20,7 +23,7 @@ HEADER_BYTES = 8  # of a frame: the stream's number, three zeros, and the length
 class Streams:
     """The stdin of a ``container`` that was made and is not started yet; if it ``waits`` for a turn, the stdout too."""
 
-    def __init__(self, container: Any, waits: bool) -> None:
+    def __init__(self, container: Container, waits: bool) -> None:
         self._stdin = _Stream(container, "stdin")
         self._stdout = _Stream(container, "stdout") if waits else None
         self._frames = b""
@@ -48,11 +51,11 @@ class Streams:
 class _Stream:
     """One stream of a container: the connection is handed over to it."""
 
-    def __init__(self, container: Any, name: str) -> None:
+    def __init__(self, container: Container, name: str) -> None:
         # to be kept: the connection ends with it
         self._file = container.client.api.attach_socket(container.id, params={name: 1, "stream": 1})
         # Docker's package wraps the socket, but for an address with encryption
-        self.socket: Any = getattr(self._file, "_sock", self._file)
+        self.socket: socket.socket = getattr(self._file, "_sock", self._file)
 
     def read(self, wait_s: float) -> bytes:
         """Return what has come within ``wait_s`` seconds, if anything has."""

@@ -13,7 +13,6 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from envkit.common import files
 from envkit.common.errors import InputError
@@ -106,7 +105,7 @@ class EnrootEngine:
             "name": self.name, "version": version.stdout.strip(), "image": str(self._sqsh), "digest": sqsh_digest,
         }  # fmt: skip
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, str]:
         return self._described
 
     def command(self, launch: Launch, more: Sequence[str] = ()) -> list[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import cast
 
 from envkit.common.errors import InputError
 from envkit.engines import reply
 from envkit.engines.base import Engine, Launch
 from envkit.engines.container_limits import require_in_force
+from envkit.engines.inspection import Inspection
 from envkit.engines.local import LocalEngine
 from envkit.engines.messages import InspectionFailed, NoTorch, NoTorchInImage, NotPython, TooOld
 from envkit.profiles.preload_links import linked
@@ -34,7 +35,7 @@ def inspect(
     contents: bool = False,
     gpus: bool | None = None,
     torch: bool = True,
-) -> dict[str, Any]:
+) -> Inspection:
     """Return what a worker that inspects prints under ``engine``; ``commands`` are looked for in there too.
 
     With ``contents`` it names all packages of the image, for a comparison with another one.
@@ -55,7 +56,8 @@ def inspect(
     said = reply.parse(outcome.stdout)
     if said is None:
         raise InputError(NotPython(image))
-    inspection = said.document
+    document = said.document
+    inspection = cast(Inspection, document)
     try:
         version = inspection["packages"]["torch"]
     except (TypeError, KeyError):
@@ -64,10 +66,10 @@ def inspect(
         raise InputError(_no_torch(engine, image))
     require_in_force(engine.given, engine.name, inspection)
     # of a container the paths are its own, and so are the names of its folders
-    return linked(inspection) if engine.name == "local" else inspection
+    return cast(Inspection, linked(document)) if engine.name == "local" else inspection
 
 
-def require_own_workloads(engine: Mapping[str, Any], inspection: Mapping[str, Any]) -> None:
+def require_own_workloads(engine: Mapping[str, str], inspection: Inspection) -> None:
     """Raise InputError if the kit's own workloads can't be trained with the Python or the torch of an image.
 
     ``engine`` is what the engine says of itself (``Engine.describe``).

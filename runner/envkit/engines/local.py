@@ -9,7 +9,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from envkit.common.errors import InputError
 from envkit.engines.base import WORKER, EngineOptions, Launch, Outcome, ended
@@ -75,7 +74,7 @@ class LocalEngine:
         except OSError:  # it has ended, or is another user's: who watches it says so
             return self
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, str]:
         return {"name": self.name, "version": platform.release(), "image": self._looked_into}
 
     def _argv(self, launch: Launch) -> list[str]:

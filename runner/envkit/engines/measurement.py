@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from msgspec import Struct
 
 # A whole number stays one, so that counts are printed as such; a mean over several processes may have a fraction.
 Number = int | float
-Evidence = dict[str, Any]  # by the probe's name: plain data, of which only the probe and its checks know the form
+Evidence = dict[str, object]  # by the probe's name: plain data, of which only the probe and its checks know the form
+
+
+def probe(evidence: Evidence, name: str) -> Mapping[str, object]:
+    """Return what a probe observed; nothing if it was not asked, or left another form."""
+    observed = evidence.get(name)
+    return observed if isinstance(observed, dict) else {}
 
 
 class Usage(Struct, frozen=True, kw_only=True):

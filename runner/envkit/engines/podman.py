@@ -7,7 +7,6 @@ import secrets
 import shutil
 import subprocess
 from dataclasses import replace
-from typing import Any
 
 from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus, owner
@@ -52,7 +51,7 @@ class PodmanEngine:
         digest = f"sha256:{inspected.stdout.strip()}"
         self._described = {"name": self.name, "version": version.stdout.strip(), "image": image, "digest": digest}
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, str]:
         return self._described
 
     def command(self, launch: Launch) -> list[str]:
