@@ -13,10 +13,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from envkit.bench.arms import Arm
-from envkit.bench.events import WarmUp
+from envkit.bench.events import Lengths, WarmUp
 from envkit.bench.study import Study
 from envkit.bench.user_command import PACE_S, PACE_STEPS
 from envkit.stats.steady import MIN_STEPS, steady
@@ -91,8 +90,10 @@ def _leading(curve: Sequence[float]) -> tuple[int, bool]:
     return steps, steps < half or half == 0
 
 
-def lengths(study: Study, first: Mapping[str, Seen], cpus: int, free_bytes: float) -> dict[str, Any]:
-    """Return what is recorded of the lengths of samples: steps by workload, and how many workers are started at once.
+def lengths(study: Study, first: Mapping[str, Seen], cpus: int, free_bytes: float) -> Lengths:
+    """Return the lengths of samples: steps by workload, and how many workers are started at once.
+
+    Its ``commands`` are empty: they depend on the lengths.
 
     ``first`` has what was seen, by the arm's name. Lengths that the user gave stay as they are. For a user's command
     that is not paced, only the readings to leave out can be chosen: ``skipped_steps``.
@@ -102,15 +103,11 @@ def lengths(study: Study, first: Mapping[str, Seen], cpus: int, free_bytes: floa
         return _of_command(study, first)
     looked_at = {} if study.user_command is not None and not _alike(first) else first
     warm_up = {name: one.warm_up for name, one in looked_at.items()}
-    found: dict[str, Any] = {
-        "warm_up": warm_up,
-        "unsteady": [name for name, one in looked_at.items() if not one.reached],
-        "together": 1,
-        "skipped_steps": 0,
-    }
+    unsteady = [name for name, one in looked_at.items() if not one.reached]
     if study.user_command is not None:
-        return {**found, "skipped_steps": max(warm_up.values(), default=0)}
-    found["steps"], found["warmup_steps"] = {}, {}
+        skipped = max(warm_up.values(), default=0)
+        return Lengths(warm_up=warm_up, unsteady=unsteady, together=1, skipped_steps=skipped, commands={})
+    steps, warmup_steps = dict[str, int](), dict[str, int]()
     longest_s = 0.0
     for workload, given in study.workloads.items():
         alike = [first[arm.name] for arm in study.arms if study.workload_of(arm) == workload]
@@ -118,15 +115,22 @@ def lengths(study: Study, first: Mapping[str, Seen], cpus: int, free_bytes: floa
         before = given.warmup_steps or max(known.warmup_steps, *(one.warm_up for one in alike))
         step_s = statistics.fmean(one.step_s for one in alike)
         other_s = min(one.other_s for one in alike) + before * step_s  # files are read but once
-        found["warmup_steps"][workload] = before
+        warmup_steps[workload] = before
         paced = max(LEAST_STEPS, round(SHARE * other_s / step_s)) if known.paced else known.steps
-        found["steps"][workload] = given.steps or paced
-        longest_s = max(longest_s, other_s + found["steps"][workload] * max(one.step_s for one in alike))
-    found["together"] = _together(study, first, cpus, free_bytes, longest_s)
-    return found
+        steps[workload] = given.steps or paced
+        longest_s = max(longest_s, other_s + steps[workload] * max(one.step_s for one in alike))
+    return Lengths(
+        warm_up=warm_up,
+        unsteady=unsteady,
+        together=_together(study, first, cpus, free_bytes, longest_s),
+        skipped_steps=0,
+        commands={},
+        steps=steps,
+        warmup_steps=warmup_steps,
+    )
 
 
-def _of_command(study: Study, first: Mapping[str, Seen]) -> dict[str, Any]:
+def _of_command(study: Study, first: Mapping[str, Seen]) -> Lengths:
     """Return ``lengths`` of a user's command whose optimizer's steps are timed, by the pace of each arm's first worker.
 
     No sample takes more steps than every first worker took, so that a short training is not asked for more than it
@@ -143,14 +147,15 @@ def _of_command(study: Study, first: Mapping[str, Seen]) -> dict[str, Any]:
         left_s = study.stopping.budget_s - sum(one.all_s for one in first.values())
         each_s = left_s / (study.fewest_blocks * len(study.arms))
         wanted = min(wanted, max(FEWEST_STEPS, int((each_s - other_s) / step_s)))
-    return {
-        "warm_up": {name: 1 + one.warm_up for name, one in first.items()},
-        "unsteady": [name for name, one in first.items() if not one.reached],
-        "together": 1,
-        "skipped_steps": 0,
-        "steps": {workload: max(1, min(wanted, seen_steps + 1 - before))},
-        "warmup_steps": {workload: before},
-    }
+    return Lengths(
+        warm_up={name: 1 + one.warm_up for name, one in first.items()},
+        unsteady=[name for name, one in first.items() if not one.reached],
+        together=1,
+        skipped_steps=0,
+        commands={},
+        steps={workload: max(1, min(wanted, seen_steps + 1 - before))},
+        warmup_steps={workload: before},
+    )
 
 
 def _known(study: Study, arm: str, one: Seen) -> Seen:

@@ -32,8 +32,6 @@ LEAST_WORKER_S, LEAST_COMMAND_S = 0.5, 0.05
 IN_SECONDS = 90.0
 # Slurm's time (seconds since 1970) at which the job ends that this process runs in (sbatch(1), since Slurm 22.05).
 JOB_END = "SLURM_JOB_END_TIME"
-# The event of a run that takes longer than its budget.
-LONGER = "longer"
 
 
 class TooShort(InputError):

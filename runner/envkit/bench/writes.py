@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from envkit.bench.messages import SharedByCopies, WritesIntoCopy, WritesIntoFolder
 from envkit.bench.problem_messages import Written, WroteOutside
 from envkit.bench.study import Study
+from envkit.engines import measurement
+from envkit.engines.measurement import TrainingDocument
 from envkit.messages import Message
 from envkit.worker.request import UserCommand
 from envkit.worker.user_command import working_copy
@@ -22,7 +22,7 @@ def shared(command: UserCommand | None) -> Message | None:
     return SharedByCopies(tuple(names)) if names else None
 
 
-def outside(study: Study, document: Mapping[str, Any]) -> Message | None:
+def outside(study: Study, document: TrainingDocument) -> Message | None:
     """Return what is wrong if a command wrote past its working copy into its folder, else None."""
     found = document.get("writes", {}).get("outside")
     if found is None or study.user_command is None:
@@ -30,7 +30,7 @@ def outside(study: Study, document: Mapping[str, Any]) -> Message | None:
     return WroteOutside(study.user_command.folder, _written(found))
 
 
-def told(study: Study, document: Mapping[str, Any]) -> Message | None:
+def written_files(study: Study, document: TrainingDocument) -> Message | None:
     """Return what to say of the files that a command wrote, or None if it wrote none."""
     found, command = document.get("writes", {}).get("inside"), study.user_command
     if found is None or command is None:
@@ -39,5 +39,5 @@ def told(study: Study, document: Mapping[str, Any]) -> Message | None:
     return WritesIntoFolder(written, command.folder) if command.in_place else WritesIntoCopy(written)
 
 
-def _written(found: Mapping[str, Any]) -> Written:
+def _written(found: measurement.Written) -> Written:
     return Written(found["files"], found["bytes"], tuple(found["names"]))

@@ -33,7 +33,7 @@ class Python(TypedDict):
 
 
 class Accelerator(TypedDict, total=False):
-    """What was found of GPUs (``envkit.worker.gpus.look``)."""
+    """GPUs that a worker can use (``envkit.worker.gpus.look``)."""
 
     devices: list[dict[str, object]]
     usable: int
@@ -43,7 +43,7 @@ class Accelerator(TypedDict, total=False):
 
 
 class Inspection(TypedDict, total=False):
-    """What is inside an image. A key is missing where it was not asked for."""
+    """The inside of an image. A key is missing where it was not asked for."""
 
     facts: Facts
     accelerator: Accelerator
@@ -57,11 +57,12 @@ class Inspection(TypedDict, total=False):
     python_path: str | None
     commands: dict[str, str | None]  # the path of each that was looked for
     python_headers: bool
+    contents: dict[str, dict[str, str]]  # all packages, by kind
     program: Mapping[str, str | None]  # which file the first word of a user's command is, by the PATH
 
 
 class Surroundings(TypedDict):
-    """An engine's description of itself, and the inspection of its image."""
+    """An engine's description, and the inspection of its image."""
 
     engine: dict[str, str]
     inspection: Inspection
