@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from envkit.bench.record_messages import CALLERS
 from envkit.messages import Message, from_json
@@ -31,7 +30,7 @@ LOGIN, PATH = re.compile(r"://([^/?#\s]+)@"), re.compile(r"~?/[\w.-]+/")
 SHORTEST_SECRET = 8
 
 
-def hidden(document: Mapping[str, Any], kept: Mapping[str, str], inherited: Mapping[str, str]) -> dict[str, Any]:
+def hidden(document: Mapping[str, object], kept: Mapping[str, str], inherited: Mapping[str, str]) -> dict[str, object]:
     """Return an event's fields without the values that the worker got from the caller.
 
     Drop evidence of variables that equal the caller's (``inherited``), and the libraries of a ``kept`` LD_PRELOAD.
@@ -46,7 +45,7 @@ def hidden(document: Mapping[str, Any], kept: Mapping[str, str], inherited: Mapp
     logins = [*_secrets(callers)]
     everything = _longest_first({**{value: name for name, value in logins}, **of_kept})
     parts = [*kept.items(), *logins]
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for key, value in document.items():
         if key == PROBLEM:
             found[key] = _problem(value, everything, parts)
@@ -59,10 +58,12 @@ def hidden(document: Mapping[str, Any], kept: Mapping[str, str], inherited: Mapp
 
 def of_message(message: Message, kept: Mapping[str, str], inherited: Mapping[str, str]) -> Message:
     """Return ``message`` with each value of a caller's variable replaced by the variable's name."""
-    changed: dict[str, Any] = {}
+    changed: dict[str, object] = {}
     for name, value in message.values().items():
         if isinstance(value, Message):
-            changed[name] = from_json(hidden({PROBLEM: value.to_json()}, kept, inherited)[PROBLEM])
+            document = hidden({PROBLEM: value.to_json()}, kept, inherited)[PROBLEM]
+            assert isinstance(document, dict), "a message's JSON is an object"
+            changed[name] = from_json(document)
         elif isinstance(value, str):
             changed[name] = of_printed(value, kept, inherited)
     return message.replace(**changed)
@@ -88,7 +89,7 @@ def _secrets(callers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
                     yield name, secret
 
 
-def _problem(value: Any, secrets: Mapping[str, str], kept: Iterable[tuple[str, str]]) -> Any:
+def _problem(value: object, secrets: Mapping[str, str], kept: Iterable[tuple[str, str]]) -> object:
     """Hide values in all fields of a message's JSON, and of messages in it, as in what a program printed."""
     if isinstance(value, dict):
         return {key: inner if key in OF_MESSAGE else _problem(inner, secrets, kept) for key, inner in value.items()}
@@ -97,7 +98,7 @@ def _problem(value: Any, secrets: Mapping[str, str], kept: Iterable[tuple[str, s
     return _printed(text(value, secrets), kept)
 
 
-def _printed(said: Any, kept: Iterable[tuple[str, str]]) -> Any:
+def _printed(said: object, kept: Iterable[tuple[str, str]]) -> object:
     """Replace parts of values, and short values, in what a program printed; ``kept`` are names and values."""
     if not isinstance(said, str):
         return said
@@ -125,7 +126,7 @@ def _without_fragments(said: str, value: str, instead: str) -> str:
     return "".join([*parts, said[begin:]])
 
 
-def _hidden(value: Any, secrets: Mapping[str, str], callers: Mapping[str, str], kept: Mapping[str, str]) -> Any:
+def _hidden(value: object, secrets: Mapping[str, str], callers: Mapping[str, str], kept: Mapping[str, str]) -> object:
     if isinstance(value, str):
         return text(value, secrets)
     if isinstance(value, dict):
@@ -141,7 +142,7 @@ def _hidden(value: Any, secrets: Mapping[str, str], callers: Mapping[str, str], 
     return value
 
 
-def text(said: Any, secrets: Mapping[str, str]) -> Any:
+def text(said: object, secrets: Mapping[str, str]) -> object:
     """Replace values by names in a text; ``secrets`` maps values to names."""
     if isinstance(said, str):
         for value, name in secrets.items():
@@ -161,7 +162,7 @@ def _set_otherwise(given: Mapping[str, str], callers: Mapping[str, str], kept: M
     return found
 
 
-def _check(check: Mapping[str, Any], kept: Mapping[str, str]) -> dict[str, Any]:
+def _check(check: Mapping[str, object], kept: Mapping[str, str]) -> dict[str, object]:
     """Hide the caller's value in the check of a variable, such as ``variable OMP_NUM_THREADS (process 7)``."""
     name = str(check["key"]).split()[1]
     value = kept.get(name)

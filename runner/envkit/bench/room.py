@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from envkit.bench import costs, pace
 from envkit.bench.events import WarmUp
@@ -37,7 +36,9 @@ JOB_END = "SLURM_JOB_END_TIME"
 class TooShort(InputError):
     """The budget has no room for a verdict."""
 
-    def __init__(self, message: BudgetTooShort | BudgetBelowLeast, document: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, message: BudgetTooShort | BudgetBelowLeast, document: Mapping[str, object] | None = None
+    ) -> None:
         super().__init__(message, document)
         self.too_short = message
 

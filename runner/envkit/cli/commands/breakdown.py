@@ -174,7 +174,7 @@ def _prepare(asked: Study) -> tuple[Job, Message, str]:
     prepared = prepare(asked)
     about = prepared.context.seen[asked.arms[0].target]
     engine, torch = about["engine"], about["inspection"]["packages"]["torch"]
-    by = messages.MeasuredBy(engine["name"], engine["version"], torch)
+    by = messages.MeasuredBy(engine["name"], engine["version"], str(torch))
     return prepared.job, prepared.data_source, rendered(by)
 
 
