@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from envkit.common.errors import InputError
-from envkit.engines import container_gpus, enroot, get_all, step
+from envkit.engines import container, enroot, get_all, step
 from envkit.engines.base import PROJECT, EngineOptions, Launch, Outcome
 from envkit.engines.enroot import EnrootEngine
 from envkit.engines.messages import EngineFault, ExitStatus, TimedOut
@@ -343,7 +343,7 @@ def test_a_machine_without_a_driver(started, tmp_path, monkeypatch):
     def require():
         raise InputError(NoDriver(Printed("it is not there")))
 
-    monkeypatch.setattr(container_gpus, "require", require)
+    monkeypatch.setattr(container, "require_gpus", require)
     with pytest.raises(InputError, match=r"engines\.no-driver"):
         started[0].run(command(tmp_path, "true", gpus=True))
 

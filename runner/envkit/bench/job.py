@@ -15,7 +15,6 @@ from envkit.bench.messages import PassedOn, WorkerReported
 from envkit.bench.problem_messages import WithoutVariables
 from envkit.bench.record import RecordFull
 from envkit.bench.study import Study
-from envkit.bench.user_command import TRACKERS_OFF
 from envkit.common import atomic
 from envkit.engines.base import Engine, Launch
 from envkit.messages import Message
@@ -27,6 +26,11 @@ if TYPE_CHECKING:
     from envkit.worker.request import Work
 
 PADDING = "ENVKIT_PADDING"
+# Trackers of experiments are off in workers, which would start a run of theirs for each sample: as their manuals say.
+# No mode of Neptune's is off in both of its clients, and offline writes to the working copy alone.
+TRACKERS_OFF = {
+    "WANDB_MODE": "disabled", "NEPTUNE_MODE": "offline", "SWANLAB_MODE": "disabled", "CLEARML_OFFLINE_MODE": "1",
+}  # fmt: skip
 # In the folder of a record: what workers read.
 REQUESTS = "requests"
 # Two of these enclose the name of a caller's variable whose value belongs there.

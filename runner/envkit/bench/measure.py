@@ -17,12 +17,10 @@ import msgspec
 
 from envkit.bench import pace, private_values, quality, requests, room, writes
 from envkit.bench.arms import Arm
-from envkit.bench.costs import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
 from envkit.bench.events import Failure, FixedDesign, Longer, ReferenceKernelFailure, Resume, Timed, WarmUp
 from envkit.bench.events import ReferenceKernel as ReferenceTiming
-from envkit.bench.interim import standing
 from envkit.bench.job import Job
-from envkit.bench.messages import ONE_OF_EACH, BlocksFit
+from envkit.bench.messages import ONE_OF_EACH, BlocksFit, InterimBest, InterimSpeedup
 from envkit.bench.neighbours import Neighbours
 from envkit.bench.parse_sample import (
     KERNEL_KEYS,
@@ -38,15 +36,18 @@ from envkit.bench.problem_messages import FewSteps, WarmingUp
 from envkit.bench.record import Event, Record
 from envkit.bench.record_messages import BLOCKS_MEASURED, BUDGET_TOO_SHORT, BUDGET_USED_UP, WORKER_FAILED
 from envkit.bench.record_messages import NOT_IN_EFFECT as WAS_NOT_IN_EFFECT
+from envkit.bench.room import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
 from envkit.bench.run import Run, sized
 from envkit.bench.study import Study
 from envkit.checks.effect import Check
 from envkit.checks.sample_effect import check_sample
+from envkit.common.messages import Clauses
 from envkit.common.progress import Progress
 from envkit.engines import turns
 from envkit.engines.base import Launch, Outcome
 from envkit.engines.measurement import TrainingDocument
 from envkit.messages import Message
+from envkit.stats.interval import ERROR_RATE, speedup
 from envkit.stats.sequential import Design, at_look, design, may_stop
 from envkit.worker.request import ReferenceKernel
 
@@ -56,6 +57,8 @@ ENDED = (PRECISE, BUDGET, PLANNED, COMPLETE)
 FAILED, NOT_IN_EFFECT, INTERRUPTED = WORKER_FAILED, WAS_NOT_IN_EFFECT, "interrupted"
 TOO_SHORT = BUDGET_TOO_SHORT
 KERNEL_TIMEOUT_S = 60.0
+# Interim results show so many profiles; of more only the best.
+MOST_PROFILES = 3
 
 
 @dataclass
@@ -398,6 +401,23 @@ def _has_room(run: _Run, share: float = 1.0) -> bool:
     run.append(Longer(budget_s=run.study.stopping.budget_s, takes_s=takes_s, blocks=found.fewest))
     run.say(room.going_on(found))
     return True
+
+
+def standing(run: Run) -> Message | None:
+    """Return the speedups after the blocks of ``run``; None before the first interval.
+
+    Each interval is that of one comparison, of which 95% hold the truth if nobody chooses when to look.
+    """
+    study = run.study
+    shown = [study.whole] if study.ablated else study.compared
+    found = []
+    for arm in shown:
+        interval = speedup(run.block_ratios(arm), ERROR_RATE, study.stopping.margin)
+        if interval is not None:
+            found.append(InterimSpeedup(arm.name, interval.ratio, interval.low, interval.high))
+    if len(found) > MOST_PROFILES:
+        return InterimBest(len(found), max(found, key=lambda one: one.ratio))
+    return Clauses(tuple(found)) if found else None
 
 
 def _stage(block: int, of: str = "") -> str:

@@ -17,13 +17,14 @@ from pathlib import Path
 from envkit.bench.arms import Arm
 from envkit.bench.events import Lengths, WarmUp
 from envkit.bench.study import Study
-from envkit.bench.user_command import PACE_S, PACE_STEPS
 from envkit.stats.steady import MIN_STEPS, steady
 from envkit.worker.cgroup import memory_limit
 from envkit.worker.workloads import get
 
 # An arm's first worker takes that many steps, and goes on until so many seconds have passed.
 FIRST_STEPS, FIRST_S = 12, 2.0
+# The first worker of a user's command times so many steps of its optimizer at least, and goes on for so many seconds.
+PACE_STEPS, PACE_S = 12, 5.0
 # Timed steps take that share of what else a worker takes; and there are at least so many.
 SHARE = 1 / 4
 LEAST_STEPS = 10

@@ -191,6 +191,12 @@ def first(folder: Path, kind: str = "run") -> Event:
     return _read(folder, kind, False, documents.parse)[0]
 
 
+def split_command(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the words of a recorded command line that are the kit's, and ``--`` with the user's command, if any."""
+    at = words.index("--") if "--" in words else len(words)
+    return [*words[:at]], [*words[at:]]
+
+
 def digest(folder: Path) -> str:
     """Return the SHA-256 of the record in ``folder``, as ``sha256sum`` prints it. Raise InputError."""
     path, found = folder / FILE_NAME, hashlib.sha256()

@@ -14,27 +14,23 @@ from envkit.bench import batch_split, dataset, quality
 from envkit.bench.arms import Arm, own_ranks
 from envkit.bench.dataset import DataSet
 from envkit.bench.dataset_messages import FromSeed, OfCommand, PartlyFromSeed
-from envkit.bench.image_messages import (
-    HEADERS,
-    EmulatedImage,
-    InstallThere,
-    NoGpuInImage,
-    NoPinnedMemory,
-    NothingToCompile,
-    SameImage,
-    TakeVariantCompile,
-)
 from envkit.bench.messages import FolderTooLarge, FolderUnreadable, NoSuchLink
 from envkit.bench.requirement_messages import (
+    HEADERS,
     CommandStartedOnce,
     ComparedOnEach,
+    EmulatedImage,
     FewerRanks,
     FullTrainsOnce,
+    InstallThere,
     MakesItsData,
     NcclWithoutGpus,
     NobodyToExchangeWith,
+    NoGpuInImage,
     NoImages,
+    NoPinnedMemory,
     NoScale,
+    NothingToCompile,
     NotWithInstances,
     OneProcess,
     OneProcessForGpu,
@@ -43,6 +39,8 @@ from envkit.bench.requirement_messages import (
     RanksOfProfile,
     RanksOnOneNode,
     RanksTogether,
+    SameImage,
+    TakeVariantCompile,
     TooFewGpus,
     TrainsNothing,
     UsualModesOnly,

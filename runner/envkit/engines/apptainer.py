@@ -14,7 +14,7 @@ from pathlib import Path
 
 from envkit.common import files
 from envkit.common.errors import InputError
-from envkit.engines import container, container_gpus
+from envkit.engines import container
 from envkit.engines.base import IMAGE_FILES, SOURCES, EngineOptions, Launch, Outcome, ended
 from envkit.engines.messages import BuildImage, EngineFault, ImageUnreadable
 from envkit.engines.process import Process, Started
@@ -102,7 +102,7 @@ class ApptainerEngine:
     def _start_of(self, launch: Launch) -> tuple[list[str], dict[str, str]]:
         """The command, and the variables that it is started with."""
         if launch.gpus:
-            container_gpus.require()  # it only remarks that there was nothing to bring along
+            container.require_gpus()  # it only remarks that there was nothing to bring along
         return self.command(launch), callers(launch, launch.inherited or os.environ)
 
     def _explained(self, outcome: Outcome) -> Outcome:

@@ -1,4 +1,4 @@
-"""Shared by the container engines: paths inside, and limits as options of a command line."""
+"""Shared by the container engines: paths inside, options of a command line, limits and GPUs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,21 @@ from pathlib import Path
 
 from envkit.common.errors import InputError
 from envkit.engines.base import PACKAGE, EngineOptions, Launch, Outcome
-from envkit.engines.messages import Killed, OutOfMemory, OverMemoryLimit
-from envkit.engines.setup_messages import HidesImage, Unmountable, UnreadableInside
+from envkit.engines.inspection import Inspection
+from envkit.engines.messages import Killed, NoContainerToolkit, OutOfMemory, OverMemoryLimit
+from envkit.engines.setup_messages import (
+    BadMemory,
+    HidesImage,
+    LimitNotInForce,
+    NoDevice,
+    NoDriver,
+    Unmountable,
+    UnreadableInside,
+)
+from envkit.messages import Message
 from envkit.profiles.environment import capabilities
+from envkit.worker import nvml
+from envkit.worker.host import expand_cpu_list
 from envkit.worker.request import STDIN, WorkerRequest, relocated
 
 INTERPRETER = "/opt/kit/bin/python"
@@ -28,6 +40,19 @@ HOME = "/tmp"
 # Folders of the image that a user's folder, which keeps its name inside, must not hide.
 IMAGES_OWN = ("/bin", "/dev", "/etc", "/kit", "/lib", "/lib64", "/opt/kit", "/proc", "/sbin", "/sys", "/usr")
 LIMITS = frozenset({"cpus", "cpuset_cpus", "memory"})
+# Megabytes and the like as Docker's own command line reads them.
+UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+SIZE = re.compile(r"(\d+)([bkmg]?)")
+# A quota is kept in whole microseconds of a period.
+ROUNDING = 1.01
+TOOLKIT = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
+# Words of the engines' messages where their way to NVIDIA's GPUs is missing.
+NO_WAY = re.compile(
+    "could not select device driver|"  # Docker, without the toolkit's runtime
+    "failed to discover GPU vendor from CDI|"  # Docker 29 and later, without the toolkit's description of devices
+    "unresolvable CDI devices|"  # Podman, without that description
+    r"stat nvidia\.com/gpu"  # Podman before 4.1, which knows no such descriptions
+)
 
 
 @dataclass(frozen=True)
@@ -189,3 +214,51 @@ def explained(outcome: Outcome, options: EngineOptions) -> Outcome:
     if options.memory and outcome.failure == KILLED:
         return replace(outcome, failure=Killed(KILLED.signal, options.memory))
     return outcome
+
+
+def memory_bytes(text: str) -> int:
+    """Bytes of ``4g``. Raises InputError for a text that is none."""
+    match = SIZE.fullmatch(text.lower())
+    if match is None:
+        raise InputError(BadMemory(text))
+    return int(match.group(1)) * UNITS[match.group(2)]
+
+
+def require_in_force(given: EngineOptions, engine: str, inspection: Inspection) -> None:
+    """Raise InputError where what an image's worker sees is more than what was asked for.
+
+    Podman without root ignores limits where control groups are of version 1, or without systemd. The measurement would
+    then be one of the whole machine, in the name of a part of it. A CPU quota and a memory limit are known from control
+    groups only: where no group can be seen, as under Apptainer with root's rights, nothing can be said of the two.
+    """
+    facts = inspection["facts"]
+    # Podman and Apptainer read more than Docker does: 1.5g, 4gib
+    memory = given.memory if given.memory and SIZE.fullmatch(given.memory.lower()) else None
+    asked: dict[str, tuple[str | None, Callable[[str], float], float | None]] = {
+        "cpus": (given.cpus, lambda text: float(text) * ROUNDING, facts["cpu_quota"]),
+        "cpuset_cpus": (given.cpuset_cpus, lambda text: len(expand_cpu_list(text)), facts["affinity_cpus"]),
+        "memory": (memory, memory_bytes, inspection["memory_limit"]),
+    }
+    for name, (text, most, seen) in asked.items():
+        told = inspection["groups_seen"] or name == "cpuset_cpus"
+        if text is not None and told and (seen is None or seen > most(text)):
+            option = f"--{name.replace('_', '-')} {text}"
+            raise InputError(LimitNotInForce(option, engine))
+
+
+def require_gpus(library: nvml.Nvml | None = None) -> None:
+    """Raise InputError where the machine has no driver, or no device, to give to a container.
+
+    ``library`` is the driver's, which is looked for where it is not given.
+    """
+    try:
+        found = library or nvml.start()
+    except nvml.Unavailable as error:
+        raise InputError(NoDriver(error.message)) from None
+    if not found.devices():
+        raise InputError(NoDevice(found.driver()))
+
+
+def without_gpus(failure: Message | None, printed: str) -> Message | None:
+    """Return ``failure``, or NoContainerToolkit if the engine ``printed`` that it could give the worker no GPU."""
+    return NoContainerToolkit(TOOLKIT) if failure and NO_WAY.search(printed) else failure

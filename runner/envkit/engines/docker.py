@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import select
 import shutil
 import socket
 import subprocess
@@ -21,9 +22,8 @@ from docker.errors import APIError, DockerException, ImageNotFound
 from docker.models.containers import Container
 
 from envkit.common.errors import InputError
-from envkit.engines import container, container_gpus, docker_streams, owner
+from envkit.engines import container, owner
 from envkit.engines.base import EngineOptions, Launch, Outcome, ended, tail
-from envkit.engines.container_limits import memory_bytes
 from envkit.engines.messages import DaemonLost, NotStarted, TimedOut
 from envkit.engines.process import failure_of
 from envkit.engines.setup_messages import (
@@ -46,6 +46,8 @@ from envkit.worker.request import WorkerRequest
 SOCKET = "/var/run/docker.sock"
 OWN_NAMES = ("localhost", "127.0.0.1", "::1")
 API_TIMEOUT_S = 60
+READ_BYTES = 2**16
+HEADER_BYTES = 8  # of a frame: the stream's number, three zeros, and the length of what follows
 LOST = (requests.exceptions.RequestException, DockerException)
 
 
@@ -88,7 +90,7 @@ class DockerEngine:
 
     def start(self, launch: Launch) -> _Container:
         if launch.gpus and _is_here():
-            container_gpus.require()
+            container.require_gpus()
         return _Container(lambda: self._create(launch), self.given, launch, self.request(launch))
 
     def run(self, launch: Launch) -> Outcome:
@@ -115,7 +117,7 @@ class _Container:
         self, create: Callable[[], Container], options: EngineOptions, launch: Launch, request: WorkerRequest | None
     ) -> None:
         self._options, self._timeout_s, self._is_ahead = options, launch.timeout_s, launch.ahead
-        self._streams: docker_streams.Streams | None = None
+        self._streams: _Streams | None = None
         self._begin = time.monotonic()
         self._container: Container | None = None
         self._failure: Message | None = None
@@ -123,7 +125,7 @@ class _Container:
             with self._lost():
                 self._container = create()
                 if request is not None:
-                    self._streams = docker_streams.Streams(self._container, launch.ahead)
+                    self._streams = _Streams(self._container, launch.ahead)
                 self._container.start()
                 if self._streams is not None and request is not None:
                     self._streams.write(request.line().encode())
@@ -182,7 +184,7 @@ class _Container:
             yield
         except APIError as error:
             said = str(error.explanation or error)
-            self._failure = container_gpus.explained(NotStarted(said), said)
+            self._failure = container.without_gpus(NotStarted(said), said)
         except LOST as error:
             self._failure = DaemonLost(_reason(error))
 
@@ -254,7 +256,7 @@ def _limits(options: EngineOptions) -> dict[str, int | str]:
         limits["cpuset_cpus"] = options.cpuset_cpus
     if options.memory is not None:
         # swap counts too: a worker that swaps would be measured as a slow one
-        limits["mem_limit"] = limits["memswap_limit"] = memory_bytes(options.memory)
+        limits["mem_limit"] = limits["memswap_limit"] = container.memory_bytes(options.memory)
     return limits
 
 
@@ -295,3 +297,69 @@ def remove_leftovers() -> None:
                     left.remove(force=True, v=True)
     except (InputError, *LOST):
         return
+
+
+class _Streams:
+    """The stdin of a ``container`` that was made and is not started yet; if it ``waits`` for a turn, the stdout too."""
+
+    def __init__(self, container: Container, waits: bool) -> None:
+        self._stdin = _Stream(container, "stdin")
+        self._stdout = _Stream(container, "stdout") if waits else None
+        self._frames = b""
+
+    def is_ready(self, wait_s: float) -> bool:
+        """Whether the worker waits for its turn. It is waited for ``wait_s`` seconds at most."""
+        assert self._stdout is not None, "it was started ahead"
+        self._frames += self._stdout.read(wait_s)
+        if turn.after_ready(content(self._frames)) is None:
+            return False
+        self._stdout.close()  # else the daemon has the worker wait once so much has not been read
+        return True
+
+    def write(self, text: bytes) -> None:
+        """Write to its stdin."""
+        with contextlib.suppress(OSError):  # it has ended
+            self._stdin.socket.sendall(text)
+
+    def close(self) -> None:
+        self._stdin.close()
+        if self._stdout is not None:
+            self._stdout.close()
+
+
+class _Stream:
+    """One stream of a container: the connection is handed over to it."""
+
+    def __init__(self, container: Container, name: str) -> None:
+        # to be kept: the connection ends with it
+        self._file = container.client.api.attach_socket(container.id, params={name: 1, "stream": 1})
+        # Docker's package wraps the socket, but for an address with encryption
+        self.socket: socket.socket = getattr(self._file, "_sock", self._file)
+
+    def read(self, wait_s: float) -> bytes:
+        """Return what has come within ``wait_s`` seconds, if anything has."""
+        poll = select.poll()
+        poll.register(self.socket, select.POLLIN)
+        found = b""
+        if poll.poll(wait_s * 1000):
+            with contextlib.suppress(OSError):
+                found = self.socket.recv(READ_BYTES)
+            if not found:  # the container has ended, and the daemon is about to know
+                time.sleep(wait_s)
+        return found
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):  # the other end may have closed it
+            self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+        self._file.close()
+
+
+def content(frames: bytes) -> bytes:
+    """Return what was printed, from the frames of the daemon's answer (https://docs.docker.com/reference/api/engine/)."""
+    found = b""
+    while len(frames) > HEADER_BYTES:
+        end = HEADER_BYTES + int.from_bytes(frames[4:HEADER_BYTES], "big")
+        found += frames[HEADER_BYTES:end]
+        frames = frames[end:]
+    return found

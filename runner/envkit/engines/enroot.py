@@ -16,7 +16,7 @@ from pathlib import Path
 
 from envkit.common import files
 from envkit.common.errors import InputError
-from envkit.engines import container, container_gpus
+from envkit.engines import container
 from envkit.engines.apptainer import digest
 from envkit.engines.base import IMAGE_FILES, PACKAGE, SOURCES, EngineOptions, Launch, Outcome, ended
 from envkit.engines.messages import EngineFault
@@ -167,7 +167,7 @@ class EnrootEngine:
     def _start_of(self, launch: Launch) -> tuple[list[str], dict[str, str]]:
         """The command, and the variables that it is started with."""
         if launch.gpus:
-            container_gpus.require()  # its hook says less
+            container.require_gpus()  # its hook says less
         return self.command(launch), callers(launch, launch.inherited or os.environ)
 
     def _explained(self, outcome: Outcome) -> Outcome:

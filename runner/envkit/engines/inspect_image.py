@@ -10,7 +10,7 @@ from typing import cast
 from envkit.common.errors import InputError
 from envkit.engines import reply
 from envkit.engines.base import Engine, Launch
-from envkit.engines.container_limits import require_in_force
+from envkit.engines.container import require_in_force
 from envkit.engines.inspection import Inspection
 from envkit.engines.local import LocalEngine
 from envkit.engines.messages import InspectionFailed, NoTorch, NoTorchInImage, NotPython, TooOld
