@@ -68,7 +68,6 @@ class Job:
                 if name in given or name not in self.kept
             },
             prefix=environment.prefix,
-            folder=self.study.user_command.folder if self.study.user_command else None,
             timeout_s=self.study.stopping.timeout_s,
             passed_on={name: value for name, value in given.items() if name not in variables},
             nodes=1 if arm.ranks is not None else self.study.nodes,
