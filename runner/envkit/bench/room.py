@@ -1,7 +1,7 @@
 """How long blocks and a verdict take, and what a run does whose budget has no room for one.
 
 A verdict needs a fewest number of blocks (``Study.fewest_blocks``). Only the times of workers decide whether a run goes
-on until then, and never the ratios that it found: intervals keep their error rate (docs/statistics.md).
+on until then. Ratios do not, so that intervals keep their error rate (docs/statistics.md).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class TooShort(InputError):
 
 @dataclass(frozen=True)
 class Need:
-    """What a verdict takes. Times are in seconds of workers."""
+    """The blocks and seconds that a verdict takes. Times are in seconds of workers."""
 
     blocks: int  # complete ones, so far
     fewest: int
@@ -179,7 +179,7 @@ def require(study: Study, worker_s: Sequence[float] = (), arms: int | None = Non
 
 
 def block_s(run: Run, blocks: int, latest: int = LATEST) -> float:
-    """What a block took lately, without the reference kernel (the median): also where one of them was disturbed."""
+    """Return the median seconds of the latest blocks, without the reference kernel."""
     took = dict.fromkeys(range(max(0, blocks - latest), blocks), 0.0)
     for sample in run.samples():
         if sample.block in took:  # a worker that failed was tried again

@@ -111,13 +111,13 @@ def mounts(launch: Launch) -> list[str]:
 
 
 def variables(launch: Launch) -> dict[str, str]:
-    """What a worker's process is given: the profile's, and a home for a user's own command, which may want to cache."""
+    """Return a worker's variables: the profile's, and a home for a user's own command, which may want to cache."""
     home = {"HOME": HOME} if launch.folder and "HOME" not in launch.passed_on else {}
     return {**home, **launch.variables}
 
 
 def passed_on(launch: Launch) -> dict[str, str]:
-    """What it is given besides, and an engine's own command is to find among its variables: all can read its words."""
+    """Return the other variables, which an engine's command reads from its environment: all can read its words."""
     return {name: value for name, value in launch.passed_on.items() if name not in launch.variables}
 
 
@@ -217,7 +217,7 @@ def explained(outcome: Outcome, options: EngineOptions) -> Outcome:
 
 
 def memory_bytes(text: str) -> int:
-    """Bytes of ``4g``. Raises InputError for a text that is none."""
+    """Bytes of ``4g``. Raises InputError for another text."""
     match = SIZE.fullmatch(text.lower())
     if match is None:
         raise InputError(BadMemory(text))
