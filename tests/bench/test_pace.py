@@ -28,12 +28,12 @@ def first(step_s=0.05, other_s=3.0, leading=(0.2,), steps=40, memory=MEMORY):
 
 def lengths(*events, of=None, cpus=2, free=64e9):
     of = of or study()
-    seen = {arm.name: pace.seen(event) for arm, event in zip(of.arms, events, strict=True)}
+    seen = {arm.name: pace.pace_of(event) for arm, event in zip(of.arms, events, strict=True)}
     return pace.lengths(of, seen, cpus, free)
 
 
 def test_what_a_first_worker_shows():
-    found = pace.seen(first(step_s=0.05, other_s=3.0, leading=(0.4, 0.2)))
+    found = pace.pace_of(first(step_s=0.05, other_s=3.0, leading=(0.4, 0.2)))
     assert (found.step_s, found.warm_up, found.reached, found.steps) == (0.05, 2, True, 40)
     assert found.other_s == pytest.approx(3.0)
 

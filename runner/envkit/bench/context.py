@@ -178,16 +178,16 @@ def recorded(seen: Mapping[str, Surroundings]) -> dict[str, Surroundings]:
 
     The caller's PYTHONPATH is in two keys. No record has them.
     """
-    found: dict[str, Surroundings] = {}
-    for name, one in seen.items():
-        inspection: Inspection = {**one["inspection"]}
+    stripped: dict[str, Surroundings] = {}
+    for name, surroundings in seen.items():
+        inspection: Inspection = {**surroundings["inspection"]}
         inspection.pop("python_path", None)
         inspection.pop("package_folders", None)
         accelerator: Accelerator = inspection.get("accelerator") or {}
         if accelerator.get("by_setting"):
             inspection["accelerator"] = {**accelerator, "problem": NoneLeft(VISIBLE).to_json()}
-        found[name] = {**one, "inspection": inspection}
-    return found
+        stripped[name] = {**surroundings, "inspection": inspection}
+    return stripped
 
 
 def _note_program(command: UserCommand, seen: Mapping[str, Surroundings]) -> None:

@@ -182,10 +182,10 @@ class _Run:
         lengths = self.so_far.lengths
         at_once = lengths.together if lengths else 1
         for first in range(0, len(arms), at_once):
-            some = arms[first : first + at_once]
-            self._progress.start(_stage(block), some[0].name, self.goes_on_s(block))
-            with contextlib.closing(self._outcomes(block, some)) as outcomes:
-                for arm, outcome in zip(some, outcomes, strict=True):
+            together = arms[first : first + at_once]
+            self._progress.start(_stage(block), together[0].name, self.goes_on_s(block))
+            with contextlib.closing(self._outcomes(block, together)) as outcomes:
+                for arm, outcome in zip(together, outcomes, strict=True):
                     if not self._sample(block, arm, outcome, self.study.padding(block, arm)):
                         return False
         self._tell(block)
@@ -221,17 +221,19 @@ class _Run:
 
     def _sample(self, block: int, arm: Arm, outcome: Outcome, padding: int) -> bool:
         """Record a sample; returns whether the profile was in effect."""
-        alike = {one.name for one in self.study.arms if self.study.workload_of(one) == self.study.workload_of(arm)}
-        before = [event for event in self._events if event["event"] == "sample" and event["arm"] in alike]
+        same_workload = {
+            one.name for one in self.study.arms if self.study.workload_of(one) == self.study.workload_of(arm)
+        }
+        before = [event for event in self._events if event["event"] == "sample" and event["arm"] in same_workload]
         earlier = [comparable(event, self.study, arm) for event in before]
         document, problem = parse_sample(outcome, earlier, self.study.options)
         if problem is not None:
             raise _Failure(arm.name, problem, outcome)
         assert document is not None, "there is a document or a problem"
-        wrong = other_ranks(document, self.study.ranks_of(arm), self.study.options, arm.instances or 1)
-        wrong = wrong or other_loader(document, self.study.workload_of(arm))
-        if wrong := wrong or unlike_parts(self.study, arm, document, earlier):
-            raise _Failure(arm.name, wrong, outcome)
+        unusable = other_ranks(document, self.study.ranks_of(arm), self.study.options, arm.instances or 1)
+        unusable = unusable or other_loader(document, self.study.workload_of(arm))
+        if unusable := unusable or unlike_parts(self.study, arm, document, earlier):
+            raise _Failure(arm.name, unusable, outcome)
         if len(document["step_s"]) <= (skipped := self.so_far.skipped_steps):  # logs may be short
             raise _Failure(arm.name, FewSteps(len(document["step_s"]), skipped), outcome)
         document = quality.with_bleu({**document, "stderr": outcome.stderr_tail})
@@ -322,7 +324,7 @@ def _prepare(run: _Run) -> str | None:
         ):
             return TOO_SHORT
     if unknown:
-        first = {event.arm: pace.seen(event) for event in run.so_far.all(WarmUp) if event.step_s}
+        first = {event.arm: pace.pace_of(event) for event in run.so_far.all(WarmUp) if event.step_s}
         lengths = pace.lengths(run.study, first, run.usable_cpus, pace.free_bytes())
         run.job = replace(run.job, study=sized(run.study, lengths))
         run.append(msgspec.structs.replace(lengths, commands=run.commands()))
@@ -392,14 +394,14 @@ def _has_room(run: _Run, share: float = 1.0) -> bool:
     The answer follows from how long workers took, and from no ratio: blocks take ``share`` of what was seen. A run is
     refused before its second block or not at all, and never where it was resumed: its user knows what it takes.
     """
-    found = room.need(run.so_far)
-    if found is None or not room.is_short(found, run.study, share) or run.so_far.first(Longer):
+    need = room.need(run.so_far)
+    if need is None or not room.is_short(need, run.study, share) or run.so_far.first(Longer):
         return True
-    if found.blocks <= 1 and not run.so_far.first(Resume) and room.is_refused(found, run.study):
-        return not room.is_refused(found, run.study, share)  # where it is not sure yet the first block tells
-    takes_s = round(found.total_s(), 3)
-    run.append(Longer(budget_s=run.study.stopping.budget_s, takes_s=takes_s, blocks=found.fewest))
-    run.say(room.going_on(found))
+    if need.blocks <= 1 and not run.so_far.first(Resume) and room.is_refused(need, run.study):
+        return not room.is_refused(need, run.study, share)  # where it is not sure yet the first block tells
+    takes_s = round(need.total_s(), 3)
+    run.append(Longer(budget_s=run.study.stopping.budget_s, takes_s=takes_s, blocks=need.fewest))
+    run.say(room.going_on(need))
     return True
 
 
@@ -410,14 +412,14 @@ def standing(run: Run) -> Message | None:
     """
     study = run.study
     shown = [study.whole] if study.ablated else study.compared
-    found = []
+    speedups = []
     for arm in shown:
         interval = speedup(run.block_ratios(arm), ERROR_RATE, study.stopping.margin)
         if interval is not None:
-            found.append(InterimSpeedup(arm.name, interval.ratio, interval.low, interval.high))
-    if len(found) > MOST_PROFILES:
-        return InterimBest(len(found), max(found, key=lambda one: one.ratio))
-    return Clauses(tuple(found)) if found else None
+            speedups.append(InterimSpeedup(arm.name, interval.ratio, interval.low, interval.high))
+    if len(speedups) > MOST_PROFILES:
+        return InterimBest(len(speedups), max(speedups, key=lambda one: one.ratio))
+    return Clauses(tuple(speedups)) if speedups else None
 
 
 def _stage(block: int, of: str = "") -> str:

@@ -66,7 +66,7 @@ class Neighbours:
 
 def processes(proc: Path = PROC) -> dict[int, Process]:
     """Return the processes of this machine by their numbers (proc_pid_stat(5)); one that ends meanwhile is left out."""
-    found = {}
+    running = {}
     for folder in proc.iterdir():
         if folder.name.isdigit():
             try:
@@ -74,23 +74,23 @@ def processes(proc: Path = PROC) -> dict[int, Process]:
                 name, _, rest = text.partition("(")[2].rpartition(") ")
                 fields = rest.split()
                 ticks = int(fields[11]) + int(fields[12])
-                found[int(folder.name)] = Process(name, int(fields[1]), int(fields[19]), ticks)
+                running[int(folder.name)] = Process(name, int(fields[1]), int(fields[19]), ticks)
             except (OSError, ValueError, IndexError):
                 continue
-    return found
+    return running
 
 
 def busiest(before: Mapping[int, Process], after: Mapping[int, Process], seconds: float) -> list[Program]:
     """Return the programs that used most CPU time between two looks, but for this process and its descendants."""
-    found: list[Program] = []
-    for pid, one in after.items():
+    programs: list[Program] = []
+    for pid, process in after.items():
         earlier = before.get(pid)
-        if earlier is None or earlier.began != one.began or _is_ours(pid, after):
+        if earlier is None or earlier.began != process.began or _is_ours(pid, after):
             continue
-        cpus = (one.ticks - earlier.ticks) / TICKS_PER_S / max(seconds, 1 / TICKS_PER_S)
+        cpus = (process.ticks - earlier.ticks) / TICKS_PER_S / max(seconds, 1 / TICKS_PER_S)
         if cpus >= LEAST_CPUS:
-            found.append(Program(name=one.name, pid=pid, cpus=round(cpus, 2)))
-    return sorted(found, key=lambda program: program.cpus, reverse=True)[:MOST_PROGRAMS]
+            programs.append(Program(name=process.name, pid=pid, cpus=round(cpus, 2)))
+    return sorted(programs, key=lambda program: program.cpus, reverse=True)[:MOST_PROGRAMS]
 
 
 def _is_ours(pid: int, all_of_them: Mapping[int, Process]) -> bool:

@@ -84,9 +84,9 @@ def worker_problem(outcome: Outcome) -> Message | None:
     failure = outcome.failure
     if failure is None:
         return None
-    for line, told in reply.of_lines(outcome.stdout):
-        if "problem" in told.document:
-            problem = restored(told.problem)
+    for line, answer in reply.of_lines(outcome.stdout):
+        if "problem" in answer.document:
+            problem = restored(answer.problem)
             news = failure if _is_news(failure, problem) else None
             return WorkerReported(problem, news, process_limit.cause_of(line))
     return WorkerEnded(failure, process_limit.cause_of(outcome.stderr_tail))
@@ -105,20 +105,20 @@ def parse_document(outcome: Outcome, keys: set[str]) -> tuple[TrainingDocument |
     """Return the document that a worker printed, which must have ``keys``, or what is wrong with it."""
     if (failed := worker_problem(outcome)) is not None:
         return None, failed
-    said = reply.parse(outcome.stdout)
-    if said is None:
+    answer = reply.parse(outcome.stdout)
+    if answer is None:
         return None, NoDocument()
-    if said.document.keys() >= keys:
-        return cast(TrainingDocument, said.document), None
+    if answer.document.keys() >= keys:
+        return cast(TrainingDocument, answer.document), None
     return None, OtherDocument()
 
 
 def _other_modes(document: TrainingDocument, options: Options) -> Message | None:
     """Return in which mode a worker trained that ``options`` do not say; None if in none, or if it has no modes."""
-    seen = document.get("modes") or {}  # a user's own command has none
+    modes = document.get("modes") or {}  # a user's own command has none
     for name, wanted in options.modes.items():
-        if seen.get(name, wanted) != wanted:
-            return OtherMode(name.replace("_", " "), wanted, seen[name])
+        if modes.get(name, wanted) != wanted:
+            return OtherMode(name.replace("_", " "), wanted, modes[name])
     return None
 
 
@@ -129,9 +129,9 @@ def other_ranks(document: TrainingDocument, wanted: int, options: Options, insta
     """
     if (at_once := len(document.get("instances", [document]))) != instances:
         return UsedOther(str(instances), INSTANCES, str(at_once))
-    seen = len(document.get("ranks", [document]))
-    if seen != wanted:
-        return UsedOther(str(wanted), RANKS, str(seen))
+    ranks = len(document.get("ranks", [document]))
+    if ranks != wanted:
+        return UsedOther(str(wanted), RANKS, str(ranks))
     backend = document.get("backend", options.exchange)
     return None if backend == options.exchange else UsedOther(options.exchange, TO_EXCHANGE, backend)
 
@@ -144,10 +144,10 @@ def other_loader(document: TrainingDocument, workload: str) -> Message | None:
     settings = loader_epochs.settings_of(workload)
     if settings is None:
         return None
-    seen = document.get("loader") or {}
-    if (start := seen.get("start")) != settings.start:
+    loader = document.get("loader") or {}
+    if (start := loader.get("start")) != settings.start:
         return UsedOther(settings.start, TO_START, start) if start else UnknownStart(settings.start)
-    if (persistent := seen.get("persistent")) is None:
+    if (persistent := loader.get("persistent")) is None:
         return NoEpochEnd()
     if persistent != settings.persistent:
         return WorkersReplaced() if settings.persistent else WorkersStayed()
@@ -163,12 +163,12 @@ def diverged(document: TrainingDocument, options: Options) -> Message | None:
     at = next((at for at, loss in enumerate(losses) if loss is not None and not math.isfinite(loss)), None)
     if at is None:
         return None
-    found = str(losses[at])
+    loss_text = str(losses[at])
     step = len(document.get("warmup_step_s", ())) + at + 1
     if not _is_of_a_command(document):
-        return Diverged(step, found, options.text() or None)
+        return Diverged(step, loss_text, options.text() or None)
     is_of_a_step = len(losses) == len(document["step_s"])
-    return CommandDiverged(LossOfStep(step) if is_of_a_step else LossAmong(at + 1, len(losses)), found)
+    return CommandDiverged(LossOfStep(step) if is_of_a_step else LossAmong(at + 1, len(losses)), loss_text)
 
 
 def _other_number_of_losses(document: TrainingDocument, earlier: Sequence[TrainingDocument]) -> Message | None:
@@ -203,12 +203,12 @@ def parse_sample(
             # a file that the command of a user's own writes to is not among the digests of all its samples
             if event["digests"].get(name, digest) != digest:
                 return None, OtherDigest(name.replace("_", " "), digest[:12])
-        versions = [one.get("evidence", {}).get("torch", {}).get("version") for one in (event, document)]
+        versions = [recorded.get("evidence", {}).get("torch", {}).get("version") for recorded in (event, document)]
         if None not in versions and versions[0] != versions[1]:
             return None, OtherTorch(str(versions[1]), str(versions[0]))
-    wrong = _other_modes(document, options) or diverged(document, options)
-    if wrong := wrong or _other_number_of_losses(document, earlier):
-        return None, wrong
+    unusable = _other_modes(document, options) or diverged(document, options)
+    if unusable := unusable or _other_number_of_losses(document, earlier):
+        return None, unusable
     if outcome.cpu_s is not None and "cpu_s" in document:
         document["usage"]["engine_s"] = max(0.0, outcome.cpu_s - document["cpu_s"])
     return document, None

@@ -45,15 +45,15 @@ def hidden(document: Mapping[str, object], kept: Mapping[str, str], inherited: M
     logins = [*_secrets(callers)]
     everything = _longest_first({**{value: name for name, value in logins}, **of_kept})
     parts = [*kept.items(), *logins]
-    found: dict[str, object] = {}
+    cleaned: dict[str, object] = {}
     for key, value in document.items():
         if key == PROBLEM:
-            found[key] = _problem(value, everything, parts)
+            cleaned[key] = _problem(value, everything, parts)
             continue
         is_kits = isinstance(value, str) and key not in PRINTED
         hid = _hidden(value, of_kept if is_kits else everything, callers, kept)
-        found[key] = _printed(hid, parts) if key in PRINTED else hid
-    return found
+        cleaned[key] = _printed(hid, parts) if key in PRINTED else hid
+    return cleaned
 
 
 def of_message(message: Message, kept: Mapping[str, str], inherited: Mapping[str, str]) -> Message:
@@ -69,9 +69,9 @@ def of_message(message: Message, kept: Mapping[str, str], inherited: Mapping[str
     return message.replace(**changed)
 
 
-def of_printed(said: str, kept: Mapping[str, str], inherited: Mapping[str, str]) -> str:
+def of_printed(printed: str, kept: Mapping[str, str], inherited: Mapping[str, str]) -> str:
     """Replace values of the caller's variables by their names in what a program printed."""
-    return str(hidden({"stderr": said}, kept, inherited)["stderr"])
+    return str(hidden({"stderr": printed}, kept, inherited)["stderr"])
 
 
 def _longest_first(secrets: Mapping[str, str]) -> dict[str, str]:
@@ -98,32 +98,32 @@ def _problem(value: object, secrets: Mapping[str, str], kept: Iterable[tuple[str
     return _printed(text(value, secrets), kept)
 
 
-def _printed(said: object, kept: Iterable[tuple[str, str]]) -> object:
+def _printed(printed: object, kept: Iterable[tuple[str, str]]) -> object:
     """Replace parts of values, and short values, in what a program printed; ``kept`` are names and values."""
-    if not isinstance(said, str):
-        return said
+    if not isinstance(printed, str):
+        return printed
     for name, value in kept:
         if SHORTEST_WORD <= len(value) < SHORTEST:
-            said = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", f"${name}", said)
+            printed = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", f"${name}", printed)
         elif len(value) > FRAGMENT and not value.startswith("/"):
-            said = _without_fragments(said, value, f"${name}")
-    return said
+            printed = _without_fragments(printed, value, f"${name}")
+    return printed
 
 
-def _without_fragments(said: str, value: str, instead: str) -> str:
-    """Replace each stretch of ``said`` in which every FRAGMENT characters are in ``value`` too."""
+def _without_fragments(printed: str, value: str, instead: str) -> str:
+    """Replace each stretch of ``printed`` in which every FRAGMENT characters are in ``value`` too."""
     known = {value[at : at + FRAGMENT] for at in range(len(value) - FRAGMENT + 1)}
     parts, begin, at = [], 0, 0
-    while at <= len(said) - FRAGMENT:
-        if said[at : at + FRAGMENT] not in known:
+    while at <= len(printed) - FRAGMENT:
+        if printed[at : at + FRAGMENT] not in known:
             at += 1
             continue
         end = at + 1
-        while said[end : end + FRAGMENT] in known:
+        while printed[end : end + FRAGMENT] in known:
             end += 1
-        parts += [said[begin:at], instead]
+        parts += [printed[begin:at], instead]
         begin = at = end - 1 + FRAGMENT
-    return "".join([*parts, said[begin:]])
+    return "".join([*parts, printed[begin:]])
 
 
 def _hidden(value: object, secrets: Mapping[str, str], callers: Mapping[str, str], kept: Mapping[str, str]) -> object:
@@ -151,15 +151,15 @@ def text(said: object, secrets: Mapping[str, str]) -> object:
     return said
 
 
-def _set_otherwise(given: Mapping[str, str], callers: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, str]:
+def _set_otherwise(variables: Mapping[str, str], callers: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that differ from the caller's, and LD_PRELOAD without the caller's libraries."""
-    found = {name: value for name, value in given.items() if callers.get(name) != value}
-    if PRELOAD in found and PRELOAD in kept:
+    differing = {name: value for name, value in variables.items() if callers.get(name) != value}
+    if PRELOAD in differing and PRELOAD in kept:
         own = {*preloaded(kept[PRELOAD])}
-        found[PRELOAD] = ":".join(entry for entry in preloaded(found[PRELOAD]) if entry not in own)
-        if not found[PRELOAD]:
-            del found[PRELOAD]
-    return found
+        differing[PRELOAD] = ":".join(entry for entry in preloaded(differing[PRELOAD]) if entry not in own)
+        if not differing[PRELOAD]:
+            del differing[PRELOAD]
+    return differing
 
 
 def _check(check: Mapping[str, object], kept: Mapping[str, str]) -> dict[str, object]:

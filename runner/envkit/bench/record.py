@@ -199,14 +199,14 @@ def split_command(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def digest(folder: Path) -> str:
     """Return the SHA-256 of the record in ``folder``, as ``sha256sum`` prints it. Raise InputError."""
-    path, found = folder / FILE_NAME, hashlib.sha256()
+    path, checksum = folder / FILE_NAME, hashlib.sha256()
     try:
         with files.opened(path) as file:
             for part in iter(lambda: file.read(PART), b""):
-                found.update(part)
+                checksum.update(part)
     except OSError as error:
         raise InputError(Unreadable(str(path), files.reason(error), GIVE_RUN)) from None
-    return found.hexdigest()
+    return checksum.hexdigest()
 
 
 def is_begun(folder: Path) -> bool:

@@ -88,7 +88,7 @@ def need(run: Run) -> Need | None:
         each = sum(event.worker_seconds for event in first.values()) / len(first)
         one_block_s, before_s = each * len(study.arms), each * len(missing)
     elif first:
-        one_block_s = pace.block_s(study, {name: pace.seen(event) for name, event in first.items()})
+        one_block_s = pace.block_s(study, {name: pace.pace_of(event) for name, event in first.items()})
     else:
         return None
     return Need(blocks, study.fewest_blocks, spent_s, one_block_s, before_s)

@@ -24,20 +24,20 @@ def shared(command: UserCommand | None) -> Message | None:
 
 def outside(study: Study, document: TrainingDocument) -> Message | None:
     """Return what is wrong if a command wrote past its working copy into its folder, else None."""
-    found = document.get("writes", {}).get("outside")
-    if found is None or study.user_command is None:
+    files = document.get("writes", {}).get("outside")
+    if files is None or study.user_command is None:
         return None
-    return WroteOutside(study.user_command.folder, _written(found))
+    return WroteOutside(study.user_command.folder, _written(files))
 
 
 def written_files(study: Study, document: TrainingDocument) -> Message | None:
     """Return what to say of the files that a command wrote, or None if it wrote none."""
-    found, command = document.get("writes", {}).get("inside"), study.user_command
-    if found is None or command is None:
+    files, command = document.get("writes", {}).get("inside"), study.user_command
+    if files is None or command is None:
         return None
-    written = _written(found)
+    written = _written(files)
     return WritesIntoFolder(written, command.folder) if command.in_place else WritesIntoCopy(written)
 
 
-def _written(found: measurement.Written) -> Written:
-    return Written(found["files"], found["bytes"], tuple(found["names"]))
+def _written(files: measurement.Written) -> Written:
+    return Written(files["files"], files["bytes"], tuple(files["names"]))

@@ -88,8 +88,8 @@ def argv(launch: Launch) -> list[str]:
 
 def request(launch: Launch) -> WorkerRequest | None:
     """Return what the worker inside is to do, with the path that its data has there."""
-    asked = launch.request
-    return asked and replace(asked, work=relocated(asked.work, DATA))
+    worker_request = launch.request
+    return worker_request and replace(worker_request, work=relocated(worker_request.work, DATA))
 
 
 def mounts(launch: Launch) -> list[str]:
@@ -97,17 +97,17 @@ def mounts(launch: Launch) -> list[str]:
 
     Raises InputError for a folder that can't be mounted, or not under its own name.
     """
-    found = [f"{PACKAGE}:{CODE}:ro"]
+    folders = [f"{PACKAGE}:{CODE}:ro"]
     if launch.data:
-        found.append(f"{launch.data}:{DATA}:ro")
+        folders.append(f"{launch.data}:{DATA}:ro")
     if launch.folder:
         if any(one == launch.folder or Path(launch.folder) in Path(one).parents for one in IMAGES_OWN):
             raise InputError(HidesImage(launch.folder))
-        found.append(f"{launch.folder}:{launch.folder}:rw")
+        folders.append(f"{launch.folder}:{launch.folder}:rw")
     for folder in filter(None, (str(PACKAGE), launch.data, launch.folder)):
         if any(letter in folder for letter in ":,"):
             raise InputError(Unmountable(folder))
-    return found
+    return folders
 
 
 def variables(launch: Launch) -> dict[str, str]:
@@ -147,8 +147,10 @@ def user(launch: Launch, rootless: bool) -> str | None:
 
 def limits(options: EngineOptions) -> list[str]:
     """The limits in the words that docker, podman and apptainer share."""
-    given = options.to_json()
-    words = [part for name in sorted(LIMITS & given.keys()) for part in (f"--{name.replace('_', '-')}", given[name])]
+    requested = options.to_json()
+    words = [
+        part for name in sorted(LIMITS & requested.keys()) for part in (f"--{name.replace('_', '-')}", requested[name])
+    ]
     # swap counts too: a worker that swaps would be measured as a slow one
     return [*words, *(["--memory-swap", options.memory] if options.memory else [])]
 
@@ -192,7 +194,7 @@ def run_options(launch: Launch, options: EngineOptions, rootless: bool, gpus: tu
     """
     volumes = [part for mount in mounts(launch) for part in ("--volume", mount)]
     texts = [*passed_on(launch), *(f"{name}={value}" for name, value in variables(launch).items())]
-    given = [part for text in texts for part in ("--env", text)]
+    environment = [part for text in texts for part in ("--env", text)]
     caller = user(launch, rootless)
     as_user = ["--user", caller] if caller else []
     fixed = ["--network", network(launch), "--shm-size", SHM, "--workdir", working_folder(launch)]
@@ -201,7 +203,7 @@ def run_options(launch: Launch, options: EngineOptions, rootless: bool, gpus: tu
     fixed += [part for option in (READS_MOUNTS, NO_NEW_PRIVILEGES) for part in ("--security-opt", option)]
     fixed += ["--cap-drop", "ALL", *(part for name in allowed(launch, caller) for part in ("--cap-add", name))]
     fixed += ["--interactive"] if launch.work is not None else []
-    return [*fixed, *(gpus if launch.gpus else ()), *as_user, *limits(options), *volumes, *given]
+    return [*fixed, *(gpus if launch.gpus else ()), *as_user, *limits(options), *volumes, *environment]
 
 
 def out_of_memory(options: EngineOptions) -> OutOfMemory | OverMemoryLimit:
@@ -234,14 +236,14 @@ def require_in_force(given: EngineOptions, engine: str, inspection: Inspection) 
     facts = inspection["facts"]
     # Podman and Apptainer read more than Docker does: 1.5g, 4gib
     memory = given.memory if given.memory and SIZE.fullmatch(given.memory.lower()) else None
-    asked: dict[str, tuple[str | None, Callable[[str], float], float | None]] = {
+    requested: dict[str, tuple[str | None, Callable[[str], float], float | None]] = {
         "cpus": (given.cpus, lambda text: float(text) * ROUNDING, facts["cpu_quota"]),
         "cpuset_cpus": (given.cpuset_cpus, lambda text: len(expand_cpu_list(text)), facts["affinity_cpus"]),
         "memory": (memory, memory_bytes, inspection["memory_limit"]),
     }
-    for name, (text, most, seen) in asked.items():
-        told = inspection["groups_seen"] or name == "cpuset_cpus"
-        if text is not None and told and (seen is None or seen > most(text)):
+    for name, (text, most, effective) in requested.items():
+        is_known = inspection["groups_seen"] or name == "cpuset_cpus"
+        if text is not None and is_known and (effective is None or effective > most(text)):
             option = f"--{name.replace('_', '-')} {text}"
             raise InputError(LimitNotInForce(option, engine))
 
@@ -252,11 +254,11 @@ def require_gpus(library: nvml.Nvml | None = None) -> None:
     ``library`` is the driver's, which is looked for where it is not given.
     """
     try:
-        found = library or nvml.start()
+        driver = library or nvml.start()
     except nvml.Unavailable as error:
         raise InputError(NoDriver(error.message)) from None
-    if not found.devices():
-        raise InputError(NoDevice(found.driver()))
+    if not driver.devices():
+        raise InputError(NoDevice(driver.driver()))
 
 
 def without_gpus(failure: Message | None, printed: str) -> Message | None:

@@ -183,8 +183,8 @@ class _Container:
         try:
             yield
         except APIError as error:
-            said = str(error.explanation or error)
-            self._failure = container.without_gpus(NotStarted(said), said)
+            reason = str(error.explanation or error)
+            self._failure = container.without_gpus(NotStarted(reason), reason)
         except LOST as error:
             self._failure = DaemonLost(_reason(error))
 
@@ -224,22 +224,22 @@ def _address() -> str:
 
     Raises InputError for a context that is not there, and for another machine: it could mount nothing of this one.
     """
-    if given := os.environ.get("DOCKER_HOST"):
-        address = given if "//" in given else f"//{given}"
+    if host_variable := os.environ.get("DOCKER_HOST"):
+        address = host_variable if "//" in host_variable else f"//{host_variable}"
         if not address.startswith("unix://") and urlsplit(address).hostname not in OWN_NAMES:
-            raise InputError(DaemonElsewhere(given))
-        return given
+            raise InputError(DaemonElsewhere(host_variable))
+        return host_variable
     name = os.environ.get("DOCKER_CONTEXT") or get_current_context_name()
     if name == "default":
         return f"unix://{SOCKET}"
     command = ["docker", "context", "inspect", name, "--format", "{{.Endpoints.docker.Host}}"]
     try:
-        asked = subprocess.run(command, capture_output=True, text=True, timeout=API_TIMEOUT_S, check=False)
+        inspected = subprocess.run(command, capture_output=True, text=True, timeout=API_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(ContextUnusable(name, _reason(error))) from None
-    if asked.returncode != 0:
-        raise InputError(ContextUnusable(name, asked.stderr.strip()[:200]))
-    host = asked.stdout.strip()
+    if inspected.returncode != 0:
+        raise InputError(ContextUnusable(name, inspected.stderr.strip()[:200]))
+    host = inspected.stdout.strip()
     if not host.startswith("unix://"):
         raise InputError(ContextElsewhere(name, host))
     return host
@@ -340,13 +340,13 @@ class _Stream:
         """Return what has come within ``wait_s`` seconds, if anything has."""
         poll = select.poll()
         poll.register(self.socket, select.POLLIN)
-        found = b""
+        received = b""
         if poll.poll(wait_s * 1000):
             with contextlib.suppress(OSError):
-                found = self.socket.recv(READ_BYTES)
-            if not found:  # the container has ended, and the daemon is about to know
+                received = self.socket.recv(READ_BYTES)
+            if not received:  # the container has ended, and the daemon is about to know
                 time.sleep(wait_s)
-        return found
+        return received
 
     def close(self) -> None:
         with contextlib.suppress(OSError):  # the other end may have closed it
@@ -357,9 +357,9 @@ class _Stream:
 
 def content(frames: bytes) -> bytes:
     """Return what was printed, from the frames of the daemon's answer (https://docs.docker.com/reference/api/engine/)."""
-    found = b""
+    printed = b""
     while len(frames) > HEADER_BYTES:
         end = HEADER_BYTES + int.from_bytes(frames[4:HEADER_BYTES], "big")
-        found += frames[HEADER_BYTES:end]
+        printed += frames[HEADER_BYTES:end]
         frames = frames[end:]
-    return found
+    return printed

@@ -98,8 +98,8 @@ class EnrootEngine:
                 raise InputError(NotSquashfs(str(self._sqsh), make))
         version = subprocess.run(["enroot", "version"], capture_output=True, text=True, timeout=60, check=False)
         if version.returncode != 0:
-            said = (version.stderr or version.stdout).strip().splitlines()
-            reason = Printed(said[-1]) if said else NoOutput()
+            printed = (version.stderr or version.stdout).strip().splitlines()
+            reason = Printed(printed[-1]) if printed else NoOutput()
             raise InputError(EngineUnusable("Enroot", reason, ENROOT_FIX["settings"]))
         self._described = {
             "name": self.name, "version": version.stdout.strip(), "image": str(self._sqsh), "digest": sqsh_digest,

@@ -53,10 +53,10 @@ def inspect(
         printed = next(reversed(outcome.stderr_tail.strip().splitlines()), None)
         oldest = WORKERS_PYTHON if engine.name == "local" else None
         raise InputError(InspectionFailed(image, outcome.failure, printed, oldest))
-    said = reply.parse(outcome.stdout)
-    if said is None:
+    answer = reply.parse(outcome.stdout)
+    if answer is None:
         raise InputError(NotPython(image))
-    document = said.document
+    document = answer.document
     inspection = cast(Inspection, document)
     try:
         version = inspection["packages"]["torch"]
@@ -90,12 +90,12 @@ def _no_torch(engine: Engine, image: str) -> NoTorch | NoTorchInImage:
 
 def _example(but: str) -> str:
     """Return a Python of the PATH that has torch, to be suggested, or PATH."""
-    asked = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+    has_torch = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
     for name in ("python", "python3"):
         path = shutil.which(name)
         if path is not None and path != but:
             try:
-                ended = subprocess.run([path, "-c", asked], capture_output=True, timeout=PATIENCE_S, check=False)
+                ended = subprocess.run([path, "-c", has_torch], capture_output=True, timeout=PATIENCE_S, check=False)
             except (OSError, subprocess.SubprocessError):
                 continue
             if ended.returncode == 0:
