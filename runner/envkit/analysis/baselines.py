@@ -187,7 +187,7 @@ def _from_record(folder: Path, name: str) -> Baseline:
         "engines": {
             engine: {
                 "engine": seen["engine"],
-                "inspection": {key: seen["inspection"][key] for key in _INSPECTED if key in seen["inspection"]},
+                "inspection": {key: value for key, value in began.inspection(engine).items() if key in _INSPECTED},
             }
             for engine, seen in began.engines.items()
         },

@@ -31,11 +31,12 @@ from envkit.worker.workloads import DEFAULT, WORKLOADS, get
 
 # What a run takes where no budget is given, in seconds.
 BUDGET_S = 180.0
+BUDGET = f"{BUDGET_S / 60:g}m"
 
 
 def add(
     parser: Parser,
-    budget: str = "3m",
+    budget: str = BUDGET,
     blocks: str = N_BLOCKS,
     refused: Collection[str] = (),
     engine: str | None = START_WORKERS,

@@ -24,7 +24,7 @@ BUDGET_EACH_S = 96.0
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("profile", metavar="PROFILE", nargs="*",
                         help="name of a profile, or a YAML file; envkit profiles lists them")  # fmt: skip
-    budget = text(help_messages.BenchBudget(BUDGET_EACH_S, rank_options.BUDGET))
+    budget = text(help_messages.BenchBudget(measuring_options.BUDGET, BUDGET_EACH_S, rank_options.BUDGET))
     measuring_options.add(parser, budget=budget, every=help_messages.BENCH["every"])
     rank_options.add_option(parser, help_messages.BENCH["ranks"])
     rank_options.add_weak_option(parser)

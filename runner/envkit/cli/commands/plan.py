@@ -36,7 +36,6 @@ from envkit.stats.power import POWER, blocks_needed
 
 REFUSED = ("full", "epochs", "until")
 AGAIN = "again"  # the second arm of the baseline against itself
-BUDGET_S = 180.0
 BLOCKS = 5
 LEAST_BLOCKS = 3
 DIFFERENCES = (0.01, 0.02, 0.05)
@@ -51,7 +50,7 @@ def add_arguments(parser: Parser) -> None:
         nargs="?",
         help=f"name of a profile, or a YAML file (default: {REFERENCE_PROFILE})",
     )
-    budget = text(PlanBudget(BLOCKS))
+    budget = text(PlanBudget(measuring_options.BUDGET, BLOCKS))
     measuring_options.add(parser, budget, text(PlanBlocks(LEAST_BLOCKS)), REFUSED)
     measuring_options.add_dry_run(parser)
 
@@ -73,7 +72,7 @@ def _asked(arguments: argparse.Namespace) -> Study:
     profile, engine = arguments.profile or REFERENCE_PROFILE, arguments.engine or "local"
     if profile == REFERENCE_PROFILE:
         arms = [Arm(name, profile, engine) for name in (profile, AGAIN)]
-        return measuring_options.study(arguments, f"plan-{profile}", arms, BUDGET_S, View.CALIBRATION)
+        return measuring_options.study(arguments, f"plan-{profile}", arms, view=View.CALIBRATION)
     arms = against_baseline([profile], engine)
     asked = measuring_options.study(arguments, f"plan-{arms[1].name}", arms)
     limited = arguments.budget is not None or arguments.half_width is not None
