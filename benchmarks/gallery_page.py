@@ -205,7 +205,7 @@ def _quiet(runs: Sequence[Run]) -> list[str]:
     for number, sample in disturbed:
         hit.setdefault((number, sample.block), set()).update(sample.interference)
     if hit:
-        often = messages.KINDS[noise.commonest(hit)]
+        often = messages.KINDS[noise.commonest(hit.values())]
         found = f"{len(hit)} of {total} blocks were disturbed from outside (most often: {often})."
     else:
         found = f"none of {total} blocks was disturbed from outside, as far as can be seen."

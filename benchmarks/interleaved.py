@@ -292,7 +292,7 @@ def interference(results: Results, pairs: Sequence[tuple[str, str]], comparisons
 def _how_many(disturbed: Sequence[Line], hit: set[int], blocks: int) -> str:
     if not disturbed:
         return f"none of {blocks} blocks was disturbed from outside, as far as can be seen."
-    often = messages.KINDS[noise.commonest({block: _reasons(disturbed, block) for block in hit})]
+    often = messages.KINDS[noise.commonest([_reasons(disturbed, block) for block in hit])]
     plural = "s" if len(disturbed) > 1 else ""
     were = "were" if len(hit) > 1 else "was"
     return (

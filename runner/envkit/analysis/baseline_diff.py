@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -86,6 +86,10 @@ class Changes:
         return [one for one in self.arms if one.verdict == BaselineVerdict.REGRESSION]
 
 
+# A name, and its value then and now.
+Pair = tuple[str, object, object]
+
+
 @dataclass(frozen=True)
 class Difference:
     """Something of the two environments that is not the same; None where a session does not have it."""
@@ -97,7 +101,7 @@ class Difference:
 
 def obstacles(old: Baseline, new: Baseline) -> list[Message]:
     """Return why no speeds of the two can be compared, each as a clause; none if they can."""
-    pairs: list[tuple[str, Any, Any]] = [(messages.WORKLOAD, old.study["workload"], new.study["workload"])]
+    pairs: list[Pair] = [(messages.WORKLOAD, old.study["workload"], new.study["workload"])]
     pairs += [
         (label, old.study[name], new.study[name])
         for name, label in messages.PLANNED.items()
@@ -122,7 +126,7 @@ def _modes(one: Baseline) -> str:
     return ", ".join(said) or messages.USUAL
 
 
-def machine_pairs(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+def machine_pairs(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Pair]:
     """Return what must be equal of two machines, as seen from inside an image: (name, then, now).
 
     GPUs are compared if there were some then.
@@ -136,7 +140,7 @@ def machine_pairs(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, A
     ]
 
 
-def unequal(pair: tuple[str, Any, Any]) -> Message:
+def unequal(pair: Pair) -> Message:
     """Return what differs, given its name and what it was then and is now."""
     what, then, now = pair
     return Changed(what, str(then), str(now))

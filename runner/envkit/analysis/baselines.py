@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from functools import cache
@@ -253,7 +253,7 @@ def _complete_blocks(folder: Path, run: Run, arms: Sequence[str]) -> list[tuple[
     return complete
 
 
-def _planned(study: Study) -> dict[str, Any]:
+def _planned(study: Study) -> dict[str, object]:
     """Return what was measured, as the file has it."""
     return {
         "arms": [{"name": arm.name, "profile": arm.profile, "engine": arm.engine} for arm in study.arms],
@@ -271,7 +271,7 @@ def _utc(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def digest(document: dict[str, Any]) -> str:
+def digest(document: Mapping[str, object]) -> str:
     """SHA-256 of everything but the digest itself, as JSON with sorted keys, no blanks, and only ASCII."""
     rest = {key: value for key, value in document.items() if key != "digest"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

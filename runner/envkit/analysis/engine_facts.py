@@ -12,7 +12,7 @@ SHOWN_OF_DIGEST = 12
 def engine_facts(seen: dict[str, Any]) -> dict[str, str | None]:
     """The facts by name; None for what there is not."""
     engine, inspection = seen["engine"], seen["inspection"]
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         "engine": engine["name"],
         "engine version": engine["version"] if engine["name"] != "local" else None,  # the kernel's, which is below
         "image": engine["image"],
@@ -47,7 +47,7 @@ def gpu_names(inspection: Mapping[str, Any]) -> str:
     return " and ".join(name if count == 1 else f"{count} {name}" for name, count in counted.items())
 
 
-def text(value: Any) -> str | None:
+def text(value: object) -> str | None:
     """A recorded value as reports have it."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {inner}" for key, inner in value.items())

@@ -54,7 +54,7 @@ def load(run: Run, arms: Sequence[Arm], hit: Mapping[int, Iterable[str]]) -> Loa
     if not hit or len(hit) < NEARLY_ALL * len(blocks):
         return None
     disturbed = [one for one in run.samples(*arms) if one.block in hit and disturbances(one.usage, one.seconds)]
-    kind = commonest(hit)
+    kind = commonest(hit.values())
     used = [cpus for one in disturbed if (cpus := _cpus(one, kind)) is not None]
     usable = [float(one.usage.worker_cpus) for one in disturbed if one.usage.worker_cpus]
     return Load(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from envkit.bench.arms import Arm
 from envkit.bench.events import ReferenceKernel
@@ -71,6 +70,6 @@ def disturbed_blocks(run: Run, both: Sequence[Arm]) -> dict[int, set[str]]:
     return found
 
 
-def commonest(disturbed: Mapping[Any, Iterable[str]]) -> str:
+def commonest(disturbed: Iterable[Iterable[str]]) -> str:
     """Return the kind of interference that most of these blocks, or samples, have. At least one must be there."""
-    return Counter(kind for kinds in disturbed.values() for kind in {*kinds}).most_common(1)[0][0]
+    return Counter(kind for kinds in disturbed for kind in {*kinds}).most_common(1)[0][0]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from envkit.analysis.operator_times import Document, Figure
 from envkit.stats.two_sample import Shift, shift
@@ -45,7 +44,7 @@ class PhaseTimes:
         }
 
 
-def _plain(figures: Mapping[str, Figure]) -> dict[str, Any]:
+def _plain(figures: Mapping[str, Figure]) -> dict[str, object]:
     return {name: figure.to_json() for name, figure in figures.items()}
 
 
@@ -102,7 +101,7 @@ def _pairs(reference: Mapping[str, Figure], other: Mapping[str, Figure] | None) 
         yield Line(name, figure, other[name] if other else None)
 
 
-def saved_to_json(reference: PhaseTimes, other: PhaseTimes) -> dict[str, Any]:
+def saved_to_json(reference: PhaseTimes, other: PhaseTimes) -> dict[str, object]:
     """By phase, and by part of a batch: ``saved_ms`` per step with its interval; None for too few processes."""
     found = ((line.name, line.saved) for line in (*lines(reference, other), *batch_lines(reference, other)))
     return {name: saved._asdict() if saved else None for name, saved in found}

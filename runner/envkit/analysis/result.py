@@ -98,7 +98,7 @@ class Comparison:
         """The verdict in words, with the margin where that is a part of it."""
         return self.speedup.words if self.speedup else str(self.verdict)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data, with verdicts in words."""
         return {
             **asdict(self),

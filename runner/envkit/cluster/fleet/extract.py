@@ -119,7 +119,7 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
         finished=_last(events).get("reason") in ENDED,
         step_s=step_s,
         samples_with_interference=len(disturbed),
-        interference=KINDS[commonest(disturbed)] if disturbed else "",
+        interference=KINDS[commonest(disturbed.values())] if disturbed else "",
         reference_kernel_s=statistics.median(event["seconds"] for event in kernels) if kernels else None,
         reference_kernel_digest=kernels[0]["digest"] if kernels else None,
         clock_mhz=statistics.median(clocks) if clocks else None,
