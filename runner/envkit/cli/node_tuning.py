@@ -14,7 +14,7 @@ from envkit.bench import record
 from envkit.bench.context import ExecutionContext
 from envkit.bench.measure import ENDED
 from envkit.bench.measure import INTERRUPTED as CUT_SHORT
-from envkit.bench.record import Event, Record
+from envkit.bench.record import Record
 from envkit.cli.node_messages import FoundElsewhereOnly, NothingFound, NotSearched, OtherType
 from envkit.cli.tuning import first_event, require_same_tuning, session_of
 from envkit.cluster.slurm import node_preflight, node_status
@@ -24,6 +24,7 @@ from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
 from envkit.rendering import text_of
 from envkit.tuning import conclusion, session, space_file
+from envkit.tuning.events import Event, parse_all
 from envkit.tuning.merged import merged
 from envkit.tuning.session import Session
 from envkit.tuning.shared_trials import SharedTrials, said, say, storage_in
@@ -169,4 +170,4 @@ def choose(confirming: Session, folder: Path) -> dict[str, Any]:
 def records(folder: Path) -> list[list[Event]]:
     """Return what each node that has begun to search has recorded."""
     places = sorted(folder / name for name in node_status.seen(folder))
-    return [record.read(place, "tune") for place in places if record.is_begun(place)]
+    return [parse_all(record.read(place, "tune")) for place in places if record.is_begun(place)]

@@ -35,6 +35,7 @@ from envkit.tuning import conclusion, confirm, destination, profile_file, space,
 from envkit.tuning import conclusion_messages as labels
 from envkit.tuning.confirm import Decision
 from envkit.tuning.destination import Written
+from envkit.tuning.events import Beginning
 from envkit.tuning.merged import merged
 from envkit.tuning.session import SPACE_FILE, require_space
 
@@ -95,7 +96,9 @@ def _show(
     of_nodes = node_tuning.records(folder)
     store = merged(of_nodes)
     tried = {entry.shipped for entry in store.entries.values()}
-    untried = [name for one in of_nodes[0][0]["shipped"] if (name := one["profile"]["name"]) not in tried]
+    first = of_nodes[0][0]
+    assert isinstance(first, Beginning), "a tuning's record begins with it"
+    untried = [name for shipped in first.shipped if (name := str(shipped.profile["name"])) not in tried]
     written = _write(found, untried, folder, path)
     if as_json:
         print(json.dumps({

@@ -31,6 +31,7 @@ from envkit.profiles import profile as profiles
 from envkit.profiles.environment import Environment
 from envkit.profiles.resolve import of_rank, resolve
 from envkit.tuning import profile_file, session, space_file
+from envkit.tuning.events import parse_all
 from envkit.tuning.feasible import require_candidates
 from envkit.tuning.narrow import narrow
 from envkit.tuning.peers import Peers
@@ -157,7 +158,7 @@ def session_of(
             study, {REFERENCE_PROFILE: baseline}, context.engines, context.inherited, context.kept, context.removed
         )
         begin = _begin(context, from_json(first["data_source"]), inspection)
-        return Session(settings, job, inspection, opened, events, begin, quiet, peers, turn)
+        return Session(settings, job, inspection, opened, parse_all(events), begin, quiet, peers, turn)
 
 
 def _begin(context: ExecutionContext, data_source: Message, inspection: Mapping[str, Any]) -> Any:

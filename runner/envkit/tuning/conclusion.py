@@ -15,7 +15,6 @@ from rich.table import Table
 from rich.text import Text
 
 from envkit.analysis.result import Comparison, Result
-from envkit.bench.record import Event
 from envkit.bench.study import MARGIN, Study
 from envkit.common.plain_table import plain_table
 from envkit.messages import Message
@@ -29,13 +28,13 @@ from envkit.stats.verdict import Verdict
 from envkit.tuning import conclusion_messages as messages
 from envkit.tuning.confirm import BASELINE, SHIPPED, TUNED, Decision
 from envkit.tuning.destination import Written
+from envkit.tuning.events import Event, Trial, WarmUp
 from envkit.tuning.importance import Importance, importance
 from envkit.tuning.live import ranked
 from envkit.tuning.narrow import LeftOut
 from envkit.tuning.progress_messages import Busy, NoRoom, WayOn
 from envkit.tuning.space import Space
 from envkit.tuning.trial_store import TrialStore, disturbed
-from envkit.tuning.trials import TRIAL, WARM_UP
 from envkit.worker.workloads import DEFAULT
 
 # Rows of a table, and levels in a line.
@@ -47,7 +46,7 @@ LITTLE = 0.005
 
 def busy(events: Iterable[Event]) -> Message | None:
     """Return what disturbed trials from outside, to add to a message about too little time; None if nothing did."""
-    found = [reasons for event in events if event["event"] in (TRIAL, WARM_UP) and (reasons := disturbed(event))]
+    found = [reasons for event in events if isinstance(event, Trial | WarmUp) and (reasons := disturbed(event))]
     return Busy(tuple(found[-1])) if found else None
 
 

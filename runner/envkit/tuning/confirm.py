@@ -14,14 +14,13 @@ from statistics import fmean
 from envkit.analysis.load import Load
 from envkit.analysis.result import Comparison, Result
 from envkit.bench.arms import Arm, Contrast, Role, effects
-from envkit.bench.record import Event
 from envkit.bench.run import Run
 from envkit.bench.study import REFERENCE_PROFILE
 from envkit.stats.interval import Speedup
 from envkit.stats.sequential import at_end, fewest_blocks
 from envkit.stats.verdict import Verdict
 from envkit.tuning import trial_store
-from envkit.tuning.trials import TRIAL, WARM_UP
+from envkit.tuning.events import Event, Trial, WarmUp
 
 TUNED, SHIPPED, BASELINE = "tuned", "shipped", "baseline"
 MOST_ARMS = 3  # baseline, shipped and tuned
@@ -80,12 +79,12 @@ def least_blocks(arms: int, nodes: int = 1) -> int:
     return alone if nodes == 1 else max(LEAST_OF_NODE, math.ceil(alone / nodes))
 
 
-def reserve_s(warm_up: Event, arms: int, dearest_s: float = 0.0, nodes: int = 1) -> float:
+def reserve_s(warm_up: WarmUp, arms: int, dearest_s: float = 0.0, nodes: int = 1) -> float:
     """Seconds to keep for the shortest confirmation that can conclude, by what the search's first trial took.
 
     One of the arms may take longer, as several ranks do, which start one after the other: ``dearest_s`` for a trial.
     """
-    each = float(warm_up["worker_seconds"])
+    each = warm_up.worker_seconds
     of_all = each * (arms - 1) + max(each, dearest_s)
     return of_all + least_blocks(arms, nodes) * (of_all + REFERENCE_KERNEL_S)
 
@@ -99,10 +98,10 @@ def size(
     One of several ``nodes`` may have tried none of them but the baseline.
     """
     arms = len(candidates)
-    trials = [[event for event in events if _is_of(event, number)] for number in candidates]
+    trials = [_trials_of(events, number) for number in candidates]
     trials = [of_one or trials[0] for of_one in trials]
-    step_s = fmean(fmean(sum(event["step_s"]) for event in of_one) for of_one in trials) / trial_steps
-    trial_s = fmean(fmean(event["worker_seconds"] for event in of_one) for of_one in trials)
+    step_s = fmean(fmean(sum(event.step_s) for event in of_one) for of_one in trials) / trial_steps
+    trial_s = fmean(fmean(event.worker_seconds for event in of_one) for of_one in trials)
     once_s, least = trial_s * arms, least_blocks(arms, nodes)  # each arm is warmed up, in no more than a trial's time
     sample_s = ((left_s - once_s) / least - REFERENCE_KERNEL_S) / arms  # so long a sample may take
     steps = max(trial_steps, min(steps, int(trial_steps + (sample_s - trial_s) / step_s)))
@@ -111,11 +110,14 @@ def size(
     return Size(blocks, steps, once_s + blocks * block_s)
 
 
-def _is_of(event: Event, number: int) -> bool:
-    """Whether it is a trial of that candidate. The warm-up of the baseline, before any round, counts too."""
-    if event["event"] == WARM_UP:
-        return number == trial_store.BASELINE
-    return bool(event["event"] == TRIAL and event["candidate"] == number)
+def _trials_of(events: Sequence[Event], number: int) -> list[Trial | WarmUp]:
+    """Return the trials of a candidate. The warm-up of the baseline, before any round, counts too."""
+    return [
+        event
+        for event in events
+        if (isinstance(event, Trial) and event.candidate == number)
+        or (isinstance(event, WarmUp) and number == trial_store.BASELINE)
+    ]
 
 
 def arms(engine: str, tuned: str | None, shipped: str | None) -> tuple[Arm, ...]:

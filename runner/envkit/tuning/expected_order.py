@@ -9,22 +9,18 @@ from collections.abc import Mapping, Sequence
 
 from envkit.advice.expected import expected
 from envkit.advice.symptoms import of_sample
-from envkit.bench.record import Event
-from envkit.common import codec
 from envkit.engines.measurement import Measurement
 from envkit.tuning.search import Candidate
 
-ORDER = "order"  # an event, as records name it
 
-
-def gains(trial: Event, shipped: Sequence[Candidate]) -> dict[str, float]:
+def gains(trial: Measurement, shipped: Sequence[Candidate]) -> dict[str, float]:
     """By how many times each profile is expected to make the training of a trial as fast, the most first.
 
     Profiles of which nothing is known are not in it. On a GPU that is all: nothing was learnt there.
     """
-    if trial["evidence"].get("gpu"):
+    if trial.evidence.get("gpu"):
         return {}
-    found = expected(of_sample(codec.parse(trial, Measurement)), [one.profile.name for one in shipped])
+    found = expected(of_sample(trial), [one.profile.name for one in shipped])
     return {one.profile: round(one.gain, 4) for one in found}
 
 

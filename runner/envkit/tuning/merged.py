@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from envkit.bench.record import Event
 from envkit.profiles.environment import Environment
+from envkit.tuning.events import Event, NewCandidate
 from envkit.tuning.narrow import identity
 from envkit.tuning.trial_store import BASELINE, TrialStore
 
@@ -18,10 +18,10 @@ def merged(records: Sequence[Sequence[Event]]) -> TrialStore:
     together = TrialStore()
     first: dict[str, int] = {}
     names: dict[int, int] = {BASELINE: BASELINE}
-    candidates = [event for events in records for event in events if event["event"] == "candidate"]
-    for event in sorted(candidates, key=lambda event: int(event["number"])):
-        key = identity(Environment.from_json(event["environment"]))
-        names[event["number"]] = first.setdefault(key, event["number"])
+    candidates = [event for events in records for event in events if isinstance(event, NewCandidate)]
+    for event in sorted(candidates, key=lambda event: event.number):
+        key = identity(Environment.from_json(event.environment))
+        names[event.number] = first.setdefault(key, event.number)
     finals: Counter[int] = Counter()
     deciding = 0
     for events in records:

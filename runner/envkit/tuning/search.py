@@ -12,14 +12,14 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
-from typing import Any, Protocol
+from typing import Protocol
 
-from envkit.bench.record import Event
 from envkit.common.errors import InputError
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
 from envkit.stats.interval import log_ratios
-from envkit.tuning import halving
+from envkit.tuning import events, halving
+from envkit.tuning.events import Append, Event
 from envkit.tuning.main_effects import over_first, predictor
 from envkit.tuning.messages import CandidateGone
 from envkit.tuning.narrow import identity
@@ -50,8 +50,6 @@ HOPELESS = 18
 # What a round is for, as records name it: trials that candidates still lack, the finals, or one trial of everything.
 TRIALS, FINAL, GRID = "trials", "finals", "grid"
 
-Append = Callable[..., Event]
-
 
 @dataclass(frozen=True)
 class Candidate:
@@ -61,8 +59,8 @@ class Candidate:
     environment: Environment
 
 
-class Trial(Protocol):
-    """Run a trial of a candidate (or of the baseline, by its number) in a round; return the event that records it."""
+class RunTrial(Protocol):
+    """Run a trial of a candidate (or of the baseline, by its number) in a round; return the event of it."""
 
     def __call__(self, in_round: int, number: int, environment: Environment) -> Event: ...
 
@@ -96,7 +94,7 @@ class Search:
             self._taken[identity(made.environment)] = entry.number
             self.candidates[entry.number] = made
 
-    def run(self, trial: Trial, after_round: Callable[[str], None] = lambda stage: None) -> None:
+    def run(self, trial: RunTrial, after_round: Callable[[str], None] = lambda stage: None) -> None:
         """Measure until the search's share of the budget is used up, or there is nothing left to measure."""
         self.finish_round(trial)
         while (stage := self.begin_round()) is not None:
@@ -118,7 +116,7 @@ class Search:
         known = self.peers.take_in(self.store)
         self._taken |= {key: number for key, number in known.items() if key not in self._taken}
 
-    def finish_round(self, trial: Trial) -> None:
+    def finish_round(self, trial: RunTrial) -> None:
         """Run the trials that the last round lacks."""
         while missing := self.store.missing():
             made = self.baseline if missing[0] == BASELINE else self.candidates[missing[0]]
@@ -235,8 +233,8 @@ class Search:
         number = self._add(made, simpler, None) if made is not None and self._admit(made) else None
         return [] if number is None else [number]
 
-    def _record(self, event: str, **fields: Any) -> None:
-        self.store.add(self.append(event, **fields))
+    def _record(self, event: str, **fields: object) -> None:
+        self.store.add(events.parse(self.append(event, **fields)))
 
     def _exploring(self) -> list[int]:
         """Candidates for one more trial each: those that still lack some, those that go up, and then new ones."""
@@ -253,7 +251,7 @@ class Search:
             one: rung for one, rung in halving.promoted(scores, store.rung_of, trials).items() if self.candidate(one)
         }
         if going:
-            self._record("promoted", rungs=going)
+            self._record("promoted", rungs={str(number): rung for number, rung in going.items()})
             self.peers.promote(going)
         wanting = [
             one for one in store.alive if trials[one] < halving.RUNGS[store.rung_of[one]] and self.peers.is_own(one)

@@ -9,12 +9,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import fmean
 
-from envkit.bench.record import Event
 from envkit.checks.interference import interference_in
-from envkit.common import codec
-from envkit.engines.measurement import Usage
 from envkit.messages import Message, from_json
 from envkit.stats.interval import middle_of
+from envkit.tuning.events import Event, Failure, Finalists, NewCandidate, Promotion, Round, Trial, WarmUp
 from envkit.tuning.space import Choice
 
 BASELINE = -1  # stands for the baseline where other numbers stand for candidates
@@ -22,9 +20,9 @@ BASELINE = -1  # stands for the baseline where other numbers stand for candidate
 PREPARING = ("candidate", "promoted", "end", "resume")
 
 
-def disturbed(trial: Event) -> list[Message]:
+def disturbed(trial: Trial | WarmUp) -> list[Message]:
     """Return what disturbed a trial from outside."""
-    return interference_in(codec.parse(trial["usage"], Usage), trial["seconds"])
+    return interference_in(trial.usage, trial.seconds)
 
 
 @dataclass(frozen=True)
@@ -61,43 +59,50 @@ class TrialStore:
     def of(events: Iterable[Event]) -> TrialStore:
         """Leave out the candidates of a round that did not begin, as a kill can leave: they will be numbered again."""
         store, events = TrialStore(), list(events)
-        settled = [number for number, event in enumerate(events) if event["event"] not in PREPARING]
+        settled = [number for number, event in enumerate(events) if event.event not in PREPARING]
         for event in events[: max(settled, default=-1) + 1]:
             store.add(event)
         return store
 
     def add(self, event: Event) -> None:
         """Take in an event; one that is not about the search changes only the time that was spent."""
-        self.spent_s += event.get("worker_seconds", 0.0)
-        match event["event"]:
-            case "candidate":
-                number = event["number"]
-                self.entries[number] = Entry(number, event["choice"], event["shipped"], event["title"])
+        self.spent_s += event.worker_seconds
+        match event:
+            case NewCandidate(number=number):
+                self.entries[number] = Entry(number, event.choice, event.shipped, event.title)
                 self.rung_of.setdefault(number, 0)
-            case "round":
-                self.rounds.append(event["order"])
+            case Round():
+                self.rounds.append(event.order)
                 self.step_s.append({})
                 self.repeat = False
-            case "trial":
-                of_round = self.step_s[event["round"]]
-                if event["candidate"] == BASELINE:
-                    # all others of the round are compared with it; its second trial counts, whatever disturbed that
-                    self.repeat = BASELINE not in of_round and bool(disturbed(event))
-                of_round[event["candidate"]] = fmean(event["step_s"])
-                self.trials_s_of.setdefault(event["candidate"], []).append(event["worker_seconds"])
-            case "warm-up":
-                self.trials_s_of.setdefault(BASELINE, []).append(event["worker_seconds"])
-            case "failure" if event["candidate"] != BASELINE:  # the baseline is tried again when the search goes on
-                self.problems.setdefault(event["candidate"], from_json(event["problem"]))
-                self.failed_in.setdefault(event["candidate"], event["round"])
-            case "failure" if "round" in event:
-                # where the baseline fails too, those that failed shortly before it need not be at fault: try them again
-                for one in [one for one, at in self.failed_in.items() if at >= event["round"] - 1]:
-                    del self.problems[one], self.failed_in[one]
-            case "promoted":
-                self.rung_of |= {int(number): rung for number, rung in event["rungs"].items()}
-            case "finalists":
-                self.finalists, self.finals_from = event["candidates"], len(self.rounds)
+            case Trial():
+                self._add_trial(event)
+            case WarmUp():
+                self.trials_s_of.setdefault(BASELINE, []).append(event.worker_seconds)
+            case Failure():
+                self._add_failure(event)
+            case Promotion():
+                self.rung_of |= {int(number): rung for number, rung in event.rungs.items()}
+            case Finalists():
+                self.finalists, self.finals_from = event.candidates, len(self.rounds)
+
+    def _add_trial(self, trial: Trial) -> None:
+        of_round = self.step_s[trial.round]
+        if trial.candidate == BASELINE:
+            # all others of the round are compared with it; its second trial counts, whatever disturbed that
+            self.repeat = BASELINE not in of_round and bool(disturbed(trial))
+        of_round[trial.candidate] = fmean(trial.step_s)
+        self.trials_s_of.setdefault(trial.candidate, []).append(trial.worker_seconds)
+
+    def _add_failure(self, failure: Failure) -> None:
+        if failure.candidate != BASELINE:  # the baseline is tried again when the search goes on
+            self.problems.setdefault(failure.candidate, from_json(failure.problem))
+            if failure.round is not None:
+                self.failed_in.setdefault(failure.candidate, failure.round)
+        elif failure.round is not None:
+            # where the baseline fails too, those that failed shortly before it need not be at fault: try them again
+            for number in [number for number, at in self.failed_in.items() if at >= failure.round - 1]:
+                del self.problems[number], self.failed_in[number]
 
     @property
     def trial_s(self) -> float:
