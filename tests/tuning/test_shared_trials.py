@@ -7,7 +7,7 @@ import math
 import pytest
 from envkit.messages import Printed
 from envkit.tuning.events import Failure, NewCandidate, Round, parse
-from envkit.tuning.shared_trials import SharedTrials, said, say, storage_in
+from envkit.tuning.shared_trials import SharedTrials, publish, published, storage_in
 from envkit.tuning.trial_store import BASELINE, TrialStore
 
 from tests.records import USAGE
@@ -75,9 +75,13 @@ def test_a_promotion_and_a_problem_are_known_to_all(node):
 
 def test_what_is_said_first_counts(tmp_path):
     storage = storage_in(tmp_path)
-    say(storage, "node2", "chosen", {"best": 1})
-    say(storage_in(tmp_path), "node1", "chosen", {"best": 2})
-    assert list(said(storage_in(tmp_path), "chosen").items()) == [("node2", {"best": 1}), ("node1", {"best": 2})]
+    publish(storage, "node2", "chosen", {"best": 1})
+    publish(storage_in(tmp_path), "node1", "chosen", {"best": 2})
+    chosen = published(storage_in(tmp_path), "chosen", dict)
+    assert list(chosen.items()) == [
+        ("node2", {"best": 1}),
+        ("node1", {"best": 2}),
+    ]
 
 
 def test_a_node_that_comes_back_leaves_what_others_promoted_to_them(node):

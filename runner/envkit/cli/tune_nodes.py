@@ -127,8 +127,8 @@ def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _
     places = {one.name: settings.run_in(folder / one.name) for one in results if one.result}
     if chosen is None or not places:
         return None
-    entries = {entry["number"]: entry for entry in chosen["candidates"]}
-    shipped = None if chosen["shipped"] is None else str(entries[chosen["shipped"]]["shipped"])
+    entries = {entry.number: entry for entry in chosen.candidates}
+    shipped = None if chosen.shipped is None else str(entries[chosen.shipped].shipped)
     verdict = type_verdict.find(places, settings.study.stopping.margin, (confirm.TUNED, shipped or ""))
     if verdict is None:
         return None
@@ -140,7 +140,7 @@ def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _
     best = confirm.winner(confirm.TUNED in won, shipped in won, versus)
     if best == confirm.TUNED:
         require_space(folder / SPACE_FILE, settings.tuning.space_sha256)
-        made = space.profile(space_file.read(folder / SPACE_FILE), entries[chosen["best"]]["choice"], confirm.TUNED)
+        made = space.profile(space_file.read(folder / SPACE_FILE), entries[chosen.best].choice or {}, confirm.TUNED)
         if made is None:
             raise InputError(ChoiceNotInSpace(str(folder), SPACE_FILE))
     elif best == confirm.SHIPPED and shipped not in profile.names():  # the file that nodes share may name any file

@@ -25,7 +25,7 @@ from envkit.stats.messages import NO_DIFFERENCE_LARGER
 from envkit.stats.verdict import Verdict
 
 if TYPE_CHECKING:
-    from numpy import float64
+    from numpy import float64, intp
     from numpy.typing import NDArray
 
 ERROR_RATE = 0.05
@@ -129,7 +129,7 @@ def _averages(values: Sequence[float]) -> NDArray[float64]:
 
 
 @lru_cache(maxsize=16)
-def _pairs(number: int) -> NDArray[float64]:
+def _pairs(number: int) -> tuple[NDArray[intp], NDArray[intp]]:
     """The places of the first and of the second of all pairs, each with itself too: they take longer than the rest."""
     import numpy
 

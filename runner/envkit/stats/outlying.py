@@ -76,7 +76,7 @@ def outlying(sizes: NDArray[float64], rate: float) -> Outlying:
 
     def excess(gap_log: float) -> float:
         value = float(ordered[tested + 1]) * math.exp(gap_log)
-        farther = log_beyond([value])[..., 0] - following[..., tested]
+        farther = log_beyond(numpy.array([value]))[..., 0] - following[..., tested]
         return float((weights[..., tested] * numpy.exp((tested + 1) * farther)).sum() - rates[tested])
 
     if ordered[tested + 1] == 0 or excess(WIDEST) > 0:

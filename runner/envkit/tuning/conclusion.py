@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -258,7 +257,7 @@ def usage(study: Study, profile: str, ranks: int = 1, kept: Iterable[str] = ()) 
     return rows
 
 
-def to_json(store: TrialStore, left_out: Sequence[LeftOut], found: Sequence[Importance]) -> dict[str, Any]:
+def to_json(store: TrialStore, left_out: Sequence[LeftOut], found: Sequence[Importance]) -> dict[str, object]:
     """Return what a script needs of the search."""
     return {
         "candidates": [

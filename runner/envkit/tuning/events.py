@@ -31,12 +31,19 @@ class ShippedProfile(Struct, frozen=True, kw_only=True):
     environment: Document
 
 
+class LeftOut(Struct, frozen=True, kw_only=True):
+    """A profile that is not tried, and why: a message as JSON."""
+
+    what: str
+    why: Document
+
+
 class Beginning(Timed, frozen=True, kw_only=True):
     """The event ``tune``, as far as the search reads it."""
 
     space_sha256: str
     shipped: list[ShippedProfile]
-    left_out_profiles: list[Document]
+    left_out_profiles: list[LeftOut]
 
 
 class NewCandidate(Timed, frozen=True, kw_only=True):

@@ -11,7 +11,6 @@ from envkit.checks.doctor.profile_findings import PROFILE_CHECKS
 from envkit.checks.messages import Spoils, Worthless
 from envkit.common.errors import InputError
 from envkit.messages import Message
-from envkit.messages import from_json as message_from_json
 from envkit.profiles import catalogue
 from envkit.profiles.environment import Environment
 from envkit.profiles.messages import CantBeUsed, DoesNotApply
@@ -31,13 +30,8 @@ class LeftOut:
     what: str
     why: Message
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {"what": self.what, "why": self.why.to_json()}
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> LeftOut:
-        """Return what ``to_json`` made ``fields`` of."""
-        return cls(fields["what"], message_from_json(fields["why"]))
 
 
 def narrow(

@@ -20,6 +20,7 @@ from envkit.bench.study import REFERENCE_PROFILE, Study
 from envkit.common import yamlfile
 from envkit.common.errors import InputError
 from envkit.common.progress import Progress
+from envkit.messages import from_json
 from envkit.profiles import profile
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
@@ -89,14 +90,14 @@ class Session:
         gpus = self.inspection["facts"].get("gpus", 0)
         not_tried = partial(batch_split.not_tried, trained, study.options, numerics, study.ranks, gpus)
         self.space, self.left_out = narrow(whole, self.inspection, numerics, not_tried)
-        self.left_out += [LeftOut.from_json(one) for one in first.left_out_profiles]
+        self.left_out += [LeftOut(profile.what, from_json(profile.why)) for profile in first.left_out_profiles]
         self.store = TrialStore.of(self.events)
         self.search = Search(
             space=self.space,
             baseline=Candidate(profile.load(REFERENCE_PROFILE), self.job.environments[REFERENCE_PROFILE]),
             shipped=[
-                Candidate(profile_file.from_json(one.profile), Environment.from_json(one.environment))
-                for one in first.shipped
+                Candidate(profile_file.from_json(known.profile), Environment.from_json(known.environment))
+                for known in first.shipped
             ],
             resolve=lambda made: require(made, self.inspection),
             store=self.store,

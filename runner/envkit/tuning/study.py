@@ -22,7 +22,7 @@ class TuningStudy:
     profile: str  # the file to write
     space_sha256: str | None = None  # of that file, where other machines read a copy of it
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {**asdict(self), "study": self.study.to_json()}
 
     @staticmethod
