@@ -33,11 +33,10 @@ from envkit.stats.verdict import Verdict
 from envkit.tuning import confirm, space_file
 from envkit.tuning.events import TRIAL, WARM_UP, WarmUp, parse, parse_all
 from envkit.tuning.events import Event as TypedEvent
-from envkit.tuning.merged import merged
 from envkit.tuning.search import Candidate, Search
 from envkit.tuning.shared_trials import STUDY, SharedTrials
 from envkit.tuning.space import Choice, Space, choices, profile
-from envkit.tuning.trial_store import BASELINE, TrialStore
+from envkit.tuning.trial_store import BASELINE, TrialStore, merged
 
 from benchmarks import page, script
 

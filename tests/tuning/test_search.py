@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from envkit.common.errors import InputError
-from envkit.tuning import feasible, search, space_file
+from envkit.tuning import narrow, search, space_file
 from envkit.tuning.messages import TooManyCandidates
 from envkit.tuning.search import Candidate
 from envkit.tuning.space import choices, nearest, profile
@@ -204,9 +204,9 @@ def test_exhaustive_refuses_a_space_too_large_for_it():
     space = space_file.read(space_file.find("default"))
     baseline = resolve(profile(space, {}, "baseline"))
     with pytest.raises(InputError) as caught:
-        feasible.require_candidates(space, baseline, {}, one_by_one=True, alone=True)
+        narrow.require_candidates(space, baseline, {}, one_by_one=True, alone=True)
     assert caught.value.message == TooManyCandidates(str(space.path), 500)
-    feasible.require_candidates(space, baseline, {}, one_by_one=False, alone=True)
+    narrow.require_candidates(space, baseline, {}, one_by_one=False, alone=True)
 
 
 def test_where_the_first_few_rounds_all_fail_it_is_given_up(space):

@@ -27,10 +27,9 @@ from envkit.common.machine_lock import machine_lock
 from envkit.rendering import text_of
 from envkit.tuning import conclusion, session, space_file
 from envkit.tuning.events import Event, parse_all
-from envkit.tuning.merged import merged
 from envkit.tuning.session import Session
 from envkit.tuning.shared_trials import SharedTrials, publish, published, storage_in
-from envkit.tuning.trial_store import Entry
+from envkit.tuning.trial_store import Entry, merged
 from envkit.tuning.trials import BaselineFailed
 from envkit.worker.host import cpu_facts, fingerprint
 
@@ -42,7 +41,7 @@ TYPE, CHOSEN = "type", "chosen"
 
 @dataclass(frozen=True)
 class Chosen:
-    """What all nodes confirm: the numbers of the best candidate and the best shipped profile, and both candidates."""
+    """The choice that all nodes confirm: the numbers of the best candidate and the best shipped profile, and both."""
 
     best: int
     shipped: int | None

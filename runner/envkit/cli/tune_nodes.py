@@ -36,8 +36,8 @@ from envkit.tuning import conclusion_messages as labels
 from envkit.tuning.confirm import Decision
 from envkit.tuning.destination import Written
 from envkit.tuning.events import Beginning
-from envkit.tuning.merged import merged
 from envkit.tuning.session import SPACE_FILE, require_space
+from envkit.tuning.trial_store import merged
 
 # Seconds of each node, where others help.
 BUDGET_S = 300.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,10 +18,13 @@ from envkit.profiles.messages import CantBeUsed, DoesNotApply
 from envkit.profiles.profile import Numerics, Profile
 from envkit.profiles.resolve import of_rank, resolve
 from envkit.profiles.values import Kind
-from envkit.tuning.messages import MayChangeResults, NothingToVary, SameAs
-from envkit.tuning.space import Constraint, Fragment, Parameter, Space, profile
+from envkit.tuning.messages import MayChangeResults, NothingToTry, NothingToVary, SameAs, TooManyCandidates
+from envkit.tuning.space import Choice, Constraint, Fragment, Parameter, Space, choices, profile
 
 NotTried = Callable[[int], Message | None]
+
+# More candidates than this are not for measuring one by one.
+MOST_EXHAUSTIVE = 500
 
 
 @dataclass(frozen=True)
@@ -136,3 +140,27 @@ def _applies(
         return require(made, inspection)
     except InputError as error:
         return why(error)
+
+
+def require_candidates(
+    space: Space, baseline: Environment, inspection: Mapping[str, Any], one_by_one: bool, alone: bool
+) -> None:
+    """Raise InputError for a space that is too large to be measured ``one_by_one``.
+
+    Raise it, too, for a space with nothing to try but the baseline, if it is measured so, or searched ``alone``.
+    """
+    first = list(itertools.islice(choices(space), MOST_EXHAUSTIVE + 1))
+    if len(first) > MOST_EXHAUSTIVE:  # and something of so many can be tried
+        if one_by_one:
+            raise InputError(TooManyCandidates(str(space.path), MOST_EXHAUSTIVE))
+        return
+    if (one_by_one or alone) and not any(_can_be_tried(space, choice, baseline, inspection) for choice in first):
+        raise InputError(NothingToTry(str(space.path)))
+
+
+def _can_be_tried(space: Space, choice: Choice, baseline: Environment, inspection: Mapping[str, Any]) -> bool:
+    made = profile(space, choice, "candidate")
+    try:
+        return made is not None and identity(require(made, inspection)) != identity(baseline)
+    except InputError:
+        return False

@@ -18,13 +18,13 @@ from envkit.common.errors import InputError
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
 from envkit.stats.interval import log_ratios
-from envkit.tuning import events, halving
+from envkit.tuning import events
 from envkit.tuning.events import Append, Event
 from envkit.tuning.main_effects import over_first, predictor
 from envkit.tuning.messages import CandidateGone
 from envkit.tuning.narrow import identity
-from envkit.tuning.peers import Alone, Peers
-from envkit.tuning.proposals import STARTUP, all_choices, propose
+from envkit.tuning.proposals import RUNGS, STARTUP, all_choices, promoted, propose
+from envkit.tuning.shared_trials import Alone, Peers
 from envkit.tuning.space import Choice, Space, allowed, choices, nearest, profile
 from envkit.tuning.trial_store import BASELINE, TrialStore
 
@@ -247,15 +247,11 @@ class Search:
         if room < 1:
             return []
         trials, scores = store.trials(), store.scores()
-        going = {
-            one: rung for one, rung in halving.promoted(scores, store.rung_of, trials).items() if self.candidate(one)
-        }
+        going = {one: rung for one, rung in promoted(scores, store.rung_of, trials).items() if self.candidate(one)}
         if going:
             self._record("promoted", rungs={str(number): rung for number, rung in going.items()})
             self.peers.promote(going)
-        wanting = [
-            one for one in store.alive if trials[one] < halving.RUNGS[store.rung_of[one]] and self.peers.is_own(one)
-        ]
+        wanting = [one for one in store.alive if trials[one] < RUNGS[store.rung_of[one]] and self.peers.is_own(one)]
         wanting.sort(key=lambda one: (-store.rung_of[one], -scores.get(one, 0.0), one))
         wanting = wanting[:room]
         chosen = wanting + self._new(room - len(wanting))
@@ -266,7 +262,7 @@ class Search:
     def _of_others(self, room: int) -> list[int]:
         """Where nothing is left to claim, candidates of other nodes that lack trials still, those with fewest first."""
         trials = self.store.trials()
-        lacking = [one for one in self.store.alive if trials[one] < halving.RUNGS[-1] and not self.peers.is_own(one)]
+        lacking = [one for one in self.store.alive if trials[one] < RUNGS[-1] and not self.peers.is_own(one)]
         lacking = [one for one in sorted(lacking, key=lambda one: (trials[one], one)) if self.candidate(one)]
         return lacking[:room]
 

@@ -28,31 +28,20 @@ from envkit.tuning import conclusion, confirm, events, live, profile_file, space
 from envkit.tuning import conclusion_messages as messages
 from envkit.tuning.confirm import Decision
 from envkit.tuning.events import ORDER, Beginning, Event, Order, WarmUp
-from envkit.tuning.expected_order import by_gain, gains
 from envkit.tuning.live import View
-from envkit.tuning.narrow import LeftOut, NotTried, differs, identity, narrow, require, why
-from envkit.tuning.peers import Alone, Peers
+from envkit.tuning.narrow import LeftOut, identity, narrow, require
 from envkit.tuning.progress_messages import LongConfirmation
 from envkit.tuning.search import ROUND, Candidate, Search
+from envkit.tuning.shared_trials import Alone, Peers
+from envkit.tuning.shipped import by_gain, gains
 from envkit.tuning.space import Space
 from envkit.tuning.space_messages import OtherSpace
+from envkit.tuning.study import Settings
 from envkit.tuning.trial_store import BASELINE, TrialStore
 from envkit.tuning.trials import BaselineFailed, Trials
 
 SPACE_FILE = "space.yaml"  # in the record's folder: the space as it was searched
 CHOSEN_FILE = "chosen.yaml"  # there too: what the search found, before it is confirmed
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Of a tuning, as its record has them."""
-
-    budget_s: float  # seconds of workers
-    seed: int
-    numerics: str
-    blocks: int  # above 0: every candidate is measured so often, and nothing is searched
-    trial_steps: int  # the timed steps of one trial; the confirmation's samples have those of the study
-    profile: str  # the file to write
 
 
 def require_space(path: Path, sha256: str | None) -> str:
@@ -253,47 +242,6 @@ class Session:
                 arm["profile"] = then["profile"]
         resuming.require_same(self.confirmation, recorded[0], resuming.differences(began, now))
         return study
-
-
-def shipped(
-    folder: Path,
-    inspection: Mapping[str, Any],
-    numerics: str,
-    first: Sequence[str],
-    not_tried: NotTried = lambda ranks: None,
-) -> tuple[list[Candidate], list[LeftOut]]:
-    """The profiles in ``folder`` that can have an effect here, and those that can't, with the reason.
-
-    They come in the order in which they are to be tried where no more is known, as a short budget has no room for all.
-    """
-    found: list[Candidate] = []
-    left_out = []
-    for name in profile.names(folder):
-        if name == REFERENCE_PROFILE:
-            continue
-        loaded = profile.load(name, folder)
-        reason = not_tried(loaded.ranks)
-        if reason is None:
-            try:
-                environment = require(loaded, inspection)
-                reason = differs(loaded.numerics, numerics)
-            except InputError as error:
-                reason = why(error)
-        if reason is None:
-            found.append(Candidate(loaded, environment))
-        else:
-            left_out.append(LeftOut(f"profile {name}", reason))
-    return in_order(found, first), left_out
-
-
-def in_order(shipped: Sequence[Candidate], first: Sequence[str]) -> list[Candidate]:
-    """Return those named in ``first``, then those that set more."""
-    place = {name: number for number, name in enumerate(first)}
-
-    def rank(one: Candidate) -> tuple[int, int, str]:
-        return place.get(one.profile.name, len(place)), -len(one.environment.variables), one.profile.name
-
-    return sorted(shipped, key=rank)
 
 
 def prefix_commands(space: Space, profiles: list[Profile]) -> list[str]:

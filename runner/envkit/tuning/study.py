@@ -1,4 +1,4 @@
-"""The study of a tuning, as plain data: nodes of a cluster read it from a file."""
+"""The study of a tuning, as plain data: nodes of a cluster read it from a file, and its settings for one machine."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from envkit.bench.study import Study
+from envkit.worker.workloads import get
+
+# The share of a sample's usual steps that a trial has.
+TRIAL_STEPS = 0.3
 
 
 @dataclass(frozen=True)
@@ -30,3 +34,25 @@ class TuningStudy:
         """Parse a document. Raise ValueError, TypeError or KeyError if it is invalid."""
         own = {**document, "study": Study.from_json(document["study"])}
         return TuningStudy(**own)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a tuning, as its record has them."""
+
+    budget_s: float  # seconds of workers
+    seed: int
+    numerics: str
+    blocks: int  # above 0: every candidate is measured so often, and nothing is searched
+    trial_steps: int  # the timed steps of one trial; the confirmation's samples have those of the study
+    profile: str  # the file to write
+
+
+def lengths(study: Study) -> tuple[Study, int]:
+    """The study, with the usual lengths where none were given, and the number of timed steps of a trial."""
+    if study.user_command:
+        return study, max(1, study.training.steps)
+    name, given = study.workload, study.training
+    usual = get(name)
+    study = study.sized({name: given.steps or usual.steps}, {name: given.warmup_steps or usual.warmup_steps})
+    return study, given.steps or max(1, round(usual.steps * TRIAL_STEPS))

@@ -14,7 +14,7 @@ from envkit.bench import private_values, requests, writes
 from envkit.bench.arms import Arm, own_ranks
 from envkit.bench.job import Job
 from envkit.bench.parse_sample import other_loader, other_ranks, parse_sample
-from envkit.bench.study import REFERENCE_PROFILE, Study
+from envkit.bench.study import REFERENCE_PROFILE
 from envkit.checks.sample_effect import check_sample
 from envkit.common import codec
 from envkit.engines.base import Outcome
@@ -25,10 +25,7 @@ from envkit.tuning import events
 from envkit.tuning.events import COLD, FAILURE, TRIAL, WARM_UP, Append, Event, Failure, Training, Trial, WarmUp
 from envkit.tuning.messages import BaselineWorkerFailed, Hopeless, NotInEffect, OtherLosses
 from envkit.tuning.trial_store import BASELINE
-from envkit.worker.workloads import get
 
-# The share of a sample's usual steps that a trial has.
-TRIAL_STEPS = 0.3
 # Stop a worker that takes this many times as long as the baseline's: it has lost, and would use up the others' time.
 SLOWEST_TRIAL = 4.0
 SHORTEST_TIMEOUT_S = 20.0
@@ -164,13 +161,3 @@ class Trials:
         if difference > loss_tolerance(self.job.study, self.job.study.reference, environment.ranks > 1):
             return OtherLosses(difference)
         return None
-
-
-def lengths(study: Study) -> tuple[Study, int]:
-    """The study, with the usual lengths where none were given, and the number of timed steps of a trial."""
-    if study.user_command:
-        return study, max(1, study.training.steps)
-    name, given = study.workload, study.training
-    usual = get(name)
-    study = study.sized({name: given.steps or usual.steps}, {name: given.warmup_steps or usual.warmup_steps})
-    return study, given.steps or max(1, round(usual.steps * TRIAL_STEPS))

@@ -7,9 +7,9 @@ import math
 from envkit.advice.expected import Expected
 from envkit.common import codec
 from envkit.engines.measurement import Measurement
-from envkit.tuning import expected_order
-from envkit.tuning.expected_order import by_gain, gains
+from envkit.tuning import shipped as shipped_profiles
 from envkit.tuning.search import Candidate
+from envkit.tuning.shipped import by_gain, gains
 from envkit.tuning.space import choices, profile
 from envkit.tuning.trial_store import BASELINE
 from envkit.worker.request import Train
@@ -44,7 +44,7 @@ def test_what_is_expected_follows_from_what_a_trial_used(monkeypatch):
         seen.append(symptoms)
         return [Expected(name, 1.25, 1.1, 1.4) for name in list(profiles)[:1]]
 
-    monkeypatch.setattr(expected_order, "expected", of)
+    monkeypatch.setattr(shipped_profiles, "expected", of)
     _, given = shipped()
     trial = sample(document_of(Train("cnn", "synthetic", steps=10)), {"seconds": [2.0]}, 0, {})
     assert gains(codec.parse(trial, Measurement), given) == {given[0].profile.name: 1.25}
