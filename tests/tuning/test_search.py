@@ -211,7 +211,7 @@ def test_exhaustive_refuses_a_space_too_large_for_it():
 
 def test_where_the_first_few_rounds_all_fail_it_is_given_up(space):
     run = Planted(space, planted(space, 1), 500, fails=lambda choice: "ended with exit status 3").run()
-    assert search.HOPELESS <= len(run.search.store.problems) < search.HOPELESS + search.ROUND
+    assert search.MOST_FAILURES <= len(run.search.store.problems) < search.MOST_FAILURES + search.ROUND
 
 
 def test_a_shipped_profile_that_the_space_has_teaches_the_search(tmp_path):

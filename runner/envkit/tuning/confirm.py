@@ -122,8 +122,8 @@ def _trials_of(events: Sequence[Event], number: int) -> list[Trial | WarmUp]:
 
 def arms(engine: str, tuned: str | None, shipped: str | None) -> tuple[Arm, ...]:
     """The arms of the run, by the names of the profiles; ``tuned`` is None where the choice is the shipped profile."""
-    given = ((REFERENCE_PROFILE, REFERENCE_PROFILE), (shipped, shipped), (TUNED, tuned))
-    return tuple(Arm(name, profile, engine) for name, profile in given if name is not None and profile is not None)
+    profiles = ((REFERENCE_PROFILE, REFERENCE_PROFILE), (shipped, shipped), (TUNED, tuned))
+    return tuple(Arm(name, profile, engine) for name, profile in profiles if name is not None and profile is not None)
 
 
 def decide(result: Result, run: Run, shipped: str | None, same_losses: bool) -> Decision:
@@ -131,17 +131,21 @@ def decide(result: Result, run: Run, shipped: str | None, same_losses: bool) -> 
 
     With ``same_losses`` an arm whose losses differ from the baseline's by more than rounding can't win.
     """
-    found: Mapping[str, Comparison] = {one.arm: one for one in result.comparisons}
-    tuned_one, shipped_one = found.get(TUNED), found.get(shipped or "")
+    comparisons: Mapping[str, Comparison] = {comparison.arm: comparison for comparison in result.comparisons}
+    of_tuned, of_shipped = comparisons.get(TUNED), comparisons.get(shipped or "")
     versus = None
-    if tuned_one and shipped_one and tuned_one.speedup and shipped_one.speedup:  # both in effect, to the run's end
+    if of_tuned and of_shipped and of_tuned.speedup and of_shipped.speedup:  # both in effect, to the run's end
         versus = _versus(run, shipped or "")
-    best = winner(_wins(tuned_one, same_losses), _wins(shipped_one, same_losses), versus)
-    won = {TUNED: tuned_one, SHIPPED: shipped_one}.get(best)
+    best = winner(_wins(of_tuned, same_losses), _wins(of_shipped, same_losses), versus)
+    won = {TUNED: of_tuned, SHIPPED: of_shipped}.get(best)
     agree = won is None or won.losses is None or won.losses.agree
-    faster = [one for one in (tuned_one, shipped_one) if one is not None and one.verdict == Verdict.FASTER]
-    refused = tuple(one.arm for one in faster if not _wins(one, same_losses))
-    return Decision(best, tuned_one, shipped_one, versus, agree, refused)
+    faster = [
+        comparison
+        for comparison in (of_tuned, of_shipped)
+        if comparison is not None and comparison.verdict == Verdict.FASTER
+    ]
+    refused = tuple(comparison.arm for comparison in faster if not _wins(comparison, same_losses))
+    return Decision(best, of_tuned, of_shipped, versus, agree, refused)
 
 
 def winner(tuned: bool, shipped: bool, versus: Speedup | None) -> str:
@@ -151,12 +155,12 @@ def winner(tuned: bool, shipped: bool, versus: Speedup | None) -> str:
     return SHIPPED if shipped else BASELINE
 
 
-def _wins(one: Comparison | None, same_losses: bool) -> bool:
-    if one is None or one.verdict != Verdict.FASTER:
+def _wins(comparison: Comparison | None, same_losses: bool) -> bool:
+    if comparison is None or comparison.verdict != Verdict.FASTER:
         return False
-    if one.losses is None or one.losses.agree:
+    if comparison.losses is None or comparison.losses.agree:
         return True
-    return not same_losses and math.isfinite(one.losses.largest_difference)
+    return not same_losses and math.isfinite(comparison.losses.largest_difference)
 
 
 def _versus(run: Run, shipped: str) -> Speedup | None:

@@ -46,10 +46,10 @@ CHOSEN_FILE = "chosen.yaml"  # there too: what the search found, before it is co
 
 def require_space(path: Path, sha256: str | None) -> str:
     """Return the SHA-256 of the space in a file. Raise InputError if ``sha256`` is given and differs."""
-    found = hashlib.sha256(yamlfile.content(path)).hexdigest()
-    if sha256 is not None and found != sha256:
+    actual = hashlib.sha256(yamlfile.content(path)).hexdigest()
+    if sha256 is not None and actual != sha256:
         raise InputError(OtherSpace(str(path)))
-    return found
+    return actual
 
 
 @dataclass
@@ -153,7 +153,7 @@ class Session:
         expected = gains(warm_up, shipped) if recorded is None else recorded.expected
         ordered = by_gain(shipped, expected)
         if recorded is None:
-            names = [one.profile.name for one in ordered]
+            names = [candidate.profile.name for candidate in ordered]
             self.events.append(events.parse(self.record.append(ORDER, expected=expected, shipped=names)))
         return ordered
 
@@ -162,10 +162,12 @@ class Session:
         number = self.search.best()
         if number is None:
             return None
-        found = self.search.candidates[number]
+        candidate = self.search.candidates[number]
         source, path = messages.FromSearch(str(self.record.path)), self.folder / CHOSEN_FILE
-        profile_file.write(profile_file.explained(found.profile, messages.Unconfirmed(), source), path, private=True)
-        return found
+        profile_file.write(
+            profile_file.explained(candidate.profile, messages.Unconfirmed(), source), path, private=True
+        )
+        return candidate
 
     def confirm(self, chosen: Candidate) -> tuple[str, Result, Decision]:
         """Measure it beside the baseline and the best shipped profile; why that ended, and what came out."""
@@ -188,7 +190,7 @@ class Session:
         shipped_name = shipped.profile.name if shipped else None
         arms = confirm.arms(study.reference.engine, None if is_shipped else name, shipped_name)
         left_s = max(0.0, self.settings.budget_s - self.store.spent_s)
-        measured = [one for one in (BASELINE, number, None if is_shipped else best) if one is not None]
+        measured = [tried for tried in (BASELINE, number, None if is_shipped else best) if tried is not None]
         nodes = self.search.peers.nodes
         size = confirm.size(self.events, measured, left_s, self.settings.trial_steps, study.training.steps, nodes)
         if size.takes_s > left_s and not self.quiet:
@@ -247,5 +249,5 @@ class Session:
 def prefix_commands(space: Space, profiles: list[Profile]) -> list[str]:
     """The commands that a prefix may begin with: what to look for in an image."""
     prefixes = [fragment.prefix for parameter in space.parameters for fragment in parameter.levels.values()]
-    prefixes += [one.prefix for one in profiles]
+    prefixes += [profile.prefix for profile in profiles]
     return list(dict.fromkeys(prefix[0] for prefix in prefixes if prefix))

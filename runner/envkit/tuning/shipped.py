@@ -30,7 +30,7 @@ def shipped(
 
     They are in the order in which to try them if no more is known: a short budget has no room for all.
     """
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     left_out = []
     for name in profile.names(folder):
         if name == REFERENCE_PROFILE:
@@ -44,18 +44,22 @@ def shipped(
             except InputError as error:
                 reason = why(error)
         if reason is None:
-            found.append(Candidate(loaded, environment))
+            candidates.append(Candidate(loaded, environment))
         else:
             left_out.append(LeftOut(f"profile {name}", reason))
-    return in_order(found, first), left_out
+    return in_order(candidates, first), left_out
 
 
 def in_order(shipped: Sequence[Candidate], first: Sequence[str]) -> list[Candidate]:
     """Return those named in ``first``, then those that set more."""
     place = {name: number for number, name in enumerate(first)}
 
-    def rank(one: Candidate) -> tuple[int, int, str]:
-        return place.get(one.profile.name, len(place)), -len(one.environment.variables), one.profile.name
+    def rank(candidate: Candidate) -> tuple[int, int, str]:
+        return (
+            place.get(candidate.profile.name, len(place)),
+            -len(candidate.environment.variables),
+            candidate.profile.name,
+        )
 
     return sorted(shipped, key=rank)
 
@@ -67,12 +71,12 @@ def gains(trial: Measurement, shipped: Sequence[Candidate]) -> dict[str, float]:
     """
     if trial.evidence.get("gpu"):
         return {}
-    found = expected(of_sample(trial), [one.profile.name for one in shipped])
-    return {one.profile: round(one.gain, 4) for one in found}
+    expectations = expected(of_sample(trial), [candidate.profile.name for candidate in shipped])
+    return {gain.profile: round(gain.gain, 4) for gain in expectations}
 
 
 def by_gain(shipped: Sequence[Candidate], expected: Mapping[str, float]) -> list[Candidate]:
     """Return those with the most expected of them first; all others after them, in the order in which they were."""
     names = sorted(expected, key=lambda name: -expected[name])
     place = {name: number for number, name in enumerate(names)}
-    return sorted(shipped, key=lambda one: place.get(one.profile.name, len(place)))
+    return sorted(shipped, key=lambda candidate: place.get(candidate.profile.name, len(place)))

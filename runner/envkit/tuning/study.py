@@ -32,8 +32,8 @@ class TuningStudy:
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> TuningStudy:
         """Parse a document. Raise ValueError, TypeError or KeyError if it is invalid."""
-        own = {**document, "study": Study.from_json(document["study"])}
-        return TuningStudy(**own)
+        parsed = {**document, "study": Study.from_json(document["study"])}
+        return TuningStudy(**parsed)
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def lengths(study: Study) -> tuple[Study, int]:
     """The study, with the usual lengths where none were given, and the number of timed steps of a trial."""
     if study.user_command:
         return study, max(1, study.training.steps)
-    name, given = study.workload, study.training
+    name, training = study.workload, study.training
     usual = get(name)
-    study = study.sized({name: given.steps or usual.steps}, {name: given.warmup_steps or usual.warmup_steps})
-    return study, given.steps or max(1, round(usual.steps * TRIAL_STEPS))
+    study = study.sized({name: training.steps or usual.steps}, {name: training.warmup_steps or usual.warmup_steps})
+    return study, training.steps or max(1, round(usual.steps * TRIAL_STEPS))

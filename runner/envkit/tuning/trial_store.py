@@ -128,7 +128,7 @@ class TrialStore:
         if not self.rounds:
             return []
         done = self.step_s[-1]
-        missing = [one for one in self.rounds[-1] if one not in done and one not in self.problems]
+        missing = [number for number in self.rounds[-1] if number not in done and number not in self.problems]
         return [*missing, BASELINE] if self.repeat else missing
 
     def ratios(self, number: int) -> list[float]:
@@ -143,13 +143,13 @@ class TrialStore:
     def scores(self) -> dict[int, float]:
         """The Hodges-Lehmann estimate of each candidate's log speedup; of those that have one and have not failed."""
         ratios = {number: self.ratios(number) for number in self.alive}
-        return {number: _estimate(tuple(sorted(own))) for number, own in ratios.items() if own}
+        return {number: _estimate(tuple(sorted(of_number))) for number, of_number in ratios.items() if of_number}
 
     def known(self) -> list[tuple[Choice, float | None]]:
         """The choices of the space that have a score, and None in its place for those that failed."""
         scores = self.scores()
-        judged = [one for number, one in self.entries.items() if number in scores or number in self.problems]
-        return [(one.choice, scores.get(one.number)) for one in judged if one.choice is not None]
+        judged = [entry for number, entry in self.entries.items() if number in scores or number in self.problems]
+        return [(entry.choice, scores.get(entry.number)) for entry in judged if entry.choice is not None]
 
     def scored(self) -> list[tuple[Choice, float]]:
         """The same without those that failed."""
@@ -180,19 +180,19 @@ def merged(records: Sequence[Sequence[Event]]) -> TrialStore:
     finals: Counter[int] = Counter()
     deciding = 0
     for events in records:
-        own = TrialStore.of(events)
+        store = TrialStore.of(events)
         offset = len(together.rounds)
-        together.entries |= {names[number]: one for number, one in own.entries.items() if names[number] == number}
-        together.rounds += [[names[one] for one in order] for order in own.rounds]
-        together.step_s += [{names[one]: time for one, time in times.items()} for times in own.step_s]
-        together.problems |= {names[number]: text for number, text in own.problems.items()}
-        together.failed_in |= {names[number]: offset + at for number, at in own.failed_in.items()}
-        for number, rung in own.rung_of.items():
+        together.entries |= {names[number]: entry for number, entry in store.entries.items() if names[number] == number}
+        together.rounds += [[names[number] for number in order] for order in store.rounds]
+        together.step_s += [{names[number]: time for number, time in times.items()} for times in store.step_s]
+        together.problems |= {names[number]: text for number, text in store.problems.items()}
+        together.failed_in |= {names[number]: offset + at for number, at in store.failed_in.items()}
+        for number, rung in store.rung_of.items():
             together.rung_of[names[number]] = max(rung, together.rung_of.get(names[number], 0))
-        for number, seconds in own.trials_s_of.items():
+        for number, seconds in store.trials_s_of.items():
             together.trials_s_of.setdefault(names[number], []).extend(seconds)
-        together.spent_s += own.spent_s
-        finals.update({names[number] for number in own.finalists})
-        deciding += bool(own.finalists)
+        together.spent_s += store.spent_s
+        finals.update({names[number] for number in store.finalists})
+        deciding += bool(store.finalists)
     together.finalists = sorted(number for number, times in finals.items() if 2 * times >= deciding)
     return together

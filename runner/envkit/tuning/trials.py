@@ -23,7 +23,7 @@ from envkit.messages import Message, MessageError, from_json
 from envkit.profiles.environment import Environment
 from envkit.tuning import events
 from envkit.tuning.events import COLD, FAILURE, TRIAL, WARM_UP, Append, Event, Failure, Training, Trial, WarmUp
-from envkit.tuning.messages import BaselineWorkerFailed, Hopeless, NotInEffect, OtherLosses
+from envkit.tuning.messages import BaselineWorkerFailed, FarSlower, NotInEffect, OtherLosses
 from envkit.tuning.trial_store import BASELINE
 
 # Stop a worker that takes this many times as long as the baseline's: it has lost, and would use up the others' time.
@@ -119,7 +119,7 @@ class Trials:
         )
         outcome = job.engines[arm.engine].run(launch)
         if outcome.failure == TimedOut(launch.timeout_s) and launch.timeout_s < study.stopping.timeout_s:
-            outcome = replace(outcome, failure=Hopeless(launch.timeout_s, SLOWEST_TRIAL))
+            outcome = replace(outcome, failure=FarSlower(launch.timeout_s, SLOWEST_TRIAL))
         reference = self._reference
         document, problem = parse_sample(
             outcome, [] if reference is None else [structs.asdict(reference)], study.options
