@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from envkit.bench.study import Study
+from envkit.common import codec
+from envkit.common.file_messages import OtherType
 from envkit.worker.workloads import get
 
 # The share of a sample's usual steps that a trial has.
@@ -30,10 +31,12 @@ class TuningStudy:
         return {**asdict(self), "study": self.study.to_json()}
 
     @staticmethod
-    def from_json(document: Mapping[str, Any]) -> TuningStudy:
+    def from_json(document: Mapping[str, object]) -> TuningStudy:
         """Parse a document. Raise ValueError, TypeError or KeyError if it is invalid."""
-        parsed = {**document, "study": Study.from_json(document["study"])}
-        return TuningStudy(**parsed)
+        study = document["study"]
+        if not isinstance(study, Mapping):
+            raise codec.Misfit(OtherType("study"))
+        return codec.parse({**document, "study": Study.from_json(study)}, TuningStudy)
 
 
 @dataclass(frozen=True)
