@@ -31,7 +31,7 @@ from envkit.stats.across_nodes import across_nodes
 from envkit.stats.interval import ERROR_RATE
 from envkit.stats.verdict import Verdict
 from envkit.tuning import confirm, space_file
-from envkit.tuning.events import TRIAL, WARM_UP, WarmUp, parse, parse_all
+from envkit.tuning.events import TRIAL, WarmUp, parse, parse_all
 from envkit.tuning.events import Event as TypedEvent
 from envkit.tuning.search import Candidate, Search
 from envkit.tuning.shared_trials import STUDY, SharedTrials
@@ -175,8 +175,7 @@ class Node:
             self.search.peers = SharedTrials(storage, f"node{number}", nodes, space)
         cold = parse(self._append("cold", worker_seconds=TRIAL_S))
         usage = Usage(user_s=1.0, system_s=0.0, minor_faults=0)
-        warm_up = WarmUp(
-            event=WARM_UP, worker_seconds=TRIAL_S, step_s=[1.0], seconds=1.0, usage=usage, evidence={}, losses=[],
+        warm_up = WarmUp(worker_seconds=TRIAL_S, step_s=[1.0], seconds=1.0, usage=usage, evidence={}, losses=[],
             digests={},
         )  # fmt: skip
         for event in (cold, warm_up):

@@ -183,14 +183,11 @@ ARMS = (BASELINE_NUMBER, 4, 7)
 def trial(candidate, seconds=6.0):
     """2 steps take 4 s, and the start what is left."""
     usage = Usage(**USAGE)
-    return Trial(
-        event="trial", round=0, candidate=candidate, step_s=[2.0, 2.0], seconds=4.0, usage=usage, worker_seconds=seconds
-    )
+    return Trial(round=0, candidate=candidate, step_s=[2.0, 2.0], seconds=4.0, usage=usage, worker_seconds=seconds)
 
 
 def warm_up():
-    return WarmUp(
-        event="warm-up", step_s=[2.0, 2.0], seconds=4.0, usage=Usage(**USAGE), worker_seconds=6.0, evidence={},
+    return WarmUp(step_s=[2.0, 2.0], seconds=4.0, usage=Usage(**USAGE), worker_seconds=6.0, evidence={},
         losses=[], digests={},
     )  # fmt: skip
 
@@ -221,7 +218,7 @@ def test_what_is_kept_for_the_confirmation_is_its_shortest_run():
 
 def test_an_arm_that_takes_longer_to_start_counts_as_what_it_takes():
     """As several ranks do. However many trials each had, in the run there is as much of each."""
-    failure = Failure(event="failure", worker_seconds=99.0, candidate=4, problem={})
+    failure = Failure(worker_seconds=99.0, candidate=4, problem={})
     trials = [warm_up(), trial(4), trial(4), trial(7, 9.0), trial(1, 99.0), failure]
     blocks, steps, takes_s = sizes(0, trials=trials)
     assert (blocks, steps) == (7, 2)

@@ -11,11 +11,13 @@ from envkit.tuning import narrow, search, space_file
 from envkit.tuning.messages import TooManyCandidates
 from envkit.tuning.search import Candidate
 from envkit.tuning.space import choices, nearest, profile
-from envkit.tuning.trial_store import BASELINE, PREPARING, Entry
+from envkit.tuning.trial_store import BASELINE, Entry
 
 from tests.tuning.planted import Planted, coarse, planted, read_space, resolve
 
 GRID_BLOCKS = 8
+# Events before a round, and those with which a tuning ends and goes on.
+PREPARING = ("candidate", "promoted", "end", "resume")
 
 
 @pytest.fixture

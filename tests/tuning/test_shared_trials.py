@@ -28,8 +28,8 @@ def node(tmp_path):
 
 def measure(store, number, seconds, in_round=0):
     """One round with the baseline and a candidate, as a record has it."""
-    store.add(NewCandidate(event="candidate", number=number, choice=None, shipped="mine", title="mine", environment={}))
-    store.add(Round(event="round", order=[BASELINE, number]))
+    store.add(NewCandidate(number=number, choice=None, shipped="mine", title="mine", environment={}))
+    store.add(Round(order=[BASELINE, number]))
     for candidate, step_s in ((BASELINE, 1.0), (number, seconds)):
         event = {"event": "trial", "round": in_round, "candidate": candidate, "worker_seconds": 1.0, "step_s": [step_s]}
         store.add(parse({**event, "usage": USAGE, "seconds": step_s}))
@@ -67,7 +67,7 @@ def test_a_promotion_and_a_problem_are_known_to_all(node):
     first.take_in(own)
     assert own.rung_of[number] == 1
     assert not first.is_own(number)
-    own.add(Failure(event="failure", candidate=number, round=0, problem=Printed("was killed").to_json()))
+    own.add(Failure(candidate=number, round=0, problem=Printed("was killed").to_json()))
     first.tell(own)
     second.take_in(other)
     assert other.problems == {number: Printed("was killed")}
@@ -97,11 +97,11 @@ def test_a_node_that_comes_back_leaves_what_others_promoted_to_them(node):
 def test_what_no_longer_holds_is_taken_back(node):
     (first, own), (second, other) = node(1), node(2)
     number = first.claim(own, "a", None, "mine", "mine")
-    own.add(Failure(event="failure", candidate=number, round=0, problem=Printed("was killed").to_json()))
+    own.add(Failure(candidate=number, round=0, problem=Printed("was killed").to_json()))
     first.tell(own)
     second.take_in(other)
     assert other.problems == {number: Printed("was killed")}
-    own.add(Failure(event="failure", candidate=BASELINE, round=0, problem=Printed("was killed").to_json()))
+    own.add(Failure(candidate=BASELINE, round=0, problem=Printed("was killed").to_json()))
     first.tell(own)
     _, third = node(3)
     second.take_in(third)

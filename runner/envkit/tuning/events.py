@@ -38,7 +38,7 @@ class LeftOut(Struct, frozen=True, kw_only=True):
     why: Document
 
 
-class Beginning(Timed, frozen=True, kw_only=True):
+class Beginning(Timed, frozen=True, kw_only=True, tag="tune"):
     """The event ``tune``, as far as the search reads it."""
 
     space_sha256: str
@@ -46,7 +46,7 @@ class Beginning(Timed, frozen=True, kw_only=True):
     left_out_profiles: list[LeftOut]
 
 
-class NewCandidate(Timed, frozen=True, kw_only=True):
+class NewCandidate(Timed, frozen=True, kw_only=True, tag="candidate"):
     """The event ``candidate``: a profile that is ``shipped`` under this name, or a choice in the space."""
 
     number: int
@@ -56,20 +56,20 @@ class NewCandidate(Timed, frozen=True, kw_only=True):
     environment: Document
 
 
-class Order(Timed, frozen=True, kw_only=True):
+class Order(Timed, frozen=True, kw_only=True, tag="order"):
     """The event ``order``: the order of the shipped profiles, and the speedup that is expected of them, by name."""
 
     expected: dict[str, float]
     shipped: list[str]
 
 
-class Round(Timed, frozen=True, kw_only=True):
+class Round(Timed, frozen=True, kw_only=True, tag="round"):
     """The event ``round``: a round begins, with these candidates in this order."""
 
     order: list[int]
 
 
-class Trial(Timed, frozen=True, kw_only=True):
+class Trial(Timed, frozen=True, kw_only=True, tag="trial"):
     """The event ``trial``: one worker under a candidate. ``seconds`` are those of its timed steps."""
 
     round: int
@@ -79,12 +79,14 @@ class Trial(Timed, frozen=True, kw_only=True):
     usage: Usage
 
 
-class Training(Measurement, frozen=True, kw_only=True):
-    """A worker's document, with the losses and digests that are compared with the baseline's."""
+class WarmUp(Measurement, frozen=True, kw_only=True, tag_field="event", tag="warm-up"):
+    """The event ``warm-up``: the baseline's first trial that counts, with whose losses all others are compared."""
 
+    worker_seconds: float
     seconds: float  # of the timed steps
     losses: list[float | None]  # None each where a workload learns nothing
     digests: dict[str, str]
+    time: float = 0.0
 
     @property
     def known_losses(self) -> list[float]:
@@ -92,15 +94,7 @@ class Training(Measurement, frozen=True, kw_only=True):
         return [loss for loss in self.losses if loss is not None]
 
 
-class WarmUp(Training, frozen=True, kw_only=True):
-    """The event ``warm-up``: the baseline's first trial that counts, with whose losses all others are compared."""
-
-    event: str
-    worker_seconds: float
-    time: float = 0.0
-
-
-class Failure(Timed, frozen=True, kw_only=True):
+class Failure(Timed, frozen=True, kw_only=True, tag="failure"):
     """The event ``failure``: a trial failed. ``problem`` is a message as JSON; a failed warm-up has no round."""
 
     candidate: int
@@ -109,37 +103,48 @@ class Failure(Timed, frozen=True, kw_only=True):
     stderr: str = ""
 
 
-class Promotion(Timed, frozen=True, kw_only=True):
+class Promotion(Timed, frozen=True, kw_only=True, tag="promoted"):
     """The event ``promoted``: candidates that get more trials, and their new rungs. JSON has numbers as text."""
 
     rungs: dict[str, int]
 
 
-class Finalists(Timed, frozen=True, kw_only=True):
+class Finalists(Timed, frozen=True, kw_only=True, tag="finalists"):
     """The event ``finalists``: the candidates that are tried side by side."""
 
     candidates: list[int]
 
 
-class End(bench_events.End, frozen=True, kw_only=True):
+class End(bench_events.End, frozen=True, kw_only=True, tag="end"):
     """The event ``end``. A profile was written to ``profile``, whose content had this SHA-256 before."""
 
     profile: str | None = None
     previous_sha256: str | None = None
 
 
-Event = Timed | WarmUp
+class Other(Struct, frozen=True, kw_only=True):
+    """An event of another name, of which only its time is of matter."""
+
+    event: str
+    time: float = 0.0
+    worker_seconds: float = 0.0
+
+
+Event = Timed | WarmUp | Other
 COLD, WARM_UP, TRIAL, FAILURE, ORDER = "cold", "warm-up", "trial", "failure", "order"
-# By the name of the event. Of others only their time is of matter.
-EVENTS: dict[str, type[Event]] = {
-    "tune": Beginning, "candidate": NewCandidate, ORDER: Order, "round": Round, TRIAL: Trial, WARM_UP: WarmUp,
-    FAILURE: Failure, "promoted": Promotion, "finalists": Finalists, "end": End, "resume": Resume,
+# By the name of the event.
+EVENTS: dict[str, type[Timed | WarmUp]] = {
+    str(kind.__struct_config__.tag): kind
+    for kind in (
+        Beginning, NewCandidate, Order, Round, Trial, WarmUp, Failure, Promotion, Finalists, End, Resume,
+    )
 }  # fmt: skip
 
 
 def parse(document: Mapping[str, object]) -> Event:
     """Return the event of one line. Raise KeyError for a missing field, ``codec.Misfit`` for a bad value."""
-    return codec.parse(document, EVENTS.get(str(document["event"]), Timed))
+    kind: type[Event] = EVENTS.get(str(document["event"]), Other)
+    return codec.parse(document, kind)
 
 
 def parse_all(documents: Iterable[Mapping[str, object]]) -> list[Event]:

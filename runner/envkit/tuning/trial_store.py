@@ -10,17 +10,18 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import fmean
 
+from envkit.bench.events import Resume
 from envkit.checks.interference import interference_in
 from envkit.messages import Message, from_json
 from envkit.profiles.environment import Environment
 from envkit.stats.interval import middle_of
-from envkit.tuning.events import Event, Failure, Finalists, NewCandidate, Promotion, Round, Trial, WarmUp
+from envkit.tuning.events import End, Event, Failure, Finalists, NewCandidate, Promotion, Round, Trial, WarmUp
 from envkit.tuning.narrow import identity
 from envkit.tuning.space import Choice
 
 BASELINE = -1  # stands for the baseline where other numbers stand for candidates
 # Events before a round, and those with which a tuning ends and goes on.
-PREPARING = ("candidate", "promoted", "end", "resume")
+PREPARING = (NewCandidate, Promotion, End, Resume)
 
 
 def disturbed(trial: Trial | WarmUp) -> list[Message]:
@@ -62,7 +63,7 @@ class TrialStore:
     def of(events: Iterable[Event]) -> TrialStore:
         """Leave out the candidates of a round that did not begin, as a kill can leave: they will be numbered again."""
         store, events = TrialStore(), list(events)
-        settled = [number for number, event in enumerate(events) if event.event not in PREPARING]
+        settled = [number for number, event in enumerate(events) if not isinstance(event, PREPARING)]
         for event in events[: max(settled, default=-1) + 1]:
             store.add(event)
         return store

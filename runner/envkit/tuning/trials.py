@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from statistics import median
+from typing import cast
 
 from msgspec import structs
 
@@ -16,13 +17,13 @@ from envkit.bench.job import Job
 from envkit.bench.parse_sample import other_loader, other_ranks, parse_sample
 from envkit.bench.study import REFERENCE_PROFILE
 from envkit.checks.sample_effect import check_sample
-from envkit.common import codec
 from envkit.engines.base import Outcome
+from envkit.engines.measurement import TrainingDocument
 from envkit.engines.messages import TimedOut
 from envkit.messages import Message, MessageError, from_json
 from envkit.profiles.environment import Environment
 from envkit.tuning import events
-from envkit.tuning.events import COLD, FAILURE, TRIAL, WARM_UP, Append, Event, Failure, Training, Trial, WarmUp
+from envkit.tuning.events import COLD, FAILURE, TRIAL, WARM_UP, Append, Event, Failure, Trial, WarmUp
 from envkit.tuning.messages import BaselineWorkerFailed, FarSlower, NotInEffect, OtherLosses
 from envkit.tuning.trial_store import BASELINE
 
@@ -105,7 +106,7 @@ class Trials:
 
     def _run(
         self, number: int, environment: Environment, in_round: int
-    ) -> tuple[Outcome, Mapping[str, object] | None, Message | None]:
+    ) -> tuple[Outcome, TrainingDocument | None, Message | None]:
         """Start the worker; return its outcome, with the document that it printed or with what was wrong."""
         study = self.job.study
         name = REFERENCE_PROFILE if number == BASELINE else f"candidate {number}"
@@ -121,9 +122,8 @@ class Trials:
         if outcome.failure == TimedOut(launch.timeout_s) and launch.timeout_s < study.stopping.timeout_s:
             outcome = replace(outcome, failure=FarSlower(launch.timeout_s, SLOWEST_TRIAL))
         reference = self._reference
-        document, problem = parse_sample(
-            outcome, [] if reference is None else [structs.asdict(reference)], study.options
-        )
+        earlier = [] if reference is None else [cast(TrainingDocument, structs.asdict(reference))]
+        document, problem = parse_sample(outcome, earlier, study.options)
         if document is not None:
             wrong: Message | None = other_loader(document, study.workload_of(arm))
             wrong = wrong or (writes.outside(study, document) if reference is None else None)
@@ -142,18 +142,16 @@ class Trials:
         return min(longest, self.job.study.stopping.timeout_s)
 
     def _wrong(
-        self, number: int, environment: Environment, document: Mapping[str, object], outcome: Outcome
+        self, number: int, environment: Environment, document: TrainingDocument, outcome: Outcome
     ) -> Message | None:
         """Return why a sample does not count; None if it does."""
         for check in check_sample(environment, {**document, "stderr": outcome.stderr_tail}, self.job.kept):
             if not check.holds:
                 return NotInEffect(check.key, str(check.expected), str(check.seen))
         reference = self._reference
+        losses = [loss for loss in document["losses"] if loss is not None]
         # those of a user's command may differ among samples of the baseline too: it takes several to tell
-        if number == BASELINE or reference is None or self.job.study.user_command:
-            return None
-        losses = codec.parse(document, Training).known_losses
-        if not losses:
+        if number == BASELINE or reference is None or not losses or self.job.study.user_command:
             return None
         difference = loss_difference(losses, reference.known_losses)
         if self.numerics != "same" and math.isfinite(difference):
