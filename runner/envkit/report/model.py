@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from envkit.analysis import ranking
 from envkit.analysis.result import Measured, Result
@@ -73,7 +72,7 @@ def report_of(
     return Report(verdict.headline(result), verdict.title(result), [*short, *more])
 
 
-def to_json(result: Result, folder: str) -> dict[str, Any]:
+def to_json(result: Result, folder: str) -> dict[str, object]:
     """Return plain data for scripts: the result, the first line, and each verdict and line as a code with fields."""
     report = report_of(result, folder)
     rows = [row for section in report.sections for part in section.parts if isinstance(part, Rows) for row in part.rows]
@@ -92,14 +91,14 @@ def first_line(result: Result) -> Row:
     return verdict.headline(result)
 
 
-def headline(result: Result) -> dict[str, Any]:
+def headline(result: Result) -> dict[str, object]:
     """Return the first line of the report for scripts: its code, its fields and its text."""
     found = verdict.headline(result).text
     assert isinstance(found, Message), "a verdict is a message"
     return _told(found)
 
 
-def _told(found: Message) -> dict[str, Any]:
+def _told(found: Message) -> dict[str, object]:
     """Return a message as JSON, with its text."""
     return {**found.to_json(), "text": text(found)}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import Any
 
 from envkit.common.printable import encoded
 from envkit.report.exports.rows import Row, columns
@@ -23,7 +22,7 @@ def render(rows: Sequence[Row]) -> bytes:
     return out.getvalue()
 
 
-def _column(values: list[Any]) -> Any:
+def _column(values: Sequence[object]) -> object:
     import pyarrow
 
     values = [encoded(value).decode() if isinstance(value, str) else value for value in values]

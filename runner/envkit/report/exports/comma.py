@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from typing import Any
 
 from envkit.common.printable import encoded
 from envkit.report.exports.rows import Row, columns
@@ -24,14 +23,14 @@ def render(rows: Sequence[Row]) -> bytes:
     return encoded("".join(lines))
 
 
-def _line(cells: Sequence[Any]) -> str:
+def _line(cells: Sequence[object]) -> str:
     """Return one line. A carriage return in a text is quoted: for other readers it would end the line."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\r\n").writerow([_text(cell) for cell in cells])
     return f"{out.getvalue()[:-2]}\n"
 
 
-def _text(value: Any) -> Any:
+def _text(value: object) -> object:
     if isinstance(value, str):
         return f"'{value}" if value.startswith(FORMULA) else value
     return str(value).lower() if isinstance(value, bool) else value
