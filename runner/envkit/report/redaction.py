@@ -21,7 +21,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path, PurePath
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from envkit.analysis.result import Result
 from envkit.bench.record import Event
@@ -86,7 +86,7 @@ class Redaction:
         first = {"study": study, "engines": result.engines, "command": result.command, "cwd": result.cwd}
         self.know_record(first, folder)
 
-    def know_record(self, first: Mapping[str, Any], folder: Path) -> None:
+    def know_record(self, first: Event, folder: Path) -> None:
         """Learn what to look for from a record's first event."""
         self._know(PATH, [str(folder), str(folder.absolute()), str(first.get("cwd", ""))])
         self._know(USER, HOMES.findall(json.dumps(first)))

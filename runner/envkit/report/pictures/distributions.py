@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from envkit.analysis.result import Result
 from envkit.report import scaling
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
+    from numpy import float64
+    from numpy.typing import NDArray
 
 # The axis ends with all but this share of the steps at either end; the slowest is given in figures.
 OUTERMOST = 0.005
@@ -66,7 +68,7 @@ def draw(area: FigureBase, result: Result, narrow: bool) -> None:
     style.legend(area, _handles(), narrow)
 
 
-def _shape(axes: Axes, row: int, steps: Any, colour: str, logarithmic: bool) -> None:
+def _shape(axes: Axes, row: int, steps: NDArray[float64], colour: str, logarithmic: bool) -> None:
     """The density of all but the outermost steps, as tall as fits above the row."""
     import numpy
 
@@ -80,7 +82,7 @@ def _shape(axes: Axes, row: int, steps: Any, colour: str, logarithmic: bool) -> 
         axes.fill_between(at, row - 0.02, top, where=visible, color=colour, alpha=0.35, linewidth=0)
 
 
-def _density(values: Any) -> tuple[Any, Any]:
+def _density(values: NDArray[float64]) -> tuple[NDArray[float64], NDArray[float64] | None]:
     """A Gaussian kernel's estimate on a grid; no density where all values are equal.
 
     Bandwidth by B. W. Silverman: Density Estimation for Statistics and Data Analysis (1986), equation 3.31.
@@ -96,7 +98,7 @@ def _density(values: Any) -> tuple[Any, Any]:
     return grid, numpy.exp(-0.5 * ((grid[:, None] - values) / width) ** 2).sum(axis=1)
 
 
-def _quartiles(axes: Axes, row: int, steps: Any, colour: str) -> None:
+def _quartiles(axes: Axes, row: int, steps: NDArray[float64], colour: str) -> None:
     import numpy
 
     first, quarter, middle, half, last = numpy.quantile(steps, (0.01, 0.25, 0.5, 0.75, 0.99))
