@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from envkit.common import codec
-from envkit.engines.measurement import HelperUsage, Measurement, Observed, OperatorTimes, Usage
+from envkit.engines.measurement import HelperUsage, Measurement, Observed, OperatorTimes, Usage, probe
 
 # What operators of PyTorch do, by their names; the first that matches counts. Matrix products are MKL's in PyTorch's
 # builds for x86-64 (aten/src/ATen/native/CPUBlas.cpp), and so are those of attention, which is written out in them
@@ -87,7 +87,7 @@ def of_sample(sample: Measurement) -> Symptoms:
     observed = sample.observed or Observed()
     steps = sample.step_s
     usage = observed.usage or sample.usage
-    mkl = sample.evidence.get("mkl") or {}
+    mkl = probe(sample.evidence, "mkl")
     return _of_usage(
         usage,
         sum(steps) if sample.observed else sample.seconds or sum(steps),

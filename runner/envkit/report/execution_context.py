@@ -8,8 +8,8 @@ from typing import Any
 from envkit.analysis.engine_facts import cpu_name
 from envkit.analysis.result import Result
 from envkit.bench.arms import Arm
+from envkit.bench.job import TRACKERS_OFF
 from envkit.bench.study import Study
-from envkit.bench.user_command import TRACKERS_OFF
 from envkit.messages import Message
 from envkit.report import certainty, images, scaling
 from envkit.report.images import SHOWN_OF_DIGEST

@@ -24,8 +24,7 @@ from pathlib import Path, PurePath
 from typing import TypeVar, cast
 
 from envkit.analysis.result import Result
-from envkit.bench.record import Event
-from envkit.bench.user_command import split
+from envkit.bench.record import Event, split_command
 from envkit.engines import ENGINES
 from envkit.messages import Message
 from envkit.report import reproduce
@@ -96,7 +95,7 @@ class Redaction:
             self._know(PATH, [own["folder"], *own.get("links", ())])
             self._know(COMMAND, [str(study["workload"])])
             self._given[COMMAND, shlex.join(own["argv"])] = self._of(COMMAND, str(study["workload"]))
-        typed = [*own.get("argv", ()), *split(list(map(str, first.get("command", ()))))[1]]
+        typed = [*own.get("argv", ()), *split_command(list(map(str, first.get("command", ()))))[1]]
         self._know(ARGUMENT, (word for word in typed if len(word) >= SHORTEST_ARGUMENT and not _is_plain(word)))
         images = [one.get("image") for one in study.get("arms", ())]
         images += [one["engine"].get("image") for one in (first.get("engines") or {}).values()]
@@ -166,7 +165,7 @@ class Redaction:
 
     def _typed(self, words: list[str]) -> list[str]:
         """Return a command line of the kit with its options. A user's command is one word."""
-        own, theirs = split(words)
+        own, theirs = split_command(words)
         found = ["envkit", *own[1:2]]
         for word in own[2:]:
             option, equals, given = word.partition("=") if word.startswith("--") else ("", "", word)

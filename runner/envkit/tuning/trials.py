@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
 from envkit.analysis.losses import loss_difference, loss_tolerance
 from envkit.bench import private_values, requests, writes
@@ -17,6 +17,7 @@ from envkit.bench.record import Event
 from envkit.bench.study import REFERENCE_PROFILE, Study
 from envkit.checks.sample_effect import check_sample
 from envkit.engines.base import Outcome
+from envkit.engines.measurement import TrainingDocument
 from envkit.engines.messages import TimedOut
 from envkit.messages import Message, MessageError, from_json
 from envkit.profiles.environment import Environment
@@ -83,8 +84,9 @@ class Trials:
         return self._failure(problem, outcome, **where, **evidence)
 
     @property
-    def _reference(self) -> Event | None:
-        return next((event for event in self.events if event["event"] == WARM_UP), None)
+    def _reference(self) -> TrainingDocument | None:
+        recorded = (cast(TrainingDocument, event) for event in self.events if event["event"] == WARM_UP)
+        return next(recorded, None)
 
     def _record(self, event: str, **fields: Any) -> Event:
         hidden = private_values.hidden(fields, self.job.kept, self.job.inherited)
@@ -105,7 +107,7 @@ class Trials:
 
     def _run(
         self, number: int, environment: Environment, in_round: int
-    ) -> tuple[Outcome, dict[str, Any] | None, Message | None]:
+    ) -> tuple[Outcome, TrainingDocument | None, Message | None]:
         """Start the worker; return its outcome, with the document that it printed or with what was wrong."""
         study = self.job.study
         name = REFERENCE_PROFILE if number == BASELINE else f"candidate {number}"
@@ -140,22 +142,28 @@ class Trials:
         return min(longest, self.job.study.stopping.timeout_s)
 
     def _wrong(
-        self, number: int, environment: Environment, document: dict[str, Any], outcome: Outcome
+        self, number: int, environment: Environment, document: TrainingDocument, outcome: Outcome
     ) -> Message | None:
         """Return why a sample does not count; None if it does."""
         for one in check_sample(environment, {**document, "stderr": outcome.stderr_tail}, self.job.kept):
             if not one.holds:
                 return NotInEffect(one.key, str(one.expected), str(one.seen))
         reference = self._reference
+        losses = _known_losses(document)
         # those of a user's command may differ among samples of the baseline too: it takes several to tell
-        if number == BASELINE or reference is None or not document["losses"] or self.job.study.user_command:
+        if number == BASELINE or reference is None or not losses or self.job.study.user_command:
             return None
-        difference = loss_difference(document["losses"], reference["losses"])
+        difference = loss_difference(losses, _known_losses(reference))
         if self.numerics != "same" and math.isfinite(difference):
             return None
         if difference > loss_tolerance(self.job.study, self.job.study.reference, environment.ranks > 1):
             return OtherLosses(difference)
         return None
+
+
+def _known_losses(document: TrainingDocument) -> list[float]:
+    """Return the losses; none of a workload that learns nothing."""
+    return [loss for loss in document["losses"] if loss is not None]
 
 
 def lengths(study: Study) -> tuple[Study, int]:

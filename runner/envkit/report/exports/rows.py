@@ -140,7 +140,7 @@ def _about(folder: Path, time: float, run: Run, arm: Arm, of_result: bool = Fals
     return {
         "run": str(folder),
         "time": time,
-        "cpu_model": run.beginning.engines[arm.target]["inspection"]["fingerprint"]["cpu_model"],
+        "cpu_model": run.beginning.inspection(arm.target)["fingerprint"]["cpu_model"],
         "engine": arm.engine,
         "arm": arm.name,
         "profile": arm.profile,

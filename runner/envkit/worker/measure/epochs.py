@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envkit.worker import distributed
 from envkit.worker.measure.quality_target import QualityTarget
 from envkit.worker.measure.stretch import Stretch, joined
 
-Figures = dict[str, Any]
+if TYPE_CHECKING:
+    Figures = dict[str, Any]  # which Python 3.8 could not evaluate
 
 
 def train_epochs(
