@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from envkit.analysis.engine_facts import engine_facts, shortened, text
-from envkit.bench.arms import Arm
+from envkit.bench.arms import Arm, View
 from envkit.bench.events import Sample
 from envkit.bench.run import INITIAL_WEIGHTS, Run
 from envkit.engines import measurement
@@ -43,7 +43,7 @@ def of_run(run: Run) -> dict[str, list[Difference]]:
     The facts that matter most for timing come first, and system packages last.
     """
     study = run.study
-    if not study.compares_images:
+    if study.view is not View.IMAGES:
         return {}
     facts = {arm.name: _inspected(run, arm) for arm in study.arms}
     first = {arm.name: run.samples(arm)[:1] for arm in study.arms}

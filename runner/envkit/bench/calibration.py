@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from envkit.bench import record
+from envkit.bench.arms import View
 from envkit.bench.measure import ENDED
 from envkit.bench.run import Run
 from envkit.bench.study import Study
@@ -18,12 +19,6 @@ from envkit.stats.interval import MIN_BLOCKS
 
 # The options that name what workers run in, which its engine says besides, and may be an arm's own.
 IMAGES = {one.image_option for one in ENGINES.values()}
-
-
-def is_calibration(study: Study) -> bool:
-    """Whether all arms are one profile under one engine, in one image, and one process of each trains the same."""
-    alike = {(arm.profile, arm.target, study.workload_of(arm)) for arm in study.arms}
-    return len(study.arms) > 1 and len(alike) == 1 and not study.distributed and not study.at_once
 
 
 def find(
@@ -46,7 +41,11 @@ def find(
                 first = record.first(path.parent)
                 of = Study.from_json(first["study"])
                 conditions = _conditions(of, first["engines"], first["allowed_variables"])
-                if not is_calibration(of) or conditions != _conditions(study, engines, kept):
+                if (
+                    of.view is not View.CALIBRATION
+                    or not of.compared
+                    or conditions != _conditions(study, engines, kept)
+                ):
                     continue
                 run = Run.parse(record.read(path.parent))
                 if run.ended not in ENDED:

@@ -16,7 +16,7 @@ from statistics import fmean
 import msgspec
 
 from envkit.bench import pace, private_values, quality, requests, room, writes
-from envkit.bench.arms import Arm
+from envkit.bench.arms import Arm, View
 from envkit.bench.events import Failure, FixedDesign, Longer, ReferenceKernelFailure, Resume, Timed, WarmUp
 from envkit.bench.events import ReferenceKernel as ReferenceTiming
 from envkit.bench.job import Job
@@ -411,7 +411,7 @@ def standing(run: Run) -> Message | None:
     Each interval is that of one comparison, of which 95% hold the truth if nobody chooses when to look.
     """
     study = run.study
-    shown = [study.whole] if study.ablated else study.compared
+    shown = [study.whole] if study.view is View.SETTINGS else study.compared
     speedups = []
     for arm in shown:
         interval = speedup(run.block_ratios(arm), ERROR_RATE, study.stopping.margin)

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from envkit.analysis.result import Comparison, Result
-from envkit.bench.arms import Arm
-from envkit.bench.calibration import is_calibration
+from envkit.bench.arms import Arm, View
 from envkit.bench.messages import WorkerEnded
 from envkit.bench.problem_messages import WarmingUp
 from envkit.bench.problems import problem_of
@@ -92,7 +91,7 @@ def noise_floor(result: Result, blocks: int) -> float | None:
 
     A calibration itself gives its own.
     """
-    if is_calibration(result.study):
+    if result.study.view is View.CALIBRATION:
         deviation, seen = result.comparisons[0].deviation, blocks
     elif result.calibration:
         deviation, seen = result.calibration["sd"], result.calibration["blocks"]

@@ -10,6 +10,7 @@ from typing import Any
 from envkit.analysis import ranking
 from envkit.analysis.result import Measured, Result
 from envkit.bench import quality
+from envkit.bench.arms import View
 from envkit.bench.problems import problem_of, restored
 from envkit.bench.record import Event
 from envkit.common.messages import About
@@ -125,13 +126,13 @@ def _found(run: Run) -> Section | None:
     if run.page:
         rows = [replace(row, output=row.output or headings.PRINTED_NOTHING) for row in rows]
     failed = Rows(rows, bold=True)
-    if grid.is_grid(result.study):
+    if result.study.view is View.LOADERS:
         picture = "epoch-ends" if epoch_ends.cells(result) else "grid"
         parts = [_drawing(run, picture), *_grid(run), *_epoch_ends(run), failed]
     elif result.not_in_effect:
         parts = [tables.not_in_effect(result), failed, *([_wide(result)] if run.wide else [])]
     else:
-        settings = ablation.table(result) if result.study.ablated else None
+        settings = ablation.table(result) if result.study.view is View.SETTINGS else None
         own = _wide(result) if run.wide else None if settings else _narrow(result)
         parts = [_drawing(run, "forest"), settings, own, failed]
     return _section("speedups", *parts, untitled=not run.wide)
@@ -219,14 +220,14 @@ def _place(run: Run) -> list[Row]:
 def _took(run: Run) -> Section | None:
     """Make the table of what each arm took, if the short report has another one."""
     result = run.result
-    other = cautions.tabled(result) or result.study.ablated or result.not_in_effect
+    other = cautions.tabled(result) or result.study.view is View.SETTINGS or result.not_in_effect
     took = tables.took(result) if other and not run.wide else None
     return _section("took", took, _trained(result))
 
 
 def _trained(result: Result) -> Part | None:
     """Return what was trained on each of several workloads."""
-    if not result.study.across:
+    if result.study.view is not View.WORKLOADS:
         return None
     return Table(headings.TRAINED, multi_workload.trained(result), (2, 3, 4))
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.analysis.result import Result, conclude
-from envkit.bench.arms import Arm
-from envkit.bench.calibration import is_calibration
+from envkit.bench.arms import Arm, View
 from envkit.bench.run import read
 from envkit.bench.study import MARGIN, REFERENCE_PROFILE, Study
 from envkit.cli import measuring, measuring_options, user_command
@@ -73,7 +72,7 @@ def _asked(arguments: argparse.Namespace) -> Study:
     profile, engine = arguments.profile or REFERENCE_PROFILE, arguments.engine or "local"
     if profile == REFERENCE_PROFILE:
         arms = [Arm(name, profile, engine) for name in (profile, AGAIN)]
-        return measuring_options.study(arguments, f"plan-{profile}", arms)
+        return measuring_options.study(arguments, f"plan-{profile}", arms, view=View.CALIBRATION)
     arms = against_baseline([profile], engine)
     asked = measuring_options.study(arguments, f"plan-{arms[1].name}", arms)
     limited = arguments.budget is not None or arguments.half_width is not None
@@ -104,7 +103,7 @@ def _tell(folder: Path, as_json: bool, given: argparse.Namespace | None = None) 
         print(json.dumps({**model.to_json(result, str(folder)), **found, **seconds, "record": str(folder)}))
         return MEASURED
     out = terminal.console()
-    if is_calibration(study):
+    if study.view is View.CALIBRATION:
         terminal.headline(result, out)
         out.print()
         terminal.item(out, "floor", certainty.floor(result, len(ratios)))
@@ -140,7 +139,7 @@ def _needs(
     A ratio of ``blocks`` blocks of ``seconds`` each has this standard ``deviation``.
     """
     needs: list[dict[str, Any]] = []
-    profile = "PROFILE" if is_calibration(study) else given.profile
+    profile = "PROFILE" if study.view is View.CALIBRATION else given.profile
     for difference in DIFFERENCES:
         needed = blocks_needed(deviation, blocks, difference)
         minutes = math.ceil(needed * seconds / 60) + 1

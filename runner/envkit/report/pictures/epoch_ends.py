@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from envkit.analysis.result import Result
+from envkit.bench.arms import View
 from envkit.rendering import text
-from envkit.report import epoch_ends, grid
+from envkit.report import epoch_ends
 from envkit.report.messages import headings
 from envkit.report.messages import pictures as messages
 from envkit.report.pictures import style
@@ -16,7 +17,7 @@ ROW, FRAME = 0.3, 1.0  # inches
 
 
 def missing(result: Result) -> str | None:
-    if not grid.is_grid(result.study):
+    if result.study.view is not View.LOADERS:
         return messages.NO_LOADER_SETTINGS
     return None if epoch_ends.cells(result) else messages.NO_EPOCH_ENDED
 

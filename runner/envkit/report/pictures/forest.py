@@ -8,6 +8,7 @@ from typing import Any
 
 from envkit.analysis import ranking
 from envkit.analysis.result import Comparison, Result
+from envkit.bench.arms import View
 from envkit.bench.study import Study
 from envkit.messages import Message
 from envkit.rendering import text
@@ -46,7 +47,7 @@ def draw(area: Any, result: Result, narrow: bool) -> None:
         _label(axes, row, one, colours[one.arm], narrow)
     style.name_rows(axes, [one.arm for one in compared], narrow)
     study = result.study
-    reference = style.short(study.reference.profile if study.across else study.reference.name)
+    reference = style.short(study.reference.profile if study.view is View.WORKLOADS else study.reference.name)
     unit = messages.TimeOver(reference, tables.header(result)[0])
     style.name_axis(axes, (unit, *_other_references(study), scaling.steps(study)), narrow)
     for side_name, side, away in (
@@ -60,8 +61,10 @@ def draw(area: Any, result: Result, narrow: bool) -> None:
 
 def _other_references(study: Study) -> list[Message]:
     """Return whose time the axis is of in those rows of an ablation that are not beside the baseline."""
-    names = {study.reference_of(arm).name for arm in study.compared if study.ablated} - {study.reference.name}
-    whole = [messages.WithoutOver(style.short(study.whole.name))] if study.ablated and study.whole.name in names else []
+    if study.view is not View.SETTINGS:
+        return []
+    names = {study.reference_of(arm).name for arm in study.compared} - {study.reference.name}
+    whole = [messages.WithoutOver(style.short(study.whole.name))] if study.whole.name in names else []
     libraries = {one.needs for one in study.ablated if one.beside in names and one.needs is not None}
     return [*whole, *map(messages.LibraryOver, sorted(libraries))]
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from envkit.analysis.result import Result
+from envkit.bench.arms import View
 from envkit.rendering import text
 from envkit.report import grid
 from envkit.report.messages import pictures as messages
@@ -19,7 +20,7 @@ COLUMNS = 2
 
 
 def missing(result: Result) -> str | None:
-    if not grid.is_grid(result.study):
+    if result.study.view is not View.LOADERS:
         return messages.NO_LOADER_SETTINGS
     return None if grid.cells(result) else messages.NO_SAMPLE
 
