@@ -129,8 +129,8 @@ class _Run:
         Returns whether the profile was in effect. If not, the run ends here, and the worker's document is its sample.
         """
         self._progress.start("warming up", arm.name, self.left_s())
-        how_long = (pace.first_steps(self.study, arm), pace.first_s(self.study, arm))
-        launch = self.job.launch(arm, requests.of_first(self.study, arm, *how_long))
+        work = requests.of_first(self.study, arm, *pace.first_length(self.study, arm))
+        launch = self.job.launch(arm, work)
         outcome = self.job.engines[arm.target].run(launch)
         document, problem = parse_document(outcome, {"step_s"})
         if document is not None:

@@ -60,27 +60,18 @@ def pace_of(warm_up: WarmUp) -> Pace:
     return Pace(statistics.median(curve[slow:]), warm_up.worker_seconds, other, len(curve), slow, reached, memory)
 
 
-def first_steps(study: Study, arm: Arm) -> int:
-    """Return how many steps the first worker of ``arm`` takes at least: no more than a sample has."""
-    if study.user_command is not None:
-        return PACE_STEPS
-    known = study.workload_spec(arm)
-    return min(FIRST_STEPS, known.warmup_steps + known.steps) if _is_given(study, arm) else FIRST_STEPS
+def first_length(study: Study, arm: Arm) -> tuple[int, float]:
+    """Return how many steps, and for how many seconds, the first worker of ``arm`` trains at least.
 
-
-def first_s(study: Study, arm: Arm) -> float:
-    """Return for how many seconds the first worker of ``arm`` trains at least.
-
-    It is 0 where the user gave the length of samples, and on several ranks, which count.
+    It takes no more steps than a sample has. The seconds are 0 where the user gave the length of samples, and on
+    several ranks, which count.
     """
     if study.user_command is not None:
-        return PACE_S if study.user_command.is_paced else 0.0
-    return 0.0 if _is_given(study, arm) or study.ranks_of(arm) > 1 else FIRST_S
-
-
-def _is_given(study: Study, arm: Arm) -> bool:
-    known = study.workload_spec(arm)
-    return bool(known.steps and known.warmup_steps)
+        return PACE_STEPS, PACE_S if study.user_command.is_paced else 0.0
+    length = study.workload_spec(arm)
+    if length.steps and length.warmup_steps:
+        return min(FIRST_STEPS, length.warmup_steps + length.steps), 0.0
+    return FIRST_STEPS, 0.0 if study.ranks_of(arm) > 1 else FIRST_S
 
 
 def _leading(curve: Sequence[float]) -> tuple[int, bool]:

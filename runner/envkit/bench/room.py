@@ -170,7 +170,7 @@ def require(study: Study, worker_s: Sequence[float] = (), arms: int | None = Non
             raise TooShort(refusal(found, study))
         return
     least_s = LEAST_COMMAND_S if study.user_command else LEAST_WORKER_S
-    first_s = sum(least_s + pace.first_s(study, arm) for arm in study.arms)
+    first_s = sum(least_s + pace.first_length(study, arm)[1] for arm in study.arms)
     found = Need(0, study.fewest_blocks, 0.0, least_s * len(study.arms), first_s)
     if found.total_s() > LONGEST * stopping.budget_s:
         what = "worker" if study.user_command is None else "command"

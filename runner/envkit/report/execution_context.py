@@ -99,7 +99,7 @@ def _engines(result: Result) -> list[Row]:
     return [*found, *([Row("options", ", ".join(options))] if options else [])]
 
 
-def _engine(engine: dict[str, Any], inspection: dict[str, Any], **_: Any) -> Message:
+def _engine(engine: dict[str, Any], inspection: dict[str, Any], **_: object) -> Message:
     digest = engine["digest"][:SHOWN_OF_DIGEST] if "digest" in engine else None
     versions = (inspection["python"]["version"], inspection["packages"]["torch"])
     return messages.Engine(engine["name"], engine["version"], engine["image"], digest, *versions)

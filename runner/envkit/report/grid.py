@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from envkit.analysis.result import Result
 from envkit.messages import Message
@@ -153,7 +152,7 @@ def chart(variant: Variant) -> list[str]:
     return [*lines, f"{'':9}{'   '.join(legend)}"]
 
 
-def to_json(result: Result) -> list[dict[str, Any]]:
+def to_json(result: Result) -> list[dict[str, object]]:
     """Plain data for scripts: a row for each cell."""
     return [
         {

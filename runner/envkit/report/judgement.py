@@ -6,7 +6,6 @@ import math
 import signal
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from envkit.analysis.result import Comparison, Result
 from envkit.bench.arms import Arm, View
@@ -37,7 +36,7 @@ def overrides_vendor(preload: Iterable[str]) -> bool:
 
 def was_killed(result: Result) -> bool:
     """Return whether SIGKILL ended the last worker that failed: the kernel does that if memory runs out."""
-    problem: Any = problem_of(result.failures[-1]) if result.failures else None
+    problem: object = problem_of(result.failures[-1]) if result.failures else None
     while isinstance(problem, WarmingUp | WorkerEnded):
         problem = problem.problem if isinstance(problem, WarmingUp) else problem.failure
     return isinstance(problem, Killed) and problem.signal == signal.SIGKILL.name

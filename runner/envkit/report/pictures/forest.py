@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.analysis import ranking
 from envkit.analysis.result import Comparison, Result
@@ -17,6 +17,12 @@ from envkit.report.messages import headings
 from envkit.report.messages import pictures as messages
 from envkit.report.pictures import style
 from envkit.stats.interval import ERROR_RATE, Speedup
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+    from matplotlib.lines import Line2D
 
 
 def missing(result: Result) -> str | None:
@@ -33,7 +39,7 @@ def height(result: Result, narrow: bool) -> float:
     return len(result.comparisons) * (0.58 if narrow else 0.42) + (2.0 if narrow else 1.4)
 
 
-def draw(area: Any, result: Result, narrow: bool) -> None:
+def draw(area: FigureBase, result: Result, narrow: bool) -> None:
     axes = area.subplots()
     colours = style.colours(result)
     low, high = _limits(result)
@@ -85,7 +91,7 @@ def _limits(result: Result) -> tuple[float, float]:
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 
-def _row(axes: Any, row: int, one: Comparison, colour: str) -> None:
+def _row(axes: Axes, row: int, one: Comparison, colour: str) -> None:
     rest = one.without_interference
     for found, down, width, size, faint in ((one.speedup, 0.0, 2.0, 5.5, 1.0), (rest, 0.26, 1.4, 4.0, 0.45)):
         if found is not None:
@@ -94,15 +100,19 @@ def _row(axes: Any, row: int, one: Comparison, colour: str) -> None:
             axes.plot(found.ratio, row + down, "s", color=colour, alpha=faint, markersize=size, markeredgewidth=0)
 
 
-def _label(axes: Any, row: int, one: Comparison, colour: str, narrow: bool) -> None:
+def _label(axes: Axes, row: int, one: Comparison, colour: str, narrow: bool) -> None:
     """The result in figures: beside its row or, on a narrow picture, with the profile's name above it."""
     found = one.speedup
     figures = f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})" if found else one.words.lower()
-    box = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.0}  # the line at 1 may go through it
-    style.label(axes, row, one.arm, figures, colour if found else style.SOFT, narrow, 0.24, bbox=box)
+    box: dict[str, object] = {
+        "facecolor": style.PAPER,
+        "edgecolor": "none",
+        "pad": 1.0,
+    }  # the line at 1 may go through it
+    style.label(axes, row, one.arm, figures, colour if found else style.SOFT, narrow, 0.24, box)
 
 
-def _background(axes: Any, result: Result) -> list[Any]:
+def _background(axes: Axes, result: Result) -> list[Artist]:
     margin, floor = result.study.stopping.margin, _floor(result)
     axes.axvline(1, color=style.INK, linewidth=1, zorder=1.2)
     band = axes.axvspan(1 / (1 + margin), 1 + margin, color=style.BAND, linewidth=0, zorder=0)
@@ -114,8 +124,8 @@ def _background(axes: Any, result: Result) -> list[Any]:
     return [band, lines[0]]
 
 
-def _handles(result: Result) -> list[Any]:
-    looks: dict[str, Any] = {"color": style.INK, "marker": "s"}
+def _handles(result: Result) -> list[Line2D]:
+    looks: dict[str, object] = {"color": style.INK, "marker": "s"}
     handles = [style.handle(text(messages.IntervalOfSpeedup(1 - ERROR_RATE)), **looks, linewidth=2, markersize=5.5)]
     if any(one.without_interference for one in result.comparisons):
         looks |= {"linewidth": 1.4, "markersize": 4, "alpha": 0.45}
