@@ -131,6 +131,7 @@ MUST_STAY = (
     "data",
     "initial_weights",
     "kit_version",
+    "view",
 )
 
 
