@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envkit.worker import distributed
 from envkit.worker.measure.quality_target import QualityTarget
 from envkit.worker.measure.stretch import Stretch, joined
 
-Figures = dict[str, Any]
+if TYPE_CHECKING:  # Python 3.8 can't evaluate it
+    Figures = dict[str, Any]
 
 
 def train_epochs(
@@ -36,10 +37,6 @@ def train_epochs(
         seconds = stretches[-1].seconds
         curve.append({"seconds": seconds, "loss": loss, "quality": quality, "test_s": round(took_s, 6)})
     return joined(stretches), curve
-
-
-def _reached(until: QualityTarget, curve: Sequence[Mapping[str, Any]]) -> bool:
-    return until.reached_after(until.reading(one["loss"], one["quality"]) for one in curve) is not None
 
 
 def _of_all_ranks(loss: float | None, quality: Figures | None) -> tuple[float | None, Figures | None]:
