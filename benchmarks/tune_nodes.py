@@ -24,18 +24,19 @@ import numpy
 import optuna
 from envkit.bench.record import Event
 from envkit.cli.arguments import count
+from envkit.engines.measurement import Usage
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
 from envkit.stats.across_nodes import across_nodes
 from envkit.stats.interval import ERROR_RATE
 from envkit.stats.verdict import Verdict
 from envkit.tuning import confirm, space_file
-from envkit.tuning.merged import merged
+from envkit.tuning.events import TRIAL, WarmUp, parse, parse_all
+from envkit.tuning.events import Event as TypedEvent
 from envkit.tuning.search import Candidate, Search
 from envkit.tuning.shared_trials import STUDY, SharedTrials
 from envkit.tuning.space import Choice, Space, choices, profile
-from envkit.tuning.trial_store import BASELINE, TrialStore
-from envkit.tuning.trials import TRIAL, WARM_UP
+from envkit.tuning.trial_store import BASELINE, TrialStore, merged
 
 from benchmarks import page, script
 
@@ -172,8 +173,12 @@ class Node:
         )  # fmt: skip
         if nodes > 1:
             self.search.peers = SharedTrials(storage, f"node{number}", nodes, space)
-        warm_up = self._append(WARM_UP, worker_seconds=TRIAL_S)
-        for event in (self._append("cold", worker_seconds=TRIAL_S), warm_up):
+        cold = parse(self._append("cold", worker_seconds=TRIAL_S))
+        usage = Usage(user_s=1.0, system_s=0.0, minor_faults=0)
+        warm_up = WarmUp(worker_seconds=TRIAL_S, step_s=[1.0], seconds=1.0, usage=usage, evidence={}, losses=[],
+            digests={},
+        )  # fmt: skip
+        for event in (cold, warm_up):
             self.search.store.add(event)
         self.least_blocks = confirm.least_blocks(2, nodes)
         self.search.reserve = partial(confirm.reserve_s, warm_up, 2, nodes=nodes)
@@ -186,12 +191,12 @@ class Node:
     def now_s(self) -> float:
         return self.search.store.spent_s + self.waited_s
 
-    def trial(self, in_round: int, number: int, environment: Environment) -> Event:
+    def trial(self, in_round: int, number: int, environment: Environment) -> TypedEvent:
         choice = None if number == BASELINE else self.search.store.entries[number].choice
         step_s = math.exp(self._speed + self.noise() - (0.0 if choice is None else self.truth.on(self.number, choice)))
         where = {"round": in_round, "candidate": number, "worker_seconds": TRIAL_S}
         usage = {"user_s": step_s, "system_s": 0.0, "minor_faults": 0}
-        return self._append(TRIAL, **where, step_s=[step_s], seconds=step_s, usage=usage)
+        return parse(self._append(TRIAL, **where, step_s=[step_s], seconds=step_s, usage=usage))
 
     def noise(self) -> float:
         """Of a trial: now and then a lot."""
@@ -227,7 +232,7 @@ def _outcome(all_nodes: Sequence[Node], space: Space, truth: Truth) -> Outcome:
     searched_s = max(node.now_s for node in all_nodes)
     together = all_nodes[0].search.store
     if len(all_nodes) > 1:
-        together = merged([node.events for node in all_nodes])
+        together = merged([parse_all(node.events) for node in all_nodes])
         all_nodes[0].search.store = together
     best = all_nodes[0].search.best()
     choice = (together.entries[best].choice if best is not None else None) or {}

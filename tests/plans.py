@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from envkit.bench.arms import Ablated, Arm, Contrast, effects, of_instances, of_ranks, of_settings
+from envkit.bench.arms import Ablated, Arm, Contrast, View, effects, of_instances, of_ranks, of_settings
 from envkit.bench.study import StoppingRule, Study, WorkloadSpec
 from envkit.engines.base import EngineOptions
+from envkit.worker.workloads import loader, loader_epochs
 
 STOPPING = {"budget_s": 240.0, "timeout_s": 60.0}
 TRAINING = {"warmup_steps": 1, "steps": 3}
@@ -22,10 +23,31 @@ def study_of(arms: Sequence[Arm], workload: str = "cnn", seed: int = 1, **given:
     names = dict.fromkeys(arm.workload or workload for arm in arms)
     usual = {"title": "mine", "data": "/data", "workloads": dict.fromkeys(names, training)}
     references = given.pop("references", ())
+    usual["view"] = view_of(arms, workload, references, given.get("ablated", ()))
     if "contrasts" not in given:
         usual["contrasts"] = tuple(contrasts_of(arms, references, **_of_contrasts(given)))
     named = {**usual, **given}
     return Study(arms=tuple(arms), workload=workload, stopping=stopping, seed=seed, engine_options=options, **named)
+
+
+def view_of(
+    arms: Sequence[Arm], workload: str = "cnn", references: Iterable[str] = (), ablated: Sequence[Ablated] = ()
+) -> View:
+    """The question that a command would set in a study of these arms."""
+    workloads = {arm.workload or workload for arm in arms}
+    if ablated:
+        return View.SETTINGS
+    if len({arm.image for arm in arms}) > 1:
+        return View.IMAGES
+    if references:
+        return View.WORKLOADS
+    if len({(arm.profile, arm.target) for arm in arms}) > 1 or len(arms) < 2:
+        return View.EFFECTS
+    if len(workloads) > 1:
+        loaders = all((loader.settings_of(name) or loader_epochs.settings_of(name)) is not None for name in workloads)
+        return View.LOADERS if loaders else View.EFFECTS
+    several = any(arm.instances or arm.cpu_shares or (arm.ranks or 1) > 1 for arm in arms)
+    return View.EFFECTS if several else View.CALIBRATION
 
 
 def contrasts_of(
@@ -53,4 +75,5 @@ def _taken(given: dict[str, Any], of: type) -> dict[str, Any]:
 def with_arms(study: dict[str, Any], arms: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The JSON of a plan with other arms, compared with the first."""
     compared = [asdict(one) for one in contrasts_of([Arm(**arm) for arm in arms])]
-    return {**study, "arms": [*arms], "contrasts": compared}
+    view = view_of([Arm(**arm) for arm in arms], study["workload"])
+    return {**study, "arms": [*arms], "contrasts": compared, "view": view}

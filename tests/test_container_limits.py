@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from envkit.engines.base import EngineOptions
-from envkit.engines.container_limits import memory_bytes, require_in_force
+from envkit.engines.container import memory_bytes, require_in_force
 from envkit.engines.setup_messages import LimitNotInForce
 from envkit.rendering import text
 

@@ -84,7 +84,7 @@ class Numbers(Message):
 
 def sample(hint: Any, full: bool) -> Any:
     """Return a value of the annotated type; the emptiest one unless ``full``."""
-    if hint is Any:
+    if hint in (Any, object):
         return "anything"
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         options = typing.get_args(hint)

@@ -121,10 +121,7 @@ def test_more_interference_never_has_fewer_reasons(busy, steal, swapped, hot, ow
 
 
 def kernels(*times):
-    return [
-        ReferenceKernel(event="reference-kernel", block=block, seconds=seconds, digest="aa")
-        for block, seconds in enumerate(times)
-    ]
+    return [ReferenceKernel(block=block, seconds=seconds, digest="aa") for block, seconds in enumerate(times)]
 
 
 def test_a_pace_that_nothing_else_shows():

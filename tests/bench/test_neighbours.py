@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from envkit.bench.events import Program as OtherProgram
 from envkit.bench.messages import BesidePrograms, Program
 from envkit.bench.neighbours import Neighbours, Process, busiest, processes
 from envkit.bench.run import Run
@@ -41,7 +42,7 @@ def test_those_that_use_most_come_first_and_our_own_are_left_out():
     }  # fmt: skip
     del after[3]
     assert busiest(before, after, 10.0) == [
-        {"name": "spin", "pid": 2, "cpus": 1.0}, {"name": "half", "pid": 11, "cpus": 0.5},
+        OtherProgram(name="spin", pid=2, cpus=1.0), OtherProgram(name="half", pid=11, cpus=0.5),
     ]  # fmt: skip
 
 
@@ -54,13 +55,13 @@ def test_a_program_that_spins_is_found_in_proc():
     parent.wait()
     try:
         before, begin = processes(), time.monotonic()
-        found: list[dict] = []
+        found: list[OtherProgram] = []
         while time.monotonic() < begin + 30 and not found:
             time.sleep(0.2)
             now = processes()  # of which only this one is looked at: the machine may be busy
             found = busiest({pid: before[pid]}, {pid: now[pid]}, 0.2)
         assert found
-        assert found[0]["name"].startswith("python")
+        assert found[0].name.startswith("python")
     finally:
         os.kill(pid, 9)
 
@@ -78,7 +79,9 @@ def test_it_is_said_once_after_two_disturbed_blocks_in_a_row(hit, said_after):
         usage = {**events[block]["usage"], "worker_cpus": 2, "user_s": 1.0, "system_s": 0.0}
         usage["worker_cpus_busy_s"] = 2.0 if block in hit else 1.0
         run = run.followed_by({**events[block], "seconds": 1.0, "usage": usage})
-        if (seen := lookout.after_block(run, block)) is not None:
+        if (load := lookout.after_block(run, block)) is not None:
             said.append(block)
-            assert seen.message == BesidePrograms(1.0, 2, tuple(Program(**one) for one in seen.programs))
+            event, warning = load
+            named = tuple(Program(program.name, program.pid, program.cpus) for program in event.programs)
+            assert (event.block, warning) == (block, BesidePrograms(1.0, 2, named))
     assert said == [said_after] * (said_after is not None)

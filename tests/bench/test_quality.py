@@ -22,13 +22,13 @@ def test_figures_in_words():
 
 def test_a_sample_without_translations_is_left_as_it_is():
     for document in ({"seconds": 1}, {"quality": None}, {"quality": {"accuracy": 0.5}}):
-        assert quality.worked_out(document) is document
+        assert quality.with_bleu(document) is document
 
 
 def test_bleu_takes_the_place_of_the_translations(monkeypatch):
     monkeypatch.setattr(quality, "bleu", lambda pairs: 10.0 * len(pairs))
     document = {"seconds": 1, "quality": {"token accuracy": 0.5, "translations": [[[3], [4]], [[5], [5]]]}}
-    assert quality.worked_out(document) == {"seconds": 1, "quality": {"token accuracy": 0.5, "BLEU": 20.0}}
+    assert quality.with_bleu(document) == {"seconds": 1, "quality": {"token accuracy": 0.5, "BLEU": 20.0}}
 
 
 def test_bleu_is_in_the_curve_too(monkeypatch):
@@ -36,7 +36,7 @@ def test_bleu_is_in_the_curve_too(monkeypatch):
     first = {"token accuracy": 0.1, "translations": [[[3], [4]]]}
     last = {"token accuracy": 0.5, "translations": [[[3], [4]], [[5], [5]]]}
     document = {"quality": last, "curve": [{"loss": 2.0, "quality": first}, {"loss": 1.0, "quality": last}]}
-    found = quality.worked_out(document)["curve"]
+    found = quality.with_bleu(document)["curve"]
     assert [(one["loss"], one["quality"]) for one in found] == [
         (2.0, {"token accuracy": 0.1, "BLEU": 10.0}), (1.0, {"token accuracy": 0.5, "BLEU": 20.0})
     ]  # fmt: skip

@@ -7,11 +7,12 @@ from unittest.mock import ANY
 
 import pytest
 from envkit.bench import record
-from envkit.bench.arms import Ablated, Arm, Contrast, Role
+from envkit.bench.arms import Ablated, Arm, Contrast, Role, View
 from envkit.bench.study import StoppingRule, Study, WorkloadSpec, require_workloads
 from envkit.bench.study_messages import (
     BelowLeast,
     NoArms,
+    NoSettings,
     StepsBesideMetric,
     TargetWithoutEpochs,
     UnknownArm,
@@ -32,6 +33,7 @@ ALL = Study(
     stopping=StoppingRule(12.5, 7, 0.01, 0.03, 8.0, open_ended=True),
     arms=(Arm("baseline", "baseline", "local"), Arm("mine", "/x/mine.yaml", "local", "cnn", 2, "i", 1)),
     contrasts=(Contrast("mine", "baseline", Role.SPEEDUP, 2, "X"),),
+    view=View.IMAGES,
     workload="python x.py",
     workloads={"python x.py": WorkloadSpec(4, 5)},
     data="/data",
@@ -74,6 +76,7 @@ def own_with(**given):
     [
         ({**DOCUMENT, "bugdet_s": 1}, UnknownStudyKey("bugdet_s")),
         ({**DOCUMENT, "arms": []}, NoArms()),
+        ({**DOCUMENT, "view": "settings", "ablated": []}, NoSettings()),
         ({**DOCUMENT, "seed": "3m"}, OtherType("seed")),
         ({**DOCUMENT, "nodes": 0}, BelowLeast("nodes", 0, 1)),
         ({**DOCUMENT, "stopping": {**RULE, "budget_s": -1.0}}, BelowLeast("stopping.budget_s", -1.0, 0)),
@@ -101,7 +104,7 @@ def test_a_workload_that_this_kit_does_not_have():
     assert error.value.message == UnknownWord("workload", "cmm", tuple(WORKLOADS))
 
 
-@pytest.mark.parametrize("name", ["until", "ablated", "contrasts", "title"])
+@pytest.mark.parametrize("name", ["until", "ablated", "contrasts", "title", "view"])
 def test_every_key_is_there(name):
     with pytest.raises(MISFITS):
         Study.from_json({key: value for key, value in DOCUMENT.items() if key != name})

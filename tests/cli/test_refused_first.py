@@ -147,3 +147,13 @@ def test_nothing_starts_and_nothing_is_left(cli, tmp_path, monkeypatch, line):
     assert started == []
     assert (result.returncode, result.stdout, len(result.stderr.splitlines())) == (2, "", 1), result
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_more_arms_than_a_record_may_have(cli, tmp_path, write_profile):
+    files = [write_profile(f"mine{number}", f"env: {{OMP_NUM_THREADS: '{number + 1}'}}\n") for number in range(500)]
+    result = cli("bench", *files, "--output", tmp_path / "run", cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert (
+        "501 arms or comparisons are too many for one run, which can have 500; measure them in several" in result.stderr
+    )
+    assert not (tmp_path / "run").exists()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from envkit.common.errors import InputError
-from envkit.engines import container_gpus, enroot, get_all, step
+from envkit.engines import container, enroot, get_all, step
 from envkit.engines.base import PROJECT, EngineOptions, Launch, Outcome
 from envkit.engines.enroot import EnrootEngine
 from envkit.engines.messages import EngineFault, ExitStatus, TimedOut
@@ -116,7 +116,9 @@ def test_a_prefix_stands_before_the_interpreter(engine):
 
 
 def test_a_command_of_ones_own_runs_in_its_folder_and_can_write_there(engine):
-    command = engine.command(Launch(variables={"A": "1"}, program=("python", "x.py"), folder="/home/me/training"))
+    command = engine.command(
+        Launch(variables={"A": "1"}, program=("python", "x.py"), program_folder="/home/me/training")
+    )
     assert f"/home/me/training:/home/me/training:{FSTAB},rw,nosuid,nodev" in command
     assert command[command.index("--") :] == [
         "--", "/images/x.sqsh", "/home/me/training", "env", "HOME=/tmp", "A=1", "python", "x.py",
@@ -142,7 +144,7 @@ def test_a_folder_that_enroot_can_not_mount(engine, name):
 
 def test_what_is_passed_on_is_named_alone(engine):
     """Anybody may read a command line."""
-    launch = Launch(COMMAND, {"A": "1"}, passed_on={"TOKEN": "secret", "A": "2"}, folder="/home/me")
+    launch = Launch(COMMAND, {"A": "1"}, passed_on={"TOKEN": "secret", "A": "2"})
     command = engine.command(launch)
     assert "secret" not in " ".join(command)
     assert [command[at + 1] for at, word in enumerate(command) if word == "--env"] == [NO_GPUS[1], "TOKEN"]
@@ -277,7 +279,7 @@ def started(stand_in, image):
 
 
 def command(tmp_path: Path, script: str, **more: object) -> Launch:
-    return Launch(program=("sh", "-c", script), folder=str(tmp_path), timeout_s=20, **more)
+    return Launch(program=("sh", "-c", script), program_folder=str(tmp_path), timeout_s=20, **more)
 
 
 def test_a_command_goes_to_its_folder_with_its_variables(started, tmp_path):
@@ -314,7 +316,7 @@ def test_nothing_is_left_of_one_that_is_ended_early(started, tmp_path, script):
 def test_one_that_takes_too_long(started, tmp_path):
     engine, _ = started
     begin = time.monotonic()
-    launch = Launch(program=("sleep", "600"), folder=str(tmp_path), timeout_s=0.5)
+    launch = Launch(program=("sleep", "600"), program_folder=str(tmp_path), timeout_s=0.5)
     assert engine.run(launch).failure == TimedOut(0.5)
     assert time.monotonic() - begin < 300
 
@@ -343,7 +345,7 @@ def test_a_machine_without_a_driver(started, tmp_path, monkeypatch):
     def require():
         raise InputError(NoDriver(Printed("it is not there")))
 
-    monkeypatch.setattr(container_gpus, "require", require)
+    monkeypatch.setattr(container, "require_gpus", require)
     with pytest.raises(InputError, match=r"engines\.no-driver"):
         started[0].run(command(tmp_path, "true", gpus=True))
 

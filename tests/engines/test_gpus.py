@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from envkit.engines import apptainer, container_gpus, docker, podman
+from envkit.engines import apptainer, container, docker, podman
 from envkit.engines.base import EngineOptions, Launch
 from envkit.engines.messages import ExitStatus, NoContainerToolkit
 from envkit.engines.setup_messages import NoDevice, NoDriver
@@ -49,12 +49,12 @@ def test_the_driver_is_missing(monkeypatch):
         raise Unavailable(NoDriverSeen("x.so"))
 
     monkeypatch.setattr(nvml, "start", start)
-    assert refusal(container_gpus.require) == NoDriver(NoDriverSeen("x.so"))
+    assert refusal(container.require_gpus) == NoDriver(NoDriverSeen("x.so"))
 
 
 def test_the_device_is_missing():
-    assert refusal(container_gpus.require, Nvml(Library(gpus=0))) == NoDevice("580.95.05")
-    container_gpus.require(Nvml(Library(gpus=1)))
+    assert refusal(container.require_gpus, Nvml(Library(gpus=0))) == NoDevice("580.95.05")
+    container.require_gpus(Nvml(Library(gpus=1)))
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,12 @@ def test_the_device_is_missing():
     ],
 )
 def test_the_container_toolkit_is_missing(printed):
-    assert isinstance(container_gpus.explained(ExitStatus(126), printed), NoContainerToolkit)
+    assert isinstance(container.without_gpus(ExitStatus(126), printed), NoContainerToolkit)
 
 
 def test_other_failures_stay_what_they_are():
-    assert container_gpus.explained(ExitStatus(1), "ValueError") == ExitStatus(1)
-    assert container_gpus.explained(None, "unresolvable CDI devices") is None
+    assert container.without_gpus(ExitStatus(1), "ValueError") == ExitStatus(1)
+    assert container.without_gpus(None, "unresolvable CDI devices") is None
 
 
 @pytest.mark.parametrize("engine", ["docker", "podman"])
@@ -104,9 +104,9 @@ def test_a_machine_without_a_driver(refused, engine_options, engine, tmp_path):
 # The runner on a machine that looks as if it had a GPU, and whose own torch is one for CUDA; the container is another.
 WITH_A_GPU = """
 import sys
-from envkit.engines import container_gpus, docker
+from envkit.engines import container, docker
 from envkit.worker import gpus as seen_here
-container_gpus.require = lambda: None
+container.require_gpus = lambda: None
 docker._all_gpus = lambda launch: None  # the toolkit, without which the daemon starts nothing that is to have a GPU
 seen_here.torch_cuda = lambda: "13.0"
 from envkit.cli import main

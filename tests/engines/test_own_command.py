@@ -29,7 +29,13 @@ from tests.records import problem_of
 from tests.refusals import refusal
 from tests.worker_runs import of_command
 
-TRAIN, COMMAND = Train("cnn", "synthetic"), RunCommand(UserCommand(("true",), "/home/me"))
+
+def command_in(folder):
+    """Return the request for a user's command in a folder."""
+    return RunCommand(UserCommand(("true",), folder))
+
+
+TRAIN, COMMAND = Train("cnn", "synthetic"), command_in("/home/me")
 
 SCRIPTS = PROJECT / "tests/scripts"
 # How each script is started and tells its steps, and how many readings a sample of it has.
@@ -214,7 +220,7 @@ def test_what_starts_with_numactl_is_allowed_to_place_memory():
 @pytest.mark.skipif(os.getuid() != 0, reason="only root gives files to others")
 def test_root_alone_writes_to_folders_of_others(tmp_path):
     """As it does outside of containers, where sudo started the command in a user's folder."""
-    launch = Launch(COMMAND, folder=str(tmp_path))
+    launch = Launch(command_in(str(tmp_path)))
     allowed = []
     for owner in (0, 65534):
         os.chown(tmp_path, owner, owner)
@@ -223,7 +229,7 @@ def test_root_alone_writes_to_folders_of_others(tmp_path):
 
 
 def test_the_folder_alone_can_be_written_to():
-    launch = Launch(COMMAND, folder="/home/me/training", variables={"OMP_NUM_THREADS": "2"})
+    launch = Launch(command_in("/home/me/training"), variables={"OMP_NUM_THREADS": "2"})
     assert container.mounts(launch) == [
         f"{PROJECT}/runner/envkit:/kit/envkit:ro",
         "/home/me/training:/home/me/training:rw",
@@ -238,7 +244,7 @@ def test_the_folder_alone_can_be_written_to():
 @pytest.mark.parametrize("engine", [docker.DockerEngine, podman.PodmanEngine, apptainer.ApptainerEngine])
 def test_what_is_passed_on_is_named_alone(engine):
     """Anybody may read a command line."""
-    launch = Launch(COMMAND, folder="/home/me", variables={"A": "1"}, passed_on={"TOKEN": "secret", "A": "2"})
+    launch = Launch(COMMAND, variables={"A": "1"}, passed_on={"TOKEN": "secret", "A": "2"})
     made = engine.__new__(engine)
     made.given, made._sif, made._rootless = EngineOptions(), Path("x.sif"), False
     made._described = {"image": "x"}
@@ -248,7 +254,7 @@ def test_what_is_passed_on_is_named_alone(engine):
 
 
 def test_a_home_that_is_passed_on_is_the_callers():
-    launch = Launch(COMMAND, folder="/home/me", passed_on={"HOME": "/home/me"})
+    launch = Launch(COMMAND, passed_on={"HOME": "/home/me"})
     options = " ".join(container.run_options(launch, EngineOptions(), rootless=False))
     assert options.endswith("--env HOME")
 
@@ -273,7 +279,7 @@ def test_the_kits_own_workloads_get_no_network_and_write_nothing():
     ],
 )
 def test_folders_that_cannot_be_mounted(folder, problem):
-    found = refusal(container.mounts, Launch(COMMAND, folder=folder))
+    found = refusal(container.mounts, Launch(command_in(folder)))
     assert isinstance(found, problem)
     assert found.folder == folder
 
@@ -289,7 +295,7 @@ def test_code_that_is_closed_to_others_is_for_those_who_run_as_the_caller(monkey
     monkeypatch.setattr(container, "PACKAGE", tmp_path / "envkit")
     with pytest.raises(InputError, match=UnreadableInside.code):
         container.run_options(Launch(TRAIN), EngineOptions(), rootless=False)
-    assert "--user" in container.run_options(Launch(COMMAND, folder="/home/me"), EngineOptions(), rootless=False)
+    assert "--user" in container.run_options(Launch(COMMAND), EngineOptions(), rootless=False)
     made = apptainer.ApptainerEngine.__new__(apptainer.ApptainerEngine)
     made.given, made._sif = EngineOptions(), Path("x.sif")
     assert f"{tmp_path}/envkit:/kit/envkit:ro" in made.command(Launch(TRAIN))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from envkit.bench.study import Study, WorkloadSpec
-from envkit.report import epoch_ends, grid, html, markdown
+from envkit.bench.study import WorkloadSpec
+from envkit.report import epoch_ends, html, markdown
 from envkit.report.messages.loaders import EpochsOf
 from envkit.report.messages.verdicts import NothingMeasured
 from envkit.report.pictures import png
@@ -38,12 +38,6 @@ def events(cells=CELLS, blocks=3, **options):
         study={"workloads": {one.workload: WorkloadSpec(5, STEPS) for one in cells}, "blocks": 3},
         **options,
     )  # fmt: skip
-
-
-def test_it_is_a_grid_of_one_kind():
-    assert grid.is_grid(Study.from_json(events()[0]["study"]))
-    mixed = events_of(workloads={"baseline": "loader-w2-b32-p2", "mine": "loader-w2-b32-p2-fork"})
-    assert not grid.is_grid(Study.from_json(mixed[0]["study"]))
 
 
 def test_what_an_epoch_takes_is_taken_apart():

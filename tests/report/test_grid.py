@@ -38,11 +38,8 @@ def events(cells=CELLS, blocks=3, **options):
     )  # fmt: skip
 
 
-def test_a_grid_is_one_profile_with_several_settings():
-    assert grid.is_grid(Study.from_json(events()[0]["study"]))
-    assert not grid.is_grid(Study.from_json(events_of()[0]["study"]))
+def test_arms_train_the_workload_of_their_setting():
     profiles = events_of(workloads={"baseline": "loader-w2-b32", "mine": "loader-w2-b32"})
-    assert not grid.is_grid(Study.from_json(profiles[0]["study"]))
     study = Study.from_json(profiles[0]["study"])
     assert study.arms[0] == Arm("baseline", "baseline", "local", "loader-w2-b32")
 

@@ -13,6 +13,7 @@ from envkit.messages import Printed
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
 from envkit.tuning import search, space_file
+from envkit.tuning.events import Event, parse, parse_all
 from envkit.tuning.search import Candidate, Search
 from envkit.tuning.space import Choice, Space, profile
 from envkit.tuning.trial_store import BASELINE, TrialStore
@@ -78,7 +79,8 @@ class Planted:
         assert base is not None
         self.search = Search(
             space=space, baseline=Candidate(base, resolve(base)), shipped=shipped, resolve=resolve,
-            store=TrialStore.of(self.events), append=self._append, budget_s=trials / (search.EXPLORING + search.FINALS),
+            store=TrialStore.of(parse_all(self.events)), append=self._append,
+            budget_s=trials / (search.EXPLORING + search.FINALS),
             seed=seed, blocks=blocks,
         )  # fmt: skip
 
@@ -93,14 +95,14 @@ class Planted:
         self.events.append({"event": event, **fields})
         return self.events[-1]
 
-    def _trial(self, in_round: int, number: int, environment: Environment) -> dict[str, Any]:
+    def _trial(self, in_round: int, number: int, environment: Environment) -> Event:
         if self._stop_after is not None and len(self.trials) >= self._stop_after:
             raise InterruptedError
         choice = {} if number == BASELINE else self.search.store.entries[number].choice or {}
         where = {"round": in_round, "candidate": number, "worker_seconds": 1.0}
         problem = None if number == BASELINE else self._fails(choice)
         if problem is not None:
-            return self._append("failure", **where, problem=Printed(problem).to_json(), stderr="")
+            return parse(self._append("failure", **where, problem=Printed(problem).to_json(), stderr=""))
         # the machine's own speed drifts, and each trial has noise, now and then a lot of it
         chance = random.Random(f"{self._seed}:{in_round}:{number}")
         noise = chance.gauss(0, NOISE) * (5 if chance.random() < 0.05 else 1)
@@ -109,7 +111,7 @@ class Planted:
         noise += self.interference.get(in_round, 0.0) if hit else 0.0
         usage = {**USAGE, "throttle_events": 3 if hit else 0}
         step_s = [math.exp(0.05 * math.sin(in_round) - gain + noise)]
-        return self._append("trial", **where, step_s=step_s, seconds=step_s[0], usage=usage)
+        return parse(self._append("trial", **where, step_s=step_s, seconds=step_s[0], usage=usage))
 
     def _tried(self, in_round: int) -> bool:
         return any(event["round"] == in_round and event["candidate"] == BASELINE for event in self.trials)

@@ -10,6 +10,7 @@ import pytest
 from envkit.bench import record
 from envkit.bench.arms import Arm
 from envkit.bench.run import Run
+from envkit.engines.measurement import Usage
 from envkit.profiles import profile
 from envkit.profiles.profile import Profile
 from envkit.rendering import text
@@ -21,11 +22,12 @@ from envkit.tuning import conclusion, confirm, profile_file
 from envkit.tuning import conclusion_messages as told
 from envkit.tuning.confirm import BASELINE, SHIPPED, TUNED, decide
 from envkit.tuning.destination import Written
+from envkit.tuning.events import Failure, Trial, WarmUp
 from envkit.tuning.trial_store import BASELINE as BASELINE_NUMBER
 from envkit.worker.request import Train
 
 from tests import records
-from tests.records import conclude
+from tests.records import USAGE, conclude
 from tests.simulated_worker import sample
 from tests.simulation import STEADY, times
 from tests.worker_runs import document_of
@@ -180,7 +182,14 @@ ARMS = (BASELINE_NUMBER, 4, 7)
 
 def trial(candidate, seconds=6.0):
     """2 steps take 4 s, and the start what is left."""
-    return {"event": "trial", "candidate": candidate, "step_s": [2.0, 2.0], "worker_seconds": seconds}
+    usage = Usage(**USAGE)
+    return Trial(round=0, candidate=candidate, step_s=[2.0, 2.0], seconds=4.0, usage=usage, worker_seconds=seconds)
+
+
+def warm_up():
+    return WarmUp(step_s=[2.0, 2.0], seconds=4.0, usage=Usage(**USAGE), worker_seconds=6.0, evidence={},
+        losses=[], digests={},
+    )  # fmt: skip
 
 
 def sizes(left_s, steps=20, trials=()):
@@ -204,19 +213,18 @@ def test_an_interval_is_worth_more_than_the_budget():
 
 
 def test_what_is_kept_for_the_confirmation_is_its_shortest_run():
-    assert confirm.reserve_s({"worker_seconds": 6.0}, arms=3) == sizes(0)[2]
+    assert confirm.reserve_s(warm_up(), arms=3) == sizes(0)[2]
 
 
 def test_an_arm_that_takes_longer_to_start_counts_as_what_it_takes():
     """As several ranks do. However many trials each had, in the run there is as much of each."""
-    warm_up = {**trial(BASELINE_NUMBER), "event": "warm-up"}
-    del warm_up["candidate"]
-    trials = [warm_up, trial(4), trial(4), trial(7, 9.0), trial(1, 99.0), {"event": "failure", "worker_seconds": 99.0}]
+    failure = Failure(worker_seconds=99.0, candidate=4, problem={})
+    trials = [warm_up(), trial(4), trial(4), trial(7, 9.0), trial(1, 99.0), failure]
     blocks, steps, takes_s = sizes(0, trials=trials)
     assert (blocks, steps) == (7, 2)
     assert takes_s == pytest.approx(21 + 7 * 22.5)
-    assert confirm.reserve_s({"worker_seconds": 6.0}, arms=3, dearest_s=9.0) == pytest.approx(takes_s)
-    assert confirm.reserve_s({"worker_seconds": 6.0}, arms=3, dearest_s=3.0) == sizes(0)[2]
+    assert confirm.reserve_s(warm_up(), arms=3, dearest_s=9.0) == pytest.approx(takes_s)
+    assert confirm.reserve_s(warm_up(), arms=3, dearest_s=3.0) == sizes(0)[2]
 
 
 @pytest.mark.parametrize(("arms", "comparisons", "fewest"), [(2, 1, 6), (3, 3, 7)])

@@ -15,7 +15,7 @@ from envkit.common.errors import InputError
 from envkit.messages import Printed
 from envkit.tuning.journal import Journal
 from envkit.tuning.messages import DamagedJournal, JournalUnusable, NoLinks, NotShared
-from envkit.tuning.shared_trials import FILE_NAME, said, say, storage_in
+from envkit.tuning.shared_trials import FILE_NAME, publish, published, storage_in
 
 from tests.refusals import refusal
 from tests.simulation import PROJECT
@@ -72,19 +72,19 @@ def test_a_lock_that_was_taken_away_from_a_node_that_was_suspended_is_left_to_it
 
 
 def test_a_disk_that_is_full_leaves_the_journal_as_it_was(path):
-    say(storage_in(path.parent), "node1", "type", "one")
+    publish(storage_in(path.parent), "node1", "type", "one")
     before = path.read_bytes()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10, limits[1]))
     try:
         with pytest.raises(InputError) as caught:
-            say(storage_in(path.parent), "node2", "type", "another")
+            publish(storage_in(path.parent), "node2", "type", "another")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     go_on = ("envkit", "tune", "--resume", str(path.parent))
     assert caught.value.message == JournalUnusable(str(path), Printed("File too large"), go_on)
     assert path.read_bytes() == before
-    assert said(storage_in(path.parent), "type") == {"node1": "one"}
+    assert published(storage_in(path.parent), "type", str) == {"node1": "one"}
 
 
 def test_a_folder_whose_file_system_makes_no_links(path, monkeypatch):
@@ -110,6 +110,6 @@ def test_a_journal_that_is_damaged_while_nodes_search(path):
     storage = storage_in(path.parent)
     with path.open("a") as file:
         file.write("\0\0\0\n")
-    damaged = refusal(say, storage, "node1", "type", "one")
+    damaged = refusal(publish, storage, "node1", "type", "one")
     assert isinstance(damaged, DamagedJournal)
     assert (damaged.file, damaged.line) == (str(path), 2)

@@ -8,10 +8,13 @@ import sys
 
 import pytest
 from envkit.messages import Printed
+from envkit.tuning.events import parse_all
 from envkit.tuning.live import View
 from envkit.tuning.trial_store import BASELINE, TrialStore
 
 from tests.records import USAGE
+
+MEASURED = {"step_s": [1.0], "seconds": 1.0, "usage": USAGE, "evidence": {}, "losses": [], "digests": {}}
 
 
 class Terminal(io.StringIO):
@@ -21,9 +24,11 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def store():
-    events = [{"event": "warm-up", "worker_seconds": 5.0}]
+    events = [{"event": "warm-up", "worker_seconds": 5.0, **MEASURED}]
     for number, title in enumerate(("threads=2", "spin=0", "spin=1000")):
-        events.append({"event": "candidate", "number": number, "choice": {}, "shipped": None, "title": title})
+        events.append(
+            {"event": "candidate", "number": number, "choice": {}, "shipped": None, "title": title, "environment": {}}
+        )
     events.append({"event": "round", "order": [BASELINE, 0, 1, 2], "stage": "trials", "round": 0})
     for number, seconds in ((BASELINE, 1.0), (0, 0.8), (1, 0.5)):
         measured = {"step_s": [seconds], "seconds": seconds, "usage": USAGE, "worker_seconds": 20.0}
@@ -37,7 +42,7 @@ def store():
             "problem": Printed("timed out").to_json(),
         }
     )
-    return TrialStore.of(events)
+    return TrialStore.of(parse_all(events))
 
 
 def test_elsewhere_than_on_a_terminal_each_round_is_a_line(store, capsys):

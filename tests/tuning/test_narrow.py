@@ -8,7 +8,7 @@ from envkit.profiles.messages import NeedsNumber, NeedsOther
 from envkit.profiles.places import PROFILE_FOLDER
 from envkit.profiles.profile import load, names
 from envkit.rendering import text
-from envkit.tuning import session, space_file
+from envkit.tuning import shipped, space_file
 from envkit.tuning.messages import MayChangeResults, NothingToVary, SameAs
 from envkit.tuning.narrow import identity, narrow
 from envkit.tuning.space import choices, shown
@@ -105,7 +105,7 @@ def test_environments_are_the_same_however_their_settings_are_ordered():
 
 
 def test_profiles_for_gpus_are_left_out_for_want_of_them_whatever_else_could_be_said():
-    found, left_out = session.shipped(PROFILE_FOLDER, seen(), "same", ())
+    found, left_out = shipped.shipped(PROFILE_FOLDER, seen(), "same", ())
     reasons = {one.what: one.why for one in left_out}
     for_gpus = {f"profile {name}" for name in names() if "gpus" in load(name).needs}
     assert for_gpus <= reasons.keys()

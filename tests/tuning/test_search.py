@@ -7,15 +7,17 @@ from dataclasses import replace
 
 import pytest
 from envkit.common.errors import InputError
-from envkit.tuning import feasible, search, space_file
+from envkit.tuning import narrow, search, space_file
 from envkit.tuning.messages import TooManyCandidates
 from envkit.tuning.search import Candidate
 from envkit.tuning.space import choices, nearest, profile
-from envkit.tuning.trial_store import BASELINE, PREPARING, Entry
+from envkit.tuning.trial_store import BASELINE, Entry
 
 from tests.tuning.planted import Planted, coarse, planted, read_space, resolve
 
 GRID_BLOCKS = 8
+# Events before a round, and those with which a tuning ends and goes on.
+PREPARING = ("candidate", "promoted", "end", "resume")
 
 
 @pytest.fixture
@@ -204,14 +206,14 @@ def test_exhaustive_refuses_a_space_too_large_for_it():
     space = space_file.read(space_file.find("default"))
     baseline = resolve(profile(space, {}, "baseline"))
     with pytest.raises(InputError) as caught:
-        feasible.require_candidates(space, baseline, {}, one_by_one=True, alone=True)
+        narrow.require_candidates(space, baseline, {}, one_by_one=True, alone=True)
     assert caught.value.message == TooManyCandidates(str(space.path), 500)
-    feasible.require_candidates(space, baseline, {}, one_by_one=False, alone=True)
+    narrow.require_candidates(space, baseline, {}, one_by_one=False, alone=True)
 
 
 def test_where_the_first_few_rounds_all_fail_it_is_given_up(space):
     run = Planted(space, planted(space, 1), 500, fails=lambda choice: "ended with exit status 3").run()
-    assert search.HOPELESS <= len(run.search.store.problems) < search.HOPELESS + search.ROUND
+    assert search.MOST_FAILURES <= len(run.search.store.problems) < search.MOST_FAILURES + search.ROUND
 
 
 def test_a_shipped_profile_that_the_space_has_teaches_the_search(tmp_path):

@@ -6,7 +6,8 @@ import math
 
 import pytest
 from envkit.messages import Printed
-from envkit.tuning.shared_trials import SharedTrials, said, say, storage_in
+from envkit.tuning.events import Failure, NewCandidate, Round, parse
+from envkit.tuning.shared_trials import SharedTrials, publish, published, storage_in
 from envkit.tuning.trial_store import BASELINE, TrialStore
 
 from tests.records import USAGE
@@ -27,11 +28,11 @@ def node(tmp_path):
 
 def measure(store, number, seconds, in_round=0):
     """One round with the baseline and a candidate, as a record has it."""
-    store.add({"event": "candidate", "number": number, "choice": None, "shipped": "mine", "title": "mine"})
-    store.add({"event": "round", "round": in_round, "order": [BASELINE, number], "stage": "trials"})
+    store.add(NewCandidate(number=number, choice=None, shipped="mine", title="mine", environment={}))
+    store.add(Round(order=[BASELINE, number]))
     for candidate, step_s in ((BASELINE, 1.0), (number, seconds)):
         event = {"event": "trial", "round": in_round, "candidate": candidate, "worker_seconds": 1.0, "step_s": [step_s]}
-        store.add({**event, "usage": USAGE, "seconds": step_s})
+        store.add(parse({**event, "usage": USAGE, "seconds": step_s}))
 
 
 def test_what_one_node_measures_the_other_knows(node):
@@ -66,7 +67,7 @@ def test_a_promotion_and_a_problem_are_known_to_all(node):
     first.take_in(own)
     assert own.rung_of[number] == 1
     assert not first.is_own(number)
-    own.add({"event": "failure", "candidate": number, "round": 0, "problem": Printed("was killed").to_json()})
+    own.add(Failure(candidate=number, round=0, problem=Printed("was killed").to_json()))
     first.tell(own)
     second.take_in(other)
     assert other.problems == {number: Printed("was killed")}
@@ -74,9 +75,13 @@ def test_a_promotion_and_a_problem_are_known_to_all(node):
 
 def test_what_is_said_first_counts(tmp_path):
     storage = storage_in(tmp_path)
-    say(storage, "node2", "chosen", {"best": 1})
-    say(storage_in(tmp_path), "node1", "chosen", {"best": 2})
-    assert list(said(storage_in(tmp_path), "chosen").items()) == [("node2", {"best": 1}), ("node1", {"best": 2})]
+    publish(storage, "node2", "chosen", {"best": 1})
+    publish(storage_in(tmp_path), "node1", "chosen", {"best": 2})
+    chosen = published(storage_in(tmp_path), "chosen", dict)
+    assert list(chosen.items()) == [
+        ("node2", {"best": 1}),
+        ("node1", {"best": 2}),
+    ]
 
 
 def test_a_node_that_comes_back_leaves_what_others_promoted_to_them(node):
@@ -92,11 +97,11 @@ def test_a_node_that_comes_back_leaves_what_others_promoted_to_them(node):
 def test_what_no_longer_holds_is_taken_back(node):
     (first, own), (second, other) = node(1), node(2)
     number = first.claim(own, "a", None, "mine", "mine")
-    own.add({"event": "failure", "candidate": number, "round": 0, "problem": Printed("was killed").to_json()})
+    own.add(Failure(candidate=number, round=0, problem=Printed("was killed").to_json()))
     first.tell(own)
     second.take_in(other)
     assert other.problems == {number: Printed("was killed")}
-    own.add({"event": "failure", "candidate": BASELINE, "round": 0, "problem": Printed("was killed").to_json()})
+    own.add(Failure(candidate=BASELINE, round=0, problem=Printed("was killed").to_json()))
     first.tell(own)
     _, third = node(3)
     second.take_in(third)

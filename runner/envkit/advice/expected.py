@@ -14,9 +14,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from envkit.advice.symptoms import FEATURES, Symptoms
+from envkit.common import codec
 
 FILE = Path(__file__).with_suffix(".json")
 # What is expected must be as much above 1 before a profile is worth trying.
@@ -50,11 +50,11 @@ class Fit:
     intercept: float
     half_width: float
 
-    def of(self, seen: Mapping[str, float | None]) -> float | None:
+    def of(self, values: Mapping[str, float | None]) -> float | None:
         """The logarithm of the gain; None where a feature was not seen."""
         total = self.intercept
         for name, coefficient in self.coefficients.items():
-            value = seen[name]
+            value = values[name]
             if value is None:
                 return None
             total += coefficient * value
@@ -71,9 +71,8 @@ class Fitted:
     fits: Mapping[str, Sequence[Fit]]  # by profile
 
     @staticmethod
-    def from_json(document: Mapping[str, Any]) -> Fitted:
-        fits = {profile: [Fit(**one) for one in found] for profile, found in document["fits"].items()}
-        return Fitted(**{**document, "fits": fits})
+    def from_json(document: Mapping[str, object]) -> Fitted:
+        return codec.parse(document, Fitted)
 
 
 @functools.cache
@@ -84,17 +83,17 @@ def fitted() -> Fitted:
 
 def features(symptoms: Symptoms) -> dict[str, float | None]:
     """Each feature's value, or None."""
-    return {one.name: one.value(symptoms) for one in FEATURES}
+    return {feature.name: feature.value(symptoms) for feature in FEATURES}
 
 
 def expected(symptoms: Symptoms, profiles: Iterable[str], by: Fitted | None = None) -> list[Expected]:
     """What is expected of each profile, the most first with caution; nothing of those not measured on the gallery."""
-    known, seen = (by or fitted()).fits, features(symptoms)
-    found = []
+    fits, values = (by or fitted()).fits, features(symptoms)
+    gains = []
     for profile in profiles:
-        logarithms = ((fit.of(seen), fit.half_width) for fit in known.get(profile, ()))
+        logarithms = ((fit.of(values), fit.half_width) for fit in fits.get(profile, ()))
         first = next(((value, half) for value, half in logarithms if value is not None), None)
         if first is not None:
             value, half = first
-            found.append(Expected(profile, *map(math.exp, (value, value - half, value + half))))
-    return sorted(found, key=lambda one: -one.cautious)
+            gains.append(Expected(profile, *map(math.exp, (value, value - half, value + half))))
+    return sorted(gains, key=lambda gain: -gain.cautious)

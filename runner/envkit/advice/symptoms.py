@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+
+from msgspec import Struct
 
 from envkit.common import codec
-from envkit.engines.measurement import HelperUsage, Measurement, Observed, OperatorTimes, Usage
+from envkit.engines.measurement import HelperUsage, Measurement, Observed, OperatorTimes, Usage, probe
 
 # What operators of PyTorch do, by their names; the first that matches counts. Matrix products are MKL's in PyTorch's
 # builds for x86-64 (aten/src/ATen/native/CPUBlas.cpp), and so are those of attention, which is written out in them
@@ -63,12 +64,12 @@ class Symptoms:
             return 0.0
         return None if self.operators is None else self.operators.get(MATRIX, 0.0)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return asdict(self)
 
     @staticmethod
-    def from_json(document: Mapping[str, Any]) -> Symptoms:
-        return Symptoms(**document)
+    def from_json(document: Mapping[str, object]) -> Symptoms:
+        return codec.parse(document, Symptoms)
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Feature:
     """A number that a gain may depend on; None where it was not seen."""
 
     name: str
-    value: Any = field(repr=False)  # of Symptoms
+    value: Callable[[Symptoms], float | None] = field(repr=False)
 
 
 def of_sample(sample: Measurement) -> Symptoms:
@@ -87,11 +88,10 @@ def of_sample(sample: Measurement) -> Symptoms:
     observed = sample.observed or Observed()
     steps = sample.step_s
     usage = observed.usage or sample.usage
-    mkl = sample.evidence.get("mkl") or {}
-    return _of_usage(
-        usage,
-        sum(steps) if sample.observed else sample.seconds or sum(steps),
-        observed.waited_s,
+    mkl = probe(sample.evidence, "mkl")
+    seconds = sum(steps) if sample.observed else sample.seconds or sum(steps)
+    return replace(
+        _of_usage(usage, seconds, observed.waited_s),
         steps=len(steps),
         step_s=statistics.median(steps),
         operators=_kinds(observed.operators) if observed.operators else None,
@@ -106,12 +106,21 @@ def _cpus(usage: HelperUsage | None) -> float:
     return (usage.user_s + usage.system_s) / usage.seconds if usage else 0.0
 
 
-def of_process(watched: Mapping[str, Any]) -> Symptoms:
-    """Return those of processes that were watched from outside for some seconds."""
-    return _of_usage(codec.parse(watched["usage"], Usage), watched["seconds"], watched["waited_s"])
+class Watched(Struct, frozen=True, kw_only=True):
+    """The use of processes that were watched from outside, in seconds. ``waited_s`` is None if unknown."""
+
+    usage: Usage
+    seconds: float
+    waited_s: float | None
 
 
-def _of_usage(usage: Usage, seconds: float, waited_s: float | None, **more: Any) -> Symptoms:
+def of_process(document: Mapping[str, object]) -> Symptoms:
+    """Return the symptoms of processes that were watched from outside (``steady_process.increase``)."""
+    watched = codec.parse(document, Watched)
+    return _of_usage(watched.usage, watched.seconds, watched.waited_s)
+
+
+def _of_usage(usage: Usage, seconds: float, waited_s: float | None) -> Symptoms:
     busy = usage.user_s + usage.system_s
     return Symptoms(
         seconds=seconds,
@@ -119,7 +128,6 @@ def _of_usage(usage: Usage, seconds: float, waited_s: float | None, **more: Any)
         system_share=usage.system_s / busy if busy else 0.0,
         faults_per_s=usage.minor_faults / seconds,
         waiting_share=None if waited_s is None else waited_s / (busy + waited_s) if busy + waited_s else 0.0,
-        **more,
     )
 
 
@@ -139,6 +147,6 @@ def _kinds(operators: OperatorTimes) -> dict[str, float]:
 
 # What gains are fitted to: what can be seen of any process, and what takes a profiler.
 FEATURES = (
-    Feature("kernel", lambda seen: seen.system_share),  # of the CPU time
-    Feature("matrix", lambda seen: seen.matrix_share),  # of a step, in products for which MKL's code is generic
+    Feature("kernel", lambda symptoms: symptoms.system_share),  # of the CPU time
+    Feature("matrix", lambda symptoms: symptoms.matrix_share),  # of a step, in products for which MKL's code is generic
 )

@@ -52,6 +52,7 @@ from envkit.analysis.load import NEARLY_ALL
 from envkit.analysis.messages import NoReadings
 from envkit.analysis.result import Result, conclude, finite
 from envkit.bench import measure, record
+from envkit.bench.arms import View
 from envkit.bench.events import ReferenceKernel, ReferenceKernelFailure, Sample
 from envkit.bench.problems import problem_of
 from envkit.bench.record import FILE_NAME
@@ -186,7 +187,7 @@ def _from_record(folder: Path, name: str) -> Baseline:
         "engines": {
             engine: {
                 "engine": seen["engine"],
-                "inspection": {key: seen["inspection"][key] for key in _INSPECTED if key in seen["inspection"]},
+                "inspection": {key: value for key, value in began.inspection(engine).items() if key in _INSPECTED},
             }
             for engine, seen in began.engines.items()
         },
@@ -214,10 +215,10 @@ def _unfit(folder: str, result: Result) -> Message | None:
         return Unfit(folder, WORKER_FAILED)
     if result.not_in_effect:
         return WasNotInEffect(folder, result.not_in_effect[0].arm)
-    if study.ablated:
+    if study.view is View.SETTINGS:
         return TakesApart(folder, study.whole.profile)
     reasons = {
-        COMPARES_IMAGES: study.compares_images,
+        COMPARES_IMAGES: study.view is View.IMAGES,
         FULL_TRAINING: bool(study.epochs),
         SEVERAL_WORKLOADS: len(study.workloads) > 1,
         SEVERAL_RANKS: study.distributed,

@@ -76,7 +76,7 @@ def _first_runs(run: Run) -> list[FirstRun]:
     sampled = {sample.arm for sample in run.samples()}
     first = {event.arm: event for event in run.all(WarmUp) if event.step_s}
     return [
-        FirstRun(arm.name, pace.seen(event).step_s, event.checks)
+        FirstRun(arm.name, pace.pace_of(event).step_s, event.checks)
         for arm in run.study.arms
         if arm.name not in sampled and (event := first.get(arm.name))
     ]

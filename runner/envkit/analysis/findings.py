@@ -15,14 +15,14 @@ from envkit.profiles.resolve import of_rank
 
 def findings(run: Run, environments: dict[str, Environment]) -> list[Finding]:
     """Return what the samples of each arm show to be wrong."""
-    study, engines = run.study, run.beginning.engines
+    study = run.study
     found: list[tuple[str, Finding]] = []
     printed: list[Printed] = []
     for arm in study.arms:
         own = run.samples(arm)
         if own:
             printed.append(Printed(environments[arm.name], own))
-            inside = of_rank(engines[arm.target]["inspection"], study.parts_of(arm))
+            inside = of_rank(run.beginning.inspection(arm.target), study.parts_of(arm))
             middle = sorted(own, key=lambda sample: sample.usage.minor_faults)[len(own) // 2]
             symptoms = of_sample(middle)
             # a profile is there to take reasons away, and a command's usage has its start and end in it

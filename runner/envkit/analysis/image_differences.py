@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from envkit.analysis.engine_facts import engine_facts, shortened, text
-from envkit.bench.arms import Arm
+from envkit.bench.arms import Arm, View
 from envkit.bench.events import Sample
 from envkit.bench.run import INITIAL_WEIGHTS, Run
+from envkit.engines import measurement
 
 # By probe, what its image decides.
 OBSERVED = {
@@ -42,7 +43,7 @@ def of_run(run: Run) -> dict[str, list[Difference]]:
     The facts that matter most for timing come first, and system packages last.
     """
     study = run.study
-    if not study.compares_images:
+    if study.view is not View.IMAGES:
         return {}
     facts = {arm.name: _inspected(run, arm) for arm in study.arms}
     first = {arm.name: run.samples(arm)[:1] for arm in study.arms}
@@ -61,7 +62,7 @@ def between(there: Mapping[str, str | None], here: Mapping[str, str | None]) -> 
 def _inspected(run: Run, arm: Arm) -> dict[str, str | None]:
     """Everything of an arm's image that could differ, by the name that reports use."""
     seen = run.beginning.engines[arm.target]
-    contents = seen["inspection"].get("contents", {})
+    contents = run.beginning.inspection(arm.target).get("contents", {})
     found = engine_facts(seen)
     found |= {f"torch's build: {name}": value for name, value in contents.get("torch", {}).items()}
     for part, words in FROM.items():
@@ -73,7 +74,7 @@ def _observed(sample: Sample) -> dict[str, str | None]:
     """Return what a worker saw of that, and the weights that it began with."""
     found: dict[str, str | None] = {}
     for probe, names in OBSERVED.items():
-        evidence = sample.evidence.get(probe, {})
+        evidence = measurement.probe(sample.evidence, probe)
         found |= {f"observed {probe}.{name}": text(evidence.get(name)) for name in names}
     if INITIAL_WEIGHTS in sample.digests:
         found[OTHER_WEIGHTS] = shortened(sample.digests[INITIAL_WEIGHTS])

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from envkit.analysis.result import Comparison, Result
+from envkit.bench.arms import View
 from envkit.checks.doctor.finding import Finding
 from envkit.checks.messages import MoreAlike
 from envkit.stats.verdict import Verdict
@@ -23,7 +24,7 @@ def many(result: Result) -> bool:
 
 def by_speed(result: Result) -> bool:
     """Whether profiles stand in the order of their speed: that of one workload, beside one reference."""
-    return many(result) and not result.study.across and not result.study.ablated
+    return many(result) and result.study.view not in (View.WORKLOADS, View.SETTINGS)
 
 
 def ratio_of(comparison: Comparison) -> float | None:
@@ -63,7 +64,7 @@ def weight_of(comparison: Comparison) -> str:
 
 def findings(result: Result) -> list[Finding]:
     """Return the findings; of many profiles, each kind once."""
-    if not many(result) and not result.study.across:
+    if not many(result) and result.study.view is not View.WORKLOADS:
         return result.findings
     by_kind: dict[str, list[Finding]] = {}
     for finding in result.findings:

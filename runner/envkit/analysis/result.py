@@ -32,6 +32,7 @@ from envkit.bench.study import Study
 from envkit.checks.doctor.finding import Finding
 from envkit.checks.effect import Check
 from envkit.checks.sample_effect import set_by_the_command
+from envkit.engines.measurement import probe
 from envkit.messages import Message, from_json
 from envkit.profiles.environment import Environment
 from envkit.stats.bootstrap import Bootstrap, bootstrap
@@ -354,7 +355,7 @@ def _measured(
         quality=_quality(own),
         final_loss=basic.median(losses) if losses else None,
         checks=worst,
-        not_observed=next((found for one in own if (found := one.evidence.get("not_observed"))), None),
+        not_observed=next((dict(found) for one in own if (found := probe(one.evidence, "not_observed"))), None),
         set_by_itself=dict(pair for one in own for pair in set_by_the_command(environment, one, kept).items()),
         unit=own[0].unit or "images",
         cpu_s=basic.median((one.usage.system_s + one.usage.user_s) / _steps(one) for one in own),

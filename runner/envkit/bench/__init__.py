@@ -9,11 +9,10 @@ from __future__ import annotations
 import importlib
 import sys
 from types import ModuleType
-from typing import Any
 
 
 class _Callable(ModuleType):
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
+    def __call__(self, *arguments: object, **options: object) -> object:
         return importlib.import_module("envkit.api").bench(*arguments, **options)
 
 

@@ -36,6 +36,17 @@ def own_ranks(ranks: int) -> int | None:
     return ranks if ranks > 1 else None
 
 
+class View(str, Enum):
+    """The question of a study, as the command that builds it sets it. The values are those of records."""
+
+    EFFECTS = "effects"  # how much faster each arm is than the reference
+    IMAGES = "images"  # how much faster one profile is in another image
+    WORKLOADS = "workloads"  # how much faster profiles are on several workloads, each with its own reference
+    SETTINGS = "settings"  # how much each setting of one profile contributes
+    LOADERS = "loaders"  # how long input takes with each setting of DataLoader
+    CALIBRATION = "calibration"  # how much the baseline differs from itself: the noise floor
+
+
 @dataclass(frozen=True)
 class Ablated:
     """A setting of a profile that is taken apart, and the arms that tell what it is worth; None is not measured."""

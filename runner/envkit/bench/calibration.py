@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from envkit.bench import record
+from envkit.bench.arms import View
 from envkit.bench.measure import ENDED
 from envkit.bench.run import Run
 from envkit.bench.study import Study
 from envkit.common.errors import InputError
 from envkit.engines import ENGINES
+from envkit.engines.inspection import Inspection, Surroundings
 from envkit.stats.interval import MIN_BLOCKS
 
 # The options that name what workers run in, which its engine says besides, and may be an arm's own.
 IMAGES = {one.image_option for one in ENGINES.values()}
 
 
-def is_calibration(study: Study) -> bool:
-    """Whether all arms are one profile under one engine, in one image, and one process of each trains the same."""
-    alike = {(arm.profile, arm.target, study.workload_of(arm)) for arm in study.arms}
-    return len(study.arms) > 1 and len(alike) == 1 and not study.distributed and not study.at_once
-
-
-def find(results: Path, study: Study, engines: dict[str, Any], kept: dict[str, str | None]) -> dict[str, Any] | None:
+def find(
+    results: Path, study: Study, engines: Mapping[str, Surroundings], kept: Mapping[str, str | None]
+) -> dict[str, object] | None:
     """The latest calibration in the folder ``results`` that holds for a run of ``study``, or None.
 
     It must have been made on this machine (by its fingerprint and facts) with the same engine, image, workload, modes
@@ -36,14 +34,18 @@ def find(results: Path, study: Study, engines: dict[str, Any], kept: dict[str, s
         return None  # one of a single workload says nothing of several, nor one process of ranks
     if None in kept.values():
         return None  # nobody can tell whether their values were the same
-    found = []
+    calibrations: list[dict[str, object]] = []
     for path in results.glob(f"*/{record.FILE_NAME}"):
         try:
             with record.reading(path.parent):
                 first = record.first(path.parent)
                 of = Study.from_json(first["study"])
                 conditions = _conditions(of, first["engines"], first["allowed_variables"])
-                if not is_calibration(of) or conditions != _conditions(study, engines, kept):
+                if (
+                    of.view is not View.CALIBRATION
+                    or not of.compared
+                    or conditions != _conditions(study, engines, kept)
+                ):
                     continue
                 run = Run.parse(record.read(path.parent))
                 if run.ended not in ENDED:
@@ -53,11 +55,11 @@ def find(results: Path, study: Study, engines: dict[str, Any], kept: dict[str, s
             continue  # a record that can't be read is not this run's affair
         if len(ratios) >= MIN_BLOCKS:
             noise = {"sd": statistics.stdev(ratios), "blocks": len(ratios)}
-            found.append({**noise, "folder": str(path.parent), "time": first["time"]})
-    return max(found, key=lambda one: float(one["time"]), default=None)
+            calibrations.append({**noise, "folder": str(path.parent), "time": first["time"]})
+    return max(calibrations, key=lambda calibration: float(str(calibration["time"])), default=None)
 
 
-def same_gpus(inspection: dict[str, Any]) -> dict[str, Any]:
+def same_gpus(inspection: Inspection) -> dict[str, object]:
     """Return what must stay the same of GPUs that are trained on.
 
     Network interfaces come and go with containers.
@@ -66,7 +68,9 @@ def same_gpus(inspection: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in seen.items() if key not in ("interfaces", "problem")}
 
 
-def _conditions(study: Study, engines: dict[str, Any], kept: dict[str, str | None]) -> Any:
+def _conditions(
+    study: Study, engines: Mapping[str, Surroundings], kept: Mapping[str, str | None]
+) -> tuple[object, ...]:
     seen = engines[study.reference.target]
     inside = seen["inspection"]
     steps = (study.training.steps, study.training.warmup_steps, study.epochs)

@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from envkit.bench import private_values, record, seal
 from envkit.bench.arms import Arm
@@ -28,6 +27,7 @@ from envkit.common.errors import InputError
 from envkit.engines import ENGINES, get_all
 from envkit.engines.base import Engine, EngineOptions
 from envkit.engines.inspect_image import inspect, require_own_workloads
+from envkit.engines.inspection import Accelerator, Inspection, Surroundings
 from envkit.engines.local import LocalEngine
 from envkit.engines.messages import InspectionFailed
 from envkit.profiles.environment import clean, of_caller
@@ -35,11 +35,6 @@ from envkit.worker.gpus import VISIBLE
 from envkit.worker.messages.gpus import NoneLeft
 from envkit.worker.performance_variables import LISTS, is_needed, says_where
 from envkit.worker.request import UserCommand
-
-# What an inspection has of the first word of a user's command.
-PROGRAM = "program"
-# Keys of an inspection that hold the caller's PYTHONPATH. No record has them.
-OF_PYTHON_PATH = ("python_path", "package_folders")
 
 
 @dataclass(frozen=True)
@@ -51,7 +46,7 @@ class ExecutionContext:
     inherited: dict[str, str]  # the caller's variables that workers may have
     kept: dict[str, str]  # those of them that could change the outcome, and that the user allowed
     removed: tuple[str, ...]  # the names of those that workers may not have
-    seen: dict[str, dict[str, Any]]  # by target: what its engine says of itself, and the inspection of its image
+    seen: dict[str, Surroundings]  # by target
 
 
 def execution_context(asked: Study, commands: Sequence[str] = (), measured: Collection[str] = ()) -> ExecutionContext:
@@ -117,7 +112,7 @@ def require_same_values(folder: Path, first: Event, kept: Mapping[str, str]) -> 
             raise InputError(VariableChanged(str(folder), name))
 
 
-def require_same_machine(folder: Path, first: Event, seen: Mapping[str, Any]) -> None:
+def require_same_machine(folder: Path, first: Event, seen: Mapping[str, Surroundings]) -> None:
     """Raise InputError if this machine, as it was ``seen``, differs from the record's; ``first`` is its first event."""
     with record.reading(folder):
         if first["engines"].keys() != seen.keys():
@@ -165,7 +160,7 @@ def _look(
     commands: Sequence[str],
     gpus: bool | None,
     contents: bool = False,
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Surroundings]:
     """Return what each engine says of itself, and what is seen inside its image; the rest is as for ``inspect``."""
     try:
         return {
@@ -178,27 +173,32 @@ def _look(
         raise
 
 
-def recorded(seen: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return what was ``seen`` without the values of the caller's variables, for a record."""
-    found = {}
-    for name, one in seen.items():
-        inspection = {key: value for key, value in one["inspection"].items() if key not in OF_PYTHON_PATH}
-        accelerator = inspection.get("accelerator") or {}
+def recorded(seen: Mapping[str, Surroundings]) -> dict[str, Surroundings]:
+    """Return what was ``seen`` without the values of the caller's variables, for a record.
+
+    The caller's PYTHONPATH is in two keys. No record has them.
+    """
+    stripped: dict[str, Surroundings] = {}
+    for name, surroundings in seen.items():
+        inspection: Inspection = {**surroundings["inspection"]}
+        inspection.pop("python_path", None)
+        inspection.pop("package_folders", None)
+        accelerator: Accelerator = inspection.get("accelerator") or {}
         if accelerator.get("by_setting"):
             inspection["accelerator"] = {**accelerator, "problem": NoneLeft(VISIBLE).to_json()}
-        found[name] = {**one, "inspection": inspection}
-    return found
+        stripped[name] = {**surroundings, "inspection": inspection}
+    return stripped
 
 
-def _note_program(command: UserCommand, seen: Mapping[str, Any]) -> None:
+def _note_program(command: UserCommand, seen: Mapping[str, Surroundings]) -> None:
     """Add to what is ``seen`` of this machine which file the command's first word is, by the PATH."""
     if "local" in seen and "/" not in (word := command.argv[0]):
-        seen["local"]["inspection"][PROGRAM] = {word: shutil.which(word)}
+        seen["local"]["inspection"]["program"] = {word: shutil.which(word)}
 
 
-def _require_program(folder: Path, engines: Mapping[str, Any]) -> None:
+def _require_program(folder: Path, engines: Mapping[str, Surroundings]) -> None:
     """Raise InputError where a word that was noted is another file now: another Python may have another torch."""
-    noted = engines["local"]["inspection"].get(PROGRAM, {}) if "local" in engines else {}
+    noted = engines["local"]["inspection"].get("program", {}) if "local" in engines else {}
     for word, before in noted.items():
         now = shutil.which(word)
         if before is not None and (now is None or _file(now) != _file(before)):
@@ -210,13 +210,18 @@ def _file(program: str) -> Path:
     return Path(program).parent.resolve() / Path(program).name
 
 
-def _require_unchanged(folder: Path, then: dict[str, Any], now: dict[str, Any]) -> None:
+def _require_unchanged(folder: Path, then: Surroundings, now: Surroundings) -> None:
     """A run is only continued where it was started: on the same machine, with the same image, code and libraries."""
     inside, inside_now = then["inspection"], now["inspection"]
-    parts = [
-        (part, inside[part], inside_now[part]) for part in ("facts", "fingerprint", "packages", "libraries", "python")
+    parts: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
+        ("facts", inside["facts"], inside_now["facts"]),
+        ("fingerprint", inside["fingerprint"], inside_now["fingerprint"]),
+        ("packages", inside["packages"], inside_now["packages"]),
+        ("libraries", inside["libraries"], inside_now["libraries"]),
+        ("python", inside["python"], inside_now["python"]),
+        ("engine", then["engine"], now["engine"]),
+        ("accelerator", same_gpus(inside), same_gpus(inside_now)),
     ]
-    parts += [("engine", then["engine"], now["engine"]), ("accelerator", same_gpus(inside), same_gpus(inside_now))]
     for part, before, after in parts:
         for key in before.keys() | after.keys():
             if before.get(key) != after.get(key):

@@ -18,10 +18,11 @@ from envkit.bench.messages import (
     NoSuchProgram,
     ProgramMissing,
     ProgramNotExecutable,
+    TooManyArms,
     VariableNotSet,
 )
 from envkit.bench.prepare import located
-from envkit.bench.study import REFERENCE_PROFILE, Study
+from envkit.bench.study import MOST_ENTRIES, REFERENCE_PROFILE, Study
 from envkit.common.errors import InputError
 from envkit.common.folders import quoted
 from envkit.profiles import needs, profile
@@ -43,6 +44,8 @@ def require(asked: Study, output: Path | None = None, made: Mapping[str, Profile
 
     ``output`` is the folder for its record, and ``made`` are profiles that are in no file yet.
     """
+    if (number := max(len(asked.arms), len(asked.contrasts))) > MOST_ENTRIES:
+        raise InputError(TooManyArms(number, MOST_ENTRIES))
     made = made or {}
     loaded = {arm.profile: made.get(arm.profile) or profile.load(arm.profile) for arm in asked.arms}
     asked = replace(asked, arms=tuple(requirements.arm_of(arm, loaded[arm.profile]) for arm in asked.arms))

@@ -5,50 +5,56 @@ A field with a default may be missing in the record.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import cast
 
 from msgspec import Struct
 
 from envkit.checks.effect import Check
+from envkit.engines.inspection import Inspection
 from envkit.engines.measurement import Communication, Measurement, Number
 
 
-class Timed(Struct, frozen=True, kw_only=True):
+class Timed(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="event"):
     """Any event. ``time`` is in seconds since 1970; ``worker_seconds`` are those of the worker that it is about."""
 
-    event: str
     time: float = 0.0
     worker_seconds: float = 0.0
 
 
-class Beginning(Timed, frozen=True, kw_only=True):
+class Beginning(Timed, frozen=True, kw_only=True, tag="run"):
     """The event ``run``: the study, the machine and its images, and the command line that started the run."""
 
-    study: dict[str, Any]
-    engines: dict[str, dict[str, Any]]  # by Arm.target: what each said of itself (engine) and its image (inspection)
-    environments: dict[str, dict[str, Any]]
-    data_source: dict[str, Any]
+    study: dict[str, object]
+    engines: dict[str, dict[str, object]]  # by Arm.target: what each said of itself (engine) and its image (inspection)
+    environments: dict[str, dict[str, object]]
+    data_source: dict[str, object]
     command: list[str]
     cwd: str
     commands: dict[str, str]
-    findings: list[dict[str, Any]]
+    findings: list[dict[str, object]]
     removed_variables: dict[str, str] | list[str]
     allowed_variables: dict[str, str]
-    calibration: dict[str, Any] | None
+    calibration: dict[str, object] | None
     kit_version: str = ""
     schema: int = 0
 
+    def inspection(self, target: str) -> Inspection:
+        """Return what was inside the image of a target (``Arm.target``)."""
+        return cast(Inspection, self.engines[target]["inspection"])
 
-class WarmUp(Timed, frozen=True, kw_only=True):
+
+class WarmUp(Timed, frozen=True, kw_only=True, tag="warm-up"):
     """The event ``warm-up``: the first worker of an arm, which is no sample. Its pace is unknown without ``step_s``."""
 
     arm: str
     step_s: list[float] | None = None
     peak_memory_bytes: Number = 0
+    writes: Mapping[str, object] | None = None  # files that a user's command wrote
     checks: list[Check] = []
 
 
-class Lengths(Timed, frozen=True, kw_only=True):
+class Lengths(Timed, frozen=True, kw_only=True, tag="lengths"):
     """The event ``lengths``: the lengths of samples, as they were fixed before anything was compared."""
 
     warm_up: dict[str, int]  # by the arm's name: after so many steps it was steady
@@ -60,17 +66,17 @@ class Lengths(Timed, frozen=True, kw_only=True):
     warmup_steps: dict[str, int] | None = None
 
 
-class FixedDesign(Timed, frozen=True, kw_only=True):
+class FixedDesign(Timed, frozen=True, kw_only=True, tag="design"):
     """The event ``design``: how many blocks there will be, and after which of them the results are looked at."""
 
     planned_blocks: int
     looks: list[int]
 
 
-class LeftOut(Timed, frozen=True, kw_only=True):
+class LeftOut(Timed, frozen=True, kw_only=True, tag="left-out"):
     """The event ``left-out``: why a matrix does not measure some profiles, each reason a message as JSON."""
 
-    profiles: dict[str, dict[str, Any]]
+    profiles: dict[str, dict[str, object]]
 
 
 class Program(Struct, frozen=True, kw_only=True):
@@ -78,19 +84,22 @@ class Program(Struct, frozen=True, kw_only=True):
 
     name: str
     pid: int
+    cpus: float = 0.0  # that it used
 
 
-class OtherPrograms(Timed, frozen=True, kw_only=True):
+class OtherPrograms(Timed, frozen=True, kw_only=True, tag="load"):
     """The event ``load``: other programs at work beside the first blocks."""
 
     programs: list[Program]
+    block: int = 0  # after which they were noticed
 
 
-class Longer(Timed, frozen=True, kw_only=True):
+class Longer(Timed, frozen=True, kw_only=True, tag="longer"):
     """The event ``longer``: a verdict takes longer than the budget, and the run goes on. Times are in seconds."""
 
     budget_s: float
     takes_s: float
+    blocks: int = 0  # the fewest that a verdict takes
 
 
 class Epoch(Struct, frozen=True, kw_only=True):
@@ -145,10 +154,9 @@ class Loader(Struct, frozen=True, kw_only=True):
     steps_per_epoch: int = 0
 
 
-class Sample(Measurement, frozen=True, kw_only=True):
+class Sample(Measurement, frozen=True, kw_only=True, tag_field="event", tag="sample"):
     """The event ``sample``: what one worker measured and observed."""
 
-    event: str
     block: int
     arm: str
     seconds: float  # of the timed steps
@@ -180,16 +188,16 @@ class Sample(Measurement, frozen=True, kw_only=True):
         return [loss for loss in self.losses if loss is not None]
 
 
-class Failure(Timed, frozen=True, kw_only=True):
+class Failure(Timed, frozen=True, kw_only=True, tag="failure"):
     """The event ``failure``: a worker failed. ``problem`` is a message as JSON."""
 
     block: int
     arm: str
-    problem: dict[str, Any] | str
+    problem: dict[str, object] | str
     stderr: str = ""
 
 
-class ReferenceKernel(Timed, frozen=True, kw_only=True):
+class ReferenceKernel(Timed, frozen=True, kw_only=True, tag="reference-kernel"):
     """The event ``reference-kernel``: a fixed piece of work, timed outside of any profile."""
 
     block: int
@@ -197,19 +205,19 @@ class ReferenceKernel(Timed, frozen=True, kw_only=True):
     digest: str
 
 
-class ReferenceKernelFailure(Timed, frozen=True, kw_only=True):
+class ReferenceKernelFailure(Timed, frozen=True, kw_only=True, tag="reference-kernel-failure"):
     """The event ``reference-kernel-failure``."""
 
     block: int
-    problem: dict[str, Any] | str
+    problem: dict[str, object] | str
     stderr: str = ""
 
 
-class Resume(Timed, frozen=True, kw_only=True):
+class Resume(Timed, frozen=True, kw_only=True, tag="resume"):
     """The event ``resume``: the run goes on after an interruption."""
 
 
-class End(Timed, frozen=True, kw_only=True):
+class End(Timed, frozen=True, kw_only=True, tag="end"):
     """The event ``end``."""
 
     reason: str
@@ -217,7 +225,9 @@ class End(Timed, frozen=True, kw_only=True):
 
 # By the name of the event. Events of other names are of no matter to a run's readers.
 EVENTS: dict[str, type[Timed | Sample]] = {
-    "run": Beginning, "warm-up": WarmUp, "lengths": Lengths, "design": FixedDesign, "left-out": LeftOut,
-    "load": OtherPrograms, "longer": Longer, "sample": Sample, "failure": Failure, "reference-kernel": ReferenceKernel,
-    "reference-kernel-failure": ReferenceKernelFailure, "resume": Resume, "end": End,
+    str(kind.__struct_config__.tag): kind
+    for kind in (
+        Beginning, WarmUp, Lengths, FixedDesign, LeftOut, OtherPrograms, Longer, Sample, Failure, ReferenceKernel,
+        ReferenceKernelFailure, Resume, End,
+    )
 }  # fmt: skip

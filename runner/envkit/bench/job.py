@@ -15,7 +15,6 @@ from envkit.bench.messages import PassedOn, WorkerReported
 from envkit.bench.problem_messages import WithoutVariables
 from envkit.bench.record import RecordFull
 from envkit.bench.study import Study
-from envkit.bench.user_command import TRACKERS_OFF
 from envkit.common import atomic
 from envkit.engines.base import Engine, Launch
 from envkit.messages import Message
@@ -27,6 +26,11 @@ if TYPE_CHECKING:
     from envkit.worker.request import Work
 
 PADDING = "ENVKIT_PADDING"
+# Trackers of experiments are off in workers, which would start a run of theirs for each sample: as their manuals say.
+# No mode of Neptune's is off in both of its clients, and offline writes to the working copy alone.
+TRACKERS_OFF = {
+    "WANDB_MODE": "disabled", "NEPTUNE_MODE": "offline", "SWANLAB_MODE": "disabled", "CLEARML_OFFLINE_MODE": "1",
+}  # fmt: skip
 # In the folder of a record: what workers read.
 REQUESTS = "requests"
 # Two of these enclose the name of a caller's variable whose value belongs there.
@@ -64,7 +68,6 @@ class Job:
                 if name in given or name not in self.kept
             },
             prefix=environment.prefix,
-            folder=self.study.user_command.folder if self.study.user_command else None,
             timeout_s=self.study.stopping.timeout_s,
             passed_on={name: value for name, value in given.items() if name not in variables},
             nodes=1 if arm.ranks is not None else self.study.nodes,

@@ -9,23 +9,23 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
-from typing import Any
+
+import msgspec
 
 from envkit.bench import pace, private_values, quality, requests, room, writes
-from envkit.bench.arms import Arm
-from envkit.bench.costs import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
-from envkit.bench.events import FixedDesign, Longer, Resume, WarmUp
-from envkit.bench.interim import standing
+from envkit.bench.arms import Arm, View
+from envkit.bench.events import Failure, FixedDesign, Longer, ReferenceKernelFailure, Resume, Timed, WarmUp
+from envkit.bench.events import ReferenceKernel as ReferenceTiming
 from envkit.bench.job import Job
-from envkit.bench.messages import ONE_OF_EACH, BlocksFit
-from envkit.bench.neighbours import LOAD, Neighbours
+from envkit.bench.messages import ONE_OF_EACH, BlocksFit, InterimBest, InterimSpeedup
+from envkit.bench.neighbours import Neighbours
 from envkit.bench.parse_sample import (
     KERNEL_KEYS,
+    comparable,
     diverged,
-    held_against,
     other_loader,
     other_ranks,
     parse_document,
@@ -36,14 +36,18 @@ from envkit.bench.problem_messages import FewSteps, WarmingUp
 from envkit.bench.record import Event, Record
 from envkit.bench.record_messages import BLOCKS_MEASURED, BUDGET_TOO_SHORT, BUDGET_USED_UP, WORKER_FAILED
 from envkit.bench.record_messages import NOT_IN_EFFECT as WAS_NOT_IN_EFFECT
-from envkit.bench.run import Run
+from envkit.bench.room import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
+from envkit.bench.run import Run, sized
 from envkit.bench.study import Study
 from envkit.checks.effect import Check
 from envkit.checks.sample_effect import check_sample
+from envkit.common.messages import Clauses
 from envkit.common.progress import Progress
 from envkit.engines import turns
 from envkit.engines.base import Launch, Outcome
+from envkit.engines.measurement import TrainingDocument
 from envkit.messages import Message
+from envkit.stats.interval import ERROR_RATE, speedup
 from envkit.stats.sequential import Design, at_look, design, may_stop
 from envkit.worker.request import ReferenceKernel
 
@@ -53,6 +57,8 @@ ENDED = (PRECISE, BUDGET, PLANNED, COMPLETE)
 FAILED, NOT_IN_EFFECT, INTERRUPTED = WORKER_FAILED, WAS_NOT_IN_EFFECT, "interrupted"
 TOO_SHORT = BUDGET_TOO_SHORT
 KERNEL_TIMEOUT_S = 60.0
+# Interim results show so many profiles; of more only the best.
+MOST_PROFILES = 3
 
 
 @dataclass
@@ -87,8 +93,8 @@ class _Run:
     @property
     def usable_cpus(self) -> int:
         """The fewest that any arm's workers have, as was seen inside what they run in."""
-        seen = self.so_far.beginning.engines.values()
-        return min(int(one["inspection"]["facts"]["usable_cpus"]) for one in seen)
+        beginning = self.so_far.beginning
+        return min(beginning.inspection(target)["facts"]["usable_cpus"] for target in beginning.engines)
 
     @property
     def design(self) -> Design | None:
@@ -103,10 +109,14 @@ class _Run:
     def say(self, message: Message) -> None:
         self._progress.say(message)
 
-    def append(self, event: str, **fields: Any) -> None:
+    def append(self, event: Timed) -> None:
         """Record an event, without the values of the caller's variables."""
+        fields = msgspec.to_builtins(event)
+        self._write(fields.pop("event"), fields)
+
+    def _write(self, kind: str, fields: Mapping[str, object]) -> None:
         hidden = private_values.hidden(fields, self.job.kept, self.job.inherited)
-        self._events.append(self._record.append(event, **hidden))
+        self._events.append(self._record.append(kind, **hidden))
         self.so_far = self.so_far.followed_by(self._events[-1])
 
     def commands(self) -> dict[str, str]:
@@ -119,8 +129,8 @@ class _Run:
         Returns whether the profile was in effect. If not, the run ends here, and the worker's document is its sample.
         """
         self._progress.start("warming up", arm.name, self.left_s())
-        how_long = (pace.first_steps(self.study, arm), pace.first_s(self.study, arm))
-        launch = self.job.launch(arm, requests.of_first(self.study, arm, *how_long))
+        work = requests.of_first(self.study, arm, *pace.first_length(self.study, arm))
+        launch = self.job.launch(arm, work)
         outcome = self.job.engines[arm.target].run(launch)
         document, problem = parse_document(outcome, {"step_s"})
         if document is not None:
@@ -128,20 +138,25 @@ class _Run:
         if problem is not None:
             raise _Failure(arm.name, WarmingUp(self.job.explained(problem)), outcome)
         assert document is not None, "there is a document or a problem"
-        told: dict[str, Any] = {
-            name: document[name] for name in ("step_s", "peak_memory_bytes", "writes") if name in document
-        }
+        checks: list[Check] = []
         if "evidence" in document:
             checks = self._checked(arm, {**document, "stderr": outcome.stderr_tail})
             if not all(one.holds for one in checks):
                 return self._sample(len(self.so_far.samples(arm)), arm, outcome, padding=0)
-            told["checks"] = [*map(asdict, checks)]
-        if arm == self.study.reference and (written := writes.told(self.study, document)):
+        if arm == self.study.reference and (written := writes.written_files(self.study, document)):
             self.say(written)
-        self.append("warm-up", arm=arm.name, worker_seconds=round(outcome.seconds, 3), **told)
+        warm_up = WarmUp(
+            arm=arm.name,
+            worker_seconds=round(outcome.seconds, 3),
+            step_s=document["step_s"],
+            peak_memory_bytes=document.get("peak_memory_bytes", 0),
+            writes=document.get("writes"),
+            checks=checks,
+        )
+        self.append(warm_up)
         return True
 
-    def _checked(self, arm: Arm, document: dict[str, Any]) -> list[Check]:
+    def _checked(self, arm: Arm, document: TrainingDocument) -> list[Check]:
         return check_sample(self.job.environments[arm.name], document, self.job.given)
 
     def reference_kernel(self, block: int) -> None:
@@ -151,21 +166,26 @@ class _Run:
         self._progress.start(f"block {block + 1}", "reference kernel", self.goes_on_s(block))
         outcome = self.job.engines[arm.target].run(launch)
         document, problem = parse_document(outcome, KERNEL_KEYS)
-        where = {"block": block, "worker_seconds": round(outcome.seconds, 3)}
-        if problem is not None:  # speedups do without it
-            self.append("reference-kernel-failure", **where, problem=problem.to_json(), stderr=outcome.stderr_tail)
-        else:
-            self.append("reference-kernel", **where, **(document or {}))
+        took_s = round(outcome.seconds, 3)
+        if document is None:  # speedups do without it
+            assert problem is not None, "there is a document or a problem"
+            failed = ReferenceKernelFailure(
+                block=block, worker_seconds=took_s, problem=problem.to_json(), stderr=outcome.stderr_tail
+            )
+            self.append(failed)
+            return
+        seconds, digest = document["seconds"], document["digest"]
+        self.append(ReferenceTiming(block=block, worker_seconds=took_s, seconds=seconds, digest=digest))
 
     def block(self, block: int, arms: Sequence[Arm]) -> bool:
         """Measure one sample of each of ``arms``; returns whether all profiles were in effect."""
         lengths = self.so_far.lengths
         at_once = lengths.together if lengths else 1
         for first in range(0, len(arms), at_once):
-            some = arms[first : first + at_once]
-            self._progress.start(_stage(block), some[0].name, self.goes_on_s(block))
-            with contextlib.closing(self._outcomes(block, some)) as outcomes:
-                for arm, outcome in zip(some, outcomes, strict=True):
+            together = arms[first : first + at_once]
+            self._progress.start(_stage(block), together[0].name, self.goes_on_s(block))
+            with contextlib.closing(self._outcomes(block, together)) as outcomes:
+                for arm, outcome in zip(together, outcomes, strict=True):
                     if not self._sample(block, arm, outcome, self.study.padding(block, arm)):
                         return False
         self._tell(block)
@@ -177,9 +197,10 @@ class _Run:
             return
         of = f" of {self.planned}" if self.planned else ""
         self._progress.block(_stage(block, of), standing(self.so_far), self.goes_on_s(block + 1))
-        if (seen := self._neighbours.after_block(self.so_far, block)) is not None:
-            self.append(LOAD, block=block, programs=seen.programs)
-            self.say(seen.message)
+        if (load := self._neighbours.after_block(self.so_far, block)) is not None:
+            event, warning = load
+            self.append(event)
+            self.say(warning)
 
     def _outcomes(self, block: int, arms: Sequence[Arm]) -> Generator[Outcome, None, None]:
         """How the worker of each ended, one after the other, which are started at once where there are several."""
@@ -200,23 +221,34 @@ class _Run:
 
     def _sample(self, block: int, arm: Arm, outcome: Outcome, padding: int) -> bool:
         """Record a sample; returns whether the profile was in effect."""
-        alike = {one.name for one in self.study.arms if self.study.workload_of(one) == self.study.workload_of(arm)}
-        before = [event for event in self._events if event["event"] == "sample" and event["arm"] in alike]
-        earlier = [held_against(event, self.study, arm) for event in before]
+        same_workload = {
+            one.name for one in self.study.arms if self.study.workload_of(one) == self.study.workload_of(arm)
+        }
+        before = [event for event in self._events if event["event"] == "sample" and event["arm"] in same_workload]
+        earlier = [comparable(event, self.study, arm) for event in before]
         document, problem = parse_sample(outcome, earlier, self.study.options)
         if problem is not None:
             raise _Failure(arm.name, problem, outcome)
         assert document is not None, "there is a document or a problem"
-        wrong = other_ranks(document, self.study.ranks_of(arm), self.study.options, arm.instances or 1)
-        wrong = wrong or other_loader(document, self.study.workload_of(arm))
-        if wrong := wrong or unlike_parts(self.study, arm, document, earlier):
-            raise _Failure(arm.name, wrong, outcome)
+        unusable = other_ranks(document, self.study.ranks_of(arm), self.study.options, arm.instances or 1)
+        unusable = unusable or other_loader(document, self.study.workload_of(arm))
+        if unusable := unusable or unlike_parts(self.study, arm, document, earlier):
+            raise _Failure(arm.name, unusable, outcome)
         if len(document["step_s"]) <= (skipped := self.so_far.skipped_steps):  # logs may be short
             raise _Failure(arm.name, FewSteps(len(document["step_s"]), skipped), outcome)
-        where = {"block": block, "arm": arm.name, "worker_seconds": round(outcome.seconds, 3)}
-        document = quality.worked_out({**document, "stderr": outcome.stderr_tail})
+        document = quality.with_bleu({**document, "stderr": outcome.stderr_tail})
         checks = self._checked(arm, document)
-        self.append("sample", **where, padding_bytes=padding, **document, checks=[*map(asdict, checks)])
+        self._write(
+            "sample",
+            {
+                "block": block,
+                "arm": arm.name,
+                "worker_seconds": round(outcome.seconds, 3),
+                "padding_bytes": padding,
+                **document,
+                "checks": [*map(asdict, checks)],
+            },
+        )
         if self.study.user_command or self.study.epochs:  # which may take minutes
             self._progress.finish(_stage(block), arm.name, fmean(document["step_s"]), self.study.step_name)
         return all(one.holds for one in checks)
@@ -224,8 +256,14 @@ class _Run:
     def failed(self, block: int, failure: _Failure) -> None:
         """Record a failure; its worker's time counts like that of others."""
         outcome = failure.outcome
-        where = {"block": block, "arm": failure.arm, "worker_seconds": round(outcome.seconds, 3)}
-        self.append("failure", **where, problem=failure.problem.to_json(), stderr=outcome.stderr_tail)
+        event = Failure(
+            block=block,
+            arm=failure.arm,
+            worker_seconds=round(outcome.seconds, 3),
+            problem=failure.problem.to_json(),
+            stderr=outcome.stderr_tail,
+        )
+        self.append(event)
 
     def left_s(self) -> float:
         return max(0.0, self.study.stopping.budget_s - self.spent_s)
@@ -286,11 +324,10 @@ def _prepare(run: _Run) -> str | None:
         ):
             return TOO_SHORT
     if unknown:
-        first = {event.arm: pace.seen(event) for event in run.so_far.all(WarmUp) if event.step_s}
-        found = pace.lengths(run.study, first, run.usable_cpus, pace.free_bytes())
-        study = run.study.sized(found["steps"], found["warmup_steps"]) if "steps" in found else run.study
-        run.job = replace(run.job, study=study)
-        run.append("lengths", **found, commands=run.commands())
+        first = {event.arm: pace.pace_of(event) for event in run.so_far.all(WarmUp) if event.step_s}
+        lengths = pace.lengths(run.study, first, run.usable_cpus, pace.free_bytes())
+        run.job = replace(run.job, study=sized(run.study, lengths))
+        run.append(msgspec.structs.replace(lengths, commands=run.commands()))
         if not _has_room(run, room.UNSURE):
             return TOO_SHORT
         first_s = pace.block_s(run.study, first)
@@ -348,7 +385,7 @@ def _fix_design(run: _Run, blocks: int) -> None:
         one_s = block_s(run.so_far, blocks, DESIGN_BLOCKS)
         planned = blocks + int(max(0.0, run.left_s() - readings_s(run.so_far, blocks)) / one_s)
         fixed = design(max(planned, study.fewest_blocks), study.sharing)
-    run.append("design", planned_blocks=fixed.planned, looks=fixed.looks)
+    run.append(FixedDesign(planned_blocks=fixed.planned, looks=[*fixed.looks]))
 
 
 def _has_room(run: _Run, share: float = 1.0) -> bool:
@@ -357,16 +394,32 @@ def _has_room(run: _Run, share: float = 1.0) -> bool:
     The answer follows from how long workers took, and from no ratio: blocks take ``share`` of what was seen. A run is
     refused before its second block or not at all, and never where it was resumed: its user knows what it takes.
     """
-    found = room.need(run.so_far)
-    if found is None or not room.is_short(found, run.study, share) or run.so_far.first(Longer):
+    need = room.need(run.so_far)
+    if need is None or not room.is_short(need, run.study, share) or run.so_far.first(Longer):
         return True
-    if found.blocks <= 1 and not run.so_far.first(Resume) and room.is_refused(found, run.study):
-        return not room.is_refused(found, run.study, share)  # where it is not sure yet the first block tells
-    run.append(
-        room.LONGER, budget_s=run.study.stopping.budget_s, takes_s=round(found.total_s(), 3), blocks=found.fewest
-    )
-    run.say(room.going_on(found))
+    if need.blocks <= 1 and not run.so_far.first(Resume) and room.is_refused(need, run.study):
+        return not room.is_refused(need, run.study, share)  # where it is not sure yet the first block tells
+    takes_s = round(need.total_s(), 3)
+    run.append(Longer(budget_s=run.study.stopping.budget_s, takes_s=takes_s, blocks=need.fewest))
+    run.say(room.going_on(need))
     return True
+
+
+def standing(run: Run) -> Message | None:
+    """Return the speedups after the blocks of ``run``; None before the first interval.
+
+    Each interval is that of one comparison, of which 95% hold the truth if nobody chooses when to look.
+    """
+    study = run.study
+    shown = [study.whole] if study.view is View.SETTINGS else study.compared
+    speedups = []
+    for arm in shown:
+        interval = speedup(run.block_ratios(arm), ERROR_RATE, study.stopping.margin)
+        if interval is not None:
+            speedups.append(InterimSpeedup(arm.name, interval.ratio, interval.low, interval.high))
+    if len(speedups) > MOST_PROFILES:
+        return InterimBest(len(speedups), max(speedups, key=lambda one: one.ratio))
+    return Clauses(tuple(speedups)) if speedups else None
 
 
 def _stage(block: int, of: str = "") -> str:

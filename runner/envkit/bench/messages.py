@@ -179,6 +179,17 @@ class ProgramNotExecutable(Message):
     command: tuple[str, ...]
 
 
+class TooManyArms(Message):
+    """A run has more arms, or comparisons, than a record may have."""
+
+    template = (
+        "{number:d} arms or comparisons are too many for one run, which can have {most:d}; measure them in several runs"
+    )
+
+    number: int
+    most: int
+
+
 # A run in progress. Ratios are speedups over the reference: above 1 is faster.
 
 

@@ -12,16 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-from envkit.bench.events import OtherPrograms, Sample
-from envkit.bench.messages import BesidePrograms, Disturbed, Program
+from envkit.bench.events import OtherPrograms, Program, Sample
+from envkit.bench.messages import BesidePrograms, Disturbed
+from envkit.bench.messages import Program as NamedProgram
 from envkit.bench.run import Run
 from envkit.checks.interference import OTHERS, disturbances, interference_in, others_cpus
 from envkit.messages import Message
 
-# The event that names the programs beside which the first blocks were measured.
-LOAD = "load"
 # So many blocks in a row are disturbed before a word is said of it, and so large a share of all until then.
 IN_A_ROW, NEARLY_ALL = 2, 0.8
 # A program is named from so many CPUs on; and no more than so many are.
@@ -40,14 +38,6 @@ class Process:
     ticks: int
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What disturbs a run, and the programs (``name``, ``pid``, ``cpus``), those first that use most."""
-
-    message: Message
-    programs: list[dict[str, Any]]
-
-
 class Neighbours:
     """Looks at /proc before the first block and after each one, until it has seen a load."""
 
@@ -55,8 +45,11 @@ class Neighbours:
         self._time_s, self._before = time.monotonic(), processes()
         self._done = False
 
-    def after_block(self, run: Run, block: int) -> Seen | None:
-        """Return what disturbs the run, once: after IN_A_ROW disturbed blocks where nearly all were until then."""
+    def after_block(self, run: Run, block: int) -> tuple[OtherPrograms, Message] | None:
+        """Return the event and the warning of a disturbed run, once.
+
+        A run is disturbed after IN_A_ROW disturbed blocks where nearly all were until then.
+        """
         if self._done or run.first(OtherPrograms):
             self._done = True
             return None
@@ -68,12 +61,12 @@ class Neighbours:
             return None
         self._done = True
         used = busiest(before, self._before, self._time_s - since_s)
-        return Seen(_message([*hit.values()], used), used)
+        return OtherPrograms(block=block, programs=used), _message([*hit.values()], used)
 
 
 def processes(proc: Path = PROC) -> dict[int, Process]:
     """Return the processes of this machine by their numbers (proc_pid_stat(5)); one that ends meanwhile is left out."""
-    found = {}
+    running = {}
     for folder in proc.iterdir():
         if folder.name.isdigit():
             try:
@@ -81,23 +74,23 @@ def processes(proc: Path = PROC) -> dict[int, Process]:
                 name, _, rest = text.partition("(")[2].rpartition(") ")
                 fields = rest.split()
                 ticks = int(fields[11]) + int(fields[12])
-                found[int(folder.name)] = Process(name, int(fields[1]), int(fields[19]), ticks)
+                running[int(folder.name)] = Process(name, int(fields[1]), int(fields[19]), ticks)
             except (OSError, ValueError, IndexError):
                 continue
-    return found
+    return running
 
 
-def busiest(before: Mapping[int, Process], after: Mapping[int, Process], seconds: float) -> list[dict[str, Any]]:
+def busiest(before: Mapping[int, Process], after: Mapping[int, Process], seconds: float) -> list[Program]:
     """Return the programs that used most CPU time between two looks, but for this process and its descendants."""
-    found: list[dict[str, Any]] = []
-    for pid, one in after.items():
+    programs: list[Program] = []
+    for pid, process in after.items():
         earlier = before.get(pid)
-        if earlier is None or earlier.began != one.began or _is_ours(pid, after):
+        if earlier is None or earlier.began != process.began or _is_ours(pid, after):
             continue
-        cpus = (one.ticks - earlier.ticks) / TICKS_PER_S / max(seconds, 1 / TICKS_PER_S)
+        cpus = (process.ticks - earlier.ticks) / TICKS_PER_S / max(seconds, 1 / TICKS_PER_S)
         if cpus >= LEAST_CPUS:
-            found.append({"name": one.name, "pid": pid, "cpus": round(cpus, 2)})
-    return sorted(found, key=lambda one: float(one["cpus"]), reverse=True)[:MOST_PROGRAMS]
+            programs.append(Program(name=process.name, pid=pid, cpus=round(cpus, 2)))
+    return sorted(programs, key=lambda program: program.cpus, reverse=True)[:MOST_PROGRAMS]
 
 
 def _is_ours(pid: int, all_of_them: Mapping[int, Process]) -> bool:
@@ -109,11 +102,11 @@ def _is_ours(pid: int, all_of_them: Mapping[int, Process]) -> bool:
     return False
 
 
-def _message(hit: Sequence[Sample], programs: Sequence[Mapping[str, Any]]) -> Message:
+def _message(hit: Sequence[Sample], programs: Sequence[Program]) -> Message:
     """Return what disturbs the run, and what to do about it."""
     used = [cpus for one in hit if (cpus := others_cpus(one.usage, one.seconds)) is not None]
     last = hit[-1]
     if used and OTHERS in disturbances(last.usage, last.seconds):
-        named = tuple(Program(one["name"], one["pid"], one["cpus"]) for one in programs)
+        named = tuple(NamedProgram(program.name, program.pid, program.cpus) for program in programs)
         return BesidePrograms(median(used), last.usage.worker_cpus or 0, named)
     return Disturbed(tuple(interference_in(last.usage, last.seconds)))

@@ -13,18 +13,18 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from envkit.bench.arms import Arm
-from envkit.bench.events import WarmUp
+from envkit.bench.events import Lengths, WarmUp
 from envkit.bench.study import Study
-from envkit.bench.user_command import PACE_S, PACE_STEPS
 from envkit.stats.steady import MIN_STEPS, steady
 from envkit.worker.cgroup import memory_limit
 from envkit.worker.workloads import get
 
 # An arm's first worker takes that many steps, and goes on until so many seconds have passed.
 FIRST_STEPS, FIRST_S = 12, 2.0
+# The first worker of a user's command times so many steps of its optimizer at least, and goes on for so many seconds.
+PACE_STEPS, PACE_S = 12, 5.0
 # Timed steps take that share of what else a worker takes; and there are at least so many.
 SHARE = 1 / 4
 LEAST_STEPS = 10
@@ -38,8 +38,8 @@ MEMORY_SHARE, WAIT_S = 0.5, 60.0
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What an arm's first worker showed."""
+class Pace:
+    """The pace of an arm's first worker."""
 
     step_s: float  # of a step once it is steady
     all_s: float  # of the whole worker
@@ -50,37 +50,28 @@ class Seen:
     memory_bytes: float
 
 
-def seen(warm_up: WarmUp) -> Seen:
+def pace_of(warm_up: WarmUp) -> Pace:
     """By the event of an arm's first worker, with the time of each of its steps from the very first."""
     curve = warm_up.step_s or []
     found = steady([curve]) if len(curve) >= MIN_STEPS else None
     slow, reached = (found.steps, found.reached) if found else _leading(curve)
     other = max(0.0, warm_up.worker_seconds - sum(curve))
     memory = warm_up.peak_memory_bytes
-    return Seen(statistics.median(curve[slow:]), warm_up.worker_seconds, other, len(curve), slow, reached, memory)
+    return Pace(statistics.median(curve[slow:]), warm_up.worker_seconds, other, len(curve), slow, reached, memory)
 
 
-def first_steps(study: Study, arm: Arm) -> int:
-    """Return how many steps the first worker of ``arm`` takes at least: no more than a sample has."""
-    if study.user_command is not None:
-        return PACE_STEPS
-    known = study.workload_spec(arm)
-    return min(FIRST_STEPS, known.warmup_steps + known.steps) if _is_given(study, arm) else FIRST_STEPS
+def first_length(study: Study, arm: Arm) -> tuple[int, float]:
+    """Return how many steps, and for how many seconds, the first worker of ``arm`` trains at least.
 
-
-def first_s(study: Study, arm: Arm) -> float:
-    """Return for how many seconds the first worker of ``arm`` trains at least.
-
-    It is 0 where the user gave the length of samples, and on several ranks, which count.
+    It takes no more steps than a sample has. The seconds are 0 where the user gave the length of samples, and on
+    several ranks, which count.
     """
     if study.user_command is not None:
-        return PACE_S if study.user_command.is_paced else 0.0
-    return 0.0 if _is_given(study, arm) or study.ranks_of(arm) > 1 else FIRST_S
-
-
-def _is_given(study: Study, arm: Arm) -> bool:
-    known = study.workload_spec(arm)
-    return bool(known.steps and known.warmup_steps)
+        return PACE_STEPS, PACE_S if study.user_command.is_paced else 0.0
+    length = study.workload_spec(arm)
+    if length.steps and length.warmup_steps:
+        return min(FIRST_STEPS, length.warmup_steps + length.steps), 0.0
+    return FIRST_STEPS, 0.0 if study.ranks_of(arm) > 1 else FIRST_S
 
 
 def _leading(curve: Sequence[float]) -> tuple[int, bool]:
@@ -91,8 +82,10 @@ def _leading(curve: Sequence[float]) -> tuple[int, bool]:
     return steps, steps < half or half == 0
 
 
-def lengths(study: Study, first: Mapping[str, Seen], cpus: int, free_bytes: float) -> dict[str, Any]:
-    """Return what is recorded of the lengths of samples: steps by workload, and how many workers are started at once.
+def lengths(study: Study, first: Mapping[str, Pace], cpus: int, free_bytes: float) -> Lengths:
+    """Return the lengths of samples: steps by workload, and how many workers are started at once.
+
+    Its ``commands`` are empty: they depend on the lengths.
 
     ``first`` has what was seen, by the arm's name. Lengths that the user gave stay as they are. For a user's command
     that is not paced, only the readings to leave out can be chosen: ``skipped_steps``.
@@ -102,40 +95,43 @@ def lengths(study: Study, first: Mapping[str, Seen], cpus: int, free_bytes: floa
         return _of_command(study, first)
     looked_at = {} if study.user_command is not None and not _alike(first) else first
     warm_up = {name: one.warm_up for name, one in looked_at.items()}
-    found: dict[str, Any] = {
-        "warm_up": warm_up,
-        "unsteady": [name for name, one in looked_at.items() if not one.reached],
-        "together": 1,
-        "skipped_steps": 0,
-    }
+    unsteady = [name for name, one in looked_at.items() if not one.reached]
     if study.user_command is not None:
-        return {**found, "skipped_steps": max(warm_up.values(), default=0)}
-    found["steps"], found["warmup_steps"] = {}, {}
+        skipped = max(warm_up.values(), default=0)
+        return Lengths(warm_up=warm_up, unsteady=unsteady, together=1, skipped_steps=skipped, commands={})
+    steps, warmup_steps = dict[str, int](), dict[str, int]()
     longest_s = 0.0
-    for workload, given in study.workloads.items():
+    for workload, length in study.workloads.items():
         alike = [first[arm.name] for arm in study.arms if study.workload_of(arm) == workload]
         known = get(workload)
-        before = given.warmup_steps or max(known.warmup_steps, *(one.warm_up for one in alike))
+        before = length.warmup_steps or max(known.warmup_steps, *(one.warm_up for one in alike))
         step_s = statistics.fmean(one.step_s for one in alike)
         other_s = min(one.other_s for one in alike) + before * step_s  # files are read but once
-        found["warmup_steps"][workload] = before
+        warmup_steps[workload] = before
         paced = max(LEAST_STEPS, round(SHARE * other_s / step_s)) if known.paced else known.steps
-        found["steps"][workload] = given.steps or paced
-        longest_s = max(longest_s, other_s + found["steps"][workload] * max(one.step_s for one in alike))
-    found["together"] = _together(study, first, cpus, free_bytes, longest_s)
-    return found
+        steps[workload] = length.steps or paced
+        longest_s = max(longest_s, other_s + steps[workload] * max(one.step_s for one in alike))
+    return Lengths(
+        warm_up=warm_up,
+        unsteady=unsteady,
+        together=_together(study, first, cpus, free_bytes, longest_s),
+        skipped_steps=0,
+        commands={},
+        steps=steps,
+        warmup_steps=warmup_steps,
+    )
 
 
-def _of_command(study: Study, first: Mapping[str, Seen]) -> dict[str, Any]:
+def _of_command(study: Study, first: Mapping[str, Pace]) -> Lengths:
     """Return ``lengths`` of a user's command whose optimizer's steps are timed, by the pace of each arm's first worker.
 
     No sample takes more steps than every first worker took, so that a short training is not asked for more than it
     has. ``first`` lacks the first step of each training, which has no beginning that is known: it never counts.
     """
-    ((workload, given),) = study.workloads.items()
+    ((workload, length),) = study.workloads.items()
     seen_steps = min(one.steps for one in first.values())
     warm_up = min(max(one.warm_up for one in first.values()), seen_steps // 2)
-    before = given.warmup_steps or 1 + warm_up
+    before = length.warmup_steps or 1 + warm_up
     step_s = statistics.fmean(one.step_s for one in first.values())
     other_s = min(one.other_s for one in first.values()) + before * step_s
     wanted = max(LEAST_STEPS, math.ceil(SAMPLE_S / step_s), round(SHARE * other_s / step_s))
@@ -143,29 +139,30 @@ def _of_command(study: Study, first: Mapping[str, Seen]) -> dict[str, Any]:
         left_s = study.stopping.budget_s - sum(one.all_s for one in first.values())
         each_s = left_s / (study.fewest_blocks * len(study.arms))
         wanted = min(wanted, max(FEWEST_STEPS, int((each_s - other_s) / step_s)))
-    return {
-        "warm_up": {name: 1 + one.warm_up for name, one in first.items()},
-        "unsteady": [name for name, one in first.items() if not one.reached],
-        "together": 1,
-        "skipped_steps": 0,
-        "steps": {workload: max(1, min(wanted, seen_steps + 1 - before))},
-        "warmup_steps": {workload: before},
-    }
+    return Lengths(
+        warm_up={name: 1 + one.warm_up for name, one in first.items()},
+        unsteady=[name for name, one in first.items() if not one.reached],
+        together=1,
+        skipped_steps=0,
+        commands={},
+        steps={workload: max(1, min(wanted, seen_steps + 1 - before))},
+        warmup_steps={workload: before},
+    )
 
 
-def _known(study: Study, arm: str, one: Seen) -> Seen:
+def _known(study: Study, arm: str, pace: Pace) -> Pace:
     """The readings, or what is known already: where epochs end, some steps are slow in each, and the first warms up."""
     epoch = 0 if study.user_command is not None else get(study.workload_of(study.arm(arm))).epoch_steps
-    return replace(one, warm_up=epoch, reached=True) if epoch else one
+    return replace(pace, warm_up=epoch, reached=True) if epoch else pace
 
 
-def _alike(first: Mapping[str, Seen]) -> bool:
+def _alike(first: Mapping[str, Pace]) -> bool:
     """Whether a user's command printed equally many readings under each profile, and enough to tell warm-up by."""
     counts = {one.steps for one in first.values()}
     return len(counts) == 1 and min(counts) >= MIN_STEPS
 
 
-def _together(study: Study, first: Mapping[str, Seen], cpus: int, free_bytes: float, longest_s: float) -> int:
+def _together(study: Study, first: Mapping[str, Pace], cpus: int, free_bytes: float, longest_s: float) -> int:
     """How many workers are started at once: one for each CPU, if they have the memory and none waits for long."""
     if not all(starts_ahead(study, arm) for arm in study.arms):
         return 1
@@ -176,8 +173,8 @@ def _together(study: Study, first: Mapping[str, Seen], cpus: int, free_bytes: fl
 
 def free_bytes() -> float:
     """The memory that workers can still have: of this machine (proc_meminfo(5)), and of what this process is in."""
-    found = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
-    available = float(found[1]) * 1024 if found else 0.0
+    available_kb = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+    available = float(available_kb[1]) * 1024 if available_kb else 0.0
     return min(available, memory_limit() or available)
 
 
@@ -187,7 +184,7 @@ def starts_ahead(study: Study, arm: Arm) -> bool:
     return alone and study.user_command is None and not study.epochs and study.nodes == 1 and not study.options.on_gpus
 
 
-def block_s(study: Study, first: Mapping[str, Seen]) -> float:
+def block_s(study: Study, first: Mapping[str, Pace]) -> float:
     """About what a block of the sized ``study`` takes (seconds), where workers start one after the other."""
     total = 0.0
     for arm in study.arms:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import cast
 
 from envkit.bench.arms import Arm
 from envkit.bench.messages import WorkerEnded, WorkerReported
@@ -37,6 +37,7 @@ from envkit.bench.study import Study
 from envkit.checks import process_limit
 from envkit.engines import reply
 from envkit.engines.base import Outcome
+from envkit.engines.measurement import TrainingDocument
 from envkit.engines.messages import ExitStatus, Killed
 from envkit.messages import Message
 from envkit.worker.modes import Options
@@ -49,11 +50,16 @@ KERNEL_KEYS = {"seconds", "digest"}
 CODE = "code"
 
 
-def held_against(event: Event, study: Study, arm: Arm) -> Event:
-    """A sample, for one of ``arm``: another engine or image may have another PyTorch.
+def comparable(event: Event, study: Study, arm: Arm) -> TrainingDocument:
+    """Return a recorded sample without what may differ in a sample of ``arm``.
 
-    Another image may make other initial weights; and the digest of the code tells sizes of batches apart.
+    Another engine or image may have another PyTorch. Another image may make other initial weights. The digest of the
+    code tells sizes of batches apart.
     """
+    return cast(TrainingDocument, _comparable(event, study, arm))
+
+
+def _comparable(event: Event, study: Study, arm: Arm) -> Event:
     measured = study.arm(event["arm"])
     if study.options_of(measured) != study.options_of(arm):
         event = _without(event, CODE)
@@ -78,9 +84,9 @@ def worker_problem(outcome: Outcome) -> Message | None:
     failure = outcome.failure
     if failure is None:
         return None
-    for line, told in reply.of_lines(outcome.stdout):
-        if "problem" in told.document:
-            problem = restored(told.problem)
+    for line, answer in reply.of_lines(outcome.stdout):
+        if "problem" in answer.document:
+            problem = restored(answer.problem)
             news = failure if _is_news(failure, problem) else None
             return WorkerReported(problem, news, process_limit.cause_of(line))
     return WorkerEnded(failure, process_limit.cause_of(outcome.stderr_tail))
@@ -95,40 +101,42 @@ def _is_news(failure: Message, problem: Message) -> bool:
     return True
 
 
-def parse_document(outcome: Outcome, keys: set[str]) -> tuple[dict[str, Any] | None, Message | None]:
+def parse_document(outcome: Outcome, keys: set[str]) -> tuple[TrainingDocument | None, Message | None]:
     """Return the document that a worker printed, which must have ``keys``, or what is wrong with it."""
     if (failed := worker_problem(outcome)) is not None:
         return None, failed
-    said = reply.parse(outcome.stdout)
-    if said is None:
+    answer = reply.parse(outcome.stdout)
+    if answer is None:
         return None, NoDocument()
-    return (said.document, None) if said.document.keys() >= keys else (None, OtherDocument())
+    if answer.document.keys() >= keys:
+        return cast(TrainingDocument, answer.document), None
+    return None, OtherDocument()
 
 
-def _other_modes(document: Mapping[str, Any], options: Options) -> Message | None:
+def _other_modes(document: TrainingDocument, options: Options) -> Message | None:
     """Return in which mode a worker trained that ``options`` do not say; None if in none, or if it has no modes."""
-    seen = document.get("modes") or {}  # a user's own command has none
+    modes = document.get("modes") or {}  # a user's own command has none
     for name, wanted in options.modes.items():
-        if seen.get(name, wanted) != wanted:
-            return OtherMode(name.replace("_", " "), wanted, seen[name])
+        if modes.get(name, wanted) != wanted:
+            return OtherMode(name.replace("_", " "), wanted, modes[name])
     return None
 
 
-def other_ranks(document: Mapping[str, Any], wanted: int, options: Options, instances: int = 1) -> Message | None:
+def other_ranks(document: TrainingDocument, wanted: int, options: Options, instances: int = 1) -> Message | None:
     """Return what is wrong unless ``wanted`` ranks trained together, by the backend of ``options``, else None.
 
     ``instances`` is how many trainings must have run at once.
     """
     if (at_once := len(document.get("instances", [document]))) != instances:
         return UsedOther(str(instances), INSTANCES, str(at_once))
-    seen = len(document.get("ranks", [document]))
-    if seen != wanted:
-        return UsedOther(str(wanted), RANKS, str(seen))
+    ranks = len(document.get("ranks", [document]))
+    if ranks != wanted:
+        return UsedOther(str(wanted), RANKS, str(ranks))
     backend = document.get("backend", options.exchange)
     return None if backend == options.exchange else UsedOther(options.exchange, TO_EXCHANGE, backend)
 
 
-def other_loader(document: Mapping[str, Any], workload: str) -> Message | None:
+def other_loader(document: TrainingDocument, workload: str) -> Message | None:
     """Return what is wrong unless DataLoader's workers were started and kept as the workload's name says, else None.
 
     The names of most workloads do not say it: the result is None then.
@@ -136,17 +144,17 @@ def other_loader(document: Mapping[str, Any], workload: str) -> Message | None:
     settings = loader_epochs.settings_of(workload)
     if settings is None:
         return None
-    seen = document.get("loader") or {}
-    if (start := seen.get("start")) != settings.start:
+    loader = document.get("loader") or {}
+    if (start := loader.get("start")) != settings.start:
         return UsedOther(settings.start, TO_START, start) if start else UnknownStart(settings.start)
-    if (persistent := seen.get("persistent")) is None:
+    if (persistent := loader.get("persistent")) is None:
         return NoEpochEnd()
     if persistent != settings.persistent:
         return WorkersReplaced() if settings.persistent else WorkersStayed()
     return None
 
 
-def diverged(document: Mapping[str, Any], options: Options) -> Message | None:
+def diverged(document: TrainingDocument, options: Options) -> Message | None:
     """Return the index of the first loss that is not finite; None if all are finite.
 
     Steps go on without learning anything then, so that their speed says nothing.
@@ -155,15 +163,15 @@ def diverged(document: Mapping[str, Any], options: Options) -> Message | None:
     at = next((at for at, loss in enumerate(losses) if loss is not None and not math.isfinite(loss)), None)
     if at is None:
         return None
-    found = str(losses[at])
+    loss_text = str(losses[at])
     step = len(document.get("warmup_step_s", ())) + at + 1
     if not _is_of_a_command(document):
-        return Diverged(step, found, options.text() or None)
+        return Diverged(step, loss_text, options.text() or None)
     is_of_a_step = len(losses) == len(document["step_s"])
-    return CommandDiverged(LossOfStep(step) if is_of_a_step else LossAmong(at + 1, len(losses)), found)
+    return CommandDiverged(LossOfStep(step) if is_of_a_step else LossAmong(at + 1, len(losses)), loss_text)
 
 
-def _other_number_of_losses(document: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]) -> Message | None:
+def _other_number_of_losses(document: TrainingDocument, earlier: Sequence[TrainingDocument]) -> Message | None:
     """Return what is wrong if a user's command printed more or fewer losses than before, else None.
 
     The kit's workloads have as many losses as steps.
@@ -173,14 +181,14 @@ def _other_number_of_losses(document: Mapping[str, Any], earlier: Sequence[Mappi
     return None if here == there or not _is_of_a_command(document) else OtherNumberOfLosses(here, there)
 
 
-def _is_of_a_command(document: Mapping[str, Any]) -> bool:
+def _is_of_a_command(document: TrainingDocument) -> bool:
     """Whether it is a sample of a user's own command."""
     return "command" in document["digests"]
 
 
 def parse_sample(
-    outcome: Outcome, earlier: Sequence[Mapping[str, Any]], options: Options, keys: set[str] = SAMPLE_KEYS
-) -> tuple[dict[str, Any] | None, Message | None]:
+    outcome: Outcome, earlier: Sequence[TrainingDocument], options: Options, keys: set[str] = SAMPLE_KEYS
+) -> tuple[TrainingDocument | None, Message | None]:
     """Return a sample, or what is wrong: it is missing, or it has other code, data, weights or modes than it must have.
 
     ``earlier`` are the samples of the same workload, whose digests it must have. ``options`` give its modes, and
@@ -195,19 +203,19 @@ def parse_sample(
             # a file that the command of a user's own writes to is not among the digests of all its samples
             if event["digests"].get(name, digest) != digest:
                 return None, OtherDigest(name.replace("_", " "), digest[:12])
-        versions = [one.get("evidence", {}).get("torch", {}).get("version") for one in (event, document)]
+        versions = [recorded.get("evidence", {}).get("torch", {}).get("version") for recorded in (event, document)]
         if None not in versions and versions[0] != versions[1]:
-            return None, OtherTorch(versions[1], versions[0])
-    wrong = _other_modes(document, options) or diverged(document, options)
-    if wrong := wrong or _other_number_of_losses(document, earlier):
-        return None, wrong
+            return None, OtherTorch(str(versions[1]), str(versions[0]))
+    unusable = _other_modes(document, options) or diverged(document, options)
+    if unusable := unusable or _other_number_of_losses(document, earlier):
+        return None, unusable
     if outcome.cpu_s is not None and "cpu_s" in document:
         document["usage"]["engine_s"] = max(0.0, outcome.cpu_s - document["cpu_s"])
     return document, None
 
 
 def unlike_parts(
-    study: Study, arm: Arm, sample: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]
+    study: Study, arm: Arm, sample: TrainingDocument, earlier: Sequence[TrainingDocument]
 ) -> Message | None:
     """Return what is wrong if a rank, and the one process that must have a rank's part of the CPUs, have unlike many.
 
@@ -222,6 +230,6 @@ def unlike_parts(
     return None
 
 
-def _cpus(sample: Mapping[str, Any]) -> int:
+def _cpus(sample: TrainingDocument) -> int:
     """How many CPUs one process of it was given."""
     return len(sample["ranks"][0]["cpus"]) if "ranks" in sample else int(sample["usage"]["worker_cpus"])

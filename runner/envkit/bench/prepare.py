@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from envkit import __version__
 from envkit.bench import calibration, record, requirements, seal
@@ -33,7 +32,7 @@ class Prepared:
     job: Job
     context: ExecutionContext
     data_source: Message
-    findings: list[dict[str, Any]]
+    findings: list[dict[str, object]]
 
 
 def prepare(asked: Study, made: Mapping[str, Profile] | None = None) -> Prepared:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from envkit.bench.record_messages import CALLERS
 from envkit.messages import Message, from_json
@@ -31,7 +30,7 @@ LOGIN, PATH = re.compile(r"://([^/?#\s]+)@"), re.compile(r"~?/[\w.-]+/")
 SHORTEST_SECRET = 8
 
 
-def hidden(document: Mapping[str, Any], kept: Mapping[str, str], inherited: Mapping[str, str]) -> dict[str, Any]:
+def hidden(document: Mapping[str, object], kept: Mapping[str, str], inherited: Mapping[str, str]) -> dict[str, object]:
     """Return an event's fields without the values that the worker got from the caller.
 
     Drop evidence of variables that equal the caller's (``inherited``), and the libraries of a ``kept`` LD_PRELOAD.
@@ -46,31 +45,33 @@ def hidden(document: Mapping[str, Any], kept: Mapping[str, str], inherited: Mapp
     logins = [*_secrets(callers)]
     everything = _longest_first({**{value: name for name, value in logins}, **of_kept})
     parts = [*kept.items(), *logins]
-    found: dict[str, Any] = {}
+    cleaned: dict[str, object] = {}
     for key, value in document.items():
         if key == PROBLEM:
-            found[key] = _problem(value, everything, parts)
+            cleaned[key] = _problem(value, everything, parts)
             continue
         is_kits = isinstance(value, str) and key not in PRINTED
         hid = _hidden(value, of_kept if is_kits else everything, callers, kept)
-        found[key] = _printed(hid, parts) if key in PRINTED else hid
-    return found
+        cleaned[key] = _printed(hid, parts) if key in PRINTED else hid
+    return cleaned
 
 
 def of_message(message: Message, kept: Mapping[str, str], inherited: Mapping[str, str]) -> Message:
     """Return ``message`` with each value of a caller's variable replaced by the variable's name."""
-    changed: dict[str, Any] = {}
+    changed: dict[str, object] = {}
     for name, value in message.values().items():
         if isinstance(value, Message):
-            changed[name] = from_json(hidden({PROBLEM: value.to_json()}, kept, inherited)[PROBLEM])
+            document = hidden({PROBLEM: value.to_json()}, kept, inherited)[PROBLEM]
+            assert isinstance(document, dict), "a message's JSON is an object"
+            changed[name] = from_json(document)
         elif isinstance(value, str):
             changed[name] = of_printed(value, kept, inherited)
     return message.replace(**changed)
 
 
-def of_printed(said: str, kept: Mapping[str, str], inherited: Mapping[str, str]) -> str:
+def of_printed(printed: str, kept: Mapping[str, str], inherited: Mapping[str, str]) -> str:
     """Replace values of the caller's variables by their names in what a program printed."""
-    return str(hidden({"stderr": said}, kept, inherited)["stderr"])
+    return str(hidden({"stderr": printed}, kept, inherited)["stderr"])
 
 
 def _longest_first(secrets: Mapping[str, str]) -> dict[str, str]:
@@ -88,7 +89,7 @@ def _secrets(callers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
                     yield name, secret
 
 
-def _problem(value: Any, secrets: Mapping[str, str], kept: Iterable[tuple[str, str]]) -> Any:
+def _problem(value: object, secrets: Mapping[str, str], kept: Iterable[tuple[str, str]]) -> object:
     """Hide values in all fields of a message's JSON, and of messages in it, as in what a program printed."""
     if isinstance(value, dict):
         return {key: inner if key in OF_MESSAGE else _problem(inner, secrets, kept) for key, inner in value.items()}
@@ -97,35 +98,35 @@ def _problem(value: Any, secrets: Mapping[str, str], kept: Iterable[tuple[str, s
     return _printed(text(value, secrets), kept)
 
 
-def _printed(said: Any, kept: Iterable[tuple[str, str]]) -> Any:
+def _printed(printed: object, kept: Iterable[tuple[str, str]]) -> object:
     """Replace parts of values, and short values, in what a program printed; ``kept`` are names and values."""
-    if not isinstance(said, str):
-        return said
+    if not isinstance(printed, str):
+        return printed
     for name, value in kept:
         if SHORTEST_WORD <= len(value) < SHORTEST:
-            said = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", f"${name}", said)
+            printed = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", f"${name}", printed)
         elif len(value) > FRAGMENT and not value.startswith("/"):
-            said = _without_fragments(said, value, f"${name}")
-    return said
+            printed = _without_fragments(printed, value, f"${name}")
+    return printed
 
 
-def _without_fragments(said: str, value: str, instead: str) -> str:
-    """Replace each stretch of ``said`` in which every FRAGMENT characters are in ``value`` too."""
+def _without_fragments(printed: str, value: str, instead: str) -> str:
+    """Replace each stretch of ``printed`` in which every FRAGMENT characters are in ``value`` too."""
     known = {value[at : at + FRAGMENT] for at in range(len(value) - FRAGMENT + 1)}
     parts, begin, at = [], 0, 0
-    while at <= len(said) - FRAGMENT:
-        if said[at : at + FRAGMENT] not in known:
+    while at <= len(printed) - FRAGMENT:
+        if printed[at : at + FRAGMENT] not in known:
             at += 1
             continue
         end = at + 1
-        while said[end : end + FRAGMENT] in known:
+        while printed[end : end + FRAGMENT] in known:
             end += 1
-        parts += [said[begin:at], instead]
+        parts += [printed[begin:at], instead]
         begin = at = end - 1 + FRAGMENT
-    return "".join([*parts, said[begin:]])
+    return "".join([*parts, printed[begin:]])
 
 
-def _hidden(value: Any, secrets: Mapping[str, str], callers: Mapping[str, str], kept: Mapping[str, str]) -> Any:
+def _hidden(value: object, secrets: Mapping[str, str], callers: Mapping[str, str], kept: Mapping[str, str]) -> object:
     if isinstance(value, str):
         return text(value, secrets)
     if isinstance(value, dict):
@@ -141,7 +142,7 @@ def _hidden(value: Any, secrets: Mapping[str, str], callers: Mapping[str, str], 
     return value
 
 
-def text(said: Any, secrets: Mapping[str, str]) -> Any:
+def text(said: object, secrets: Mapping[str, str]) -> object:
     """Replace values by names in a text; ``secrets`` maps values to names."""
     if isinstance(said, str):
         for value, name in secrets.items():
@@ -150,18 +151,18 @@ def text(said: Any, secrets: Mapping[str, str]) -> Any:
     return said
 
 
-def _set_otherwise(given: Mapping[str, str], callers: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, str]:
+def _set_otherwise(variables: Mapping[str, str], callers: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that differ from the caller's, and LD_PRELOAD without the caller's libraries."""
-    found = {name: value for name, value in given.items() if callers.get(name) != value}
-    if PRELOAD in found and PRELOAD in kept:
+    differing = {name: value for name, value in variables.items() if callers.get(name) != value}
+    if PRELOAD in differing and PRELOAD in kept:
         own = {*preloaded(kept[PRELOAD])}
-        found[PRELOAD] = ":".join(entry for entry in preloaded(found[PRELOAD]) if entry not in own)
-        if not found[PRELOAD]:
-            del found[PRELOAD]
-    return found
+        differing[PRELOAD] = ":".join(entry for entry in preloaded(differing[PRELOAD]) if entry not in own)
+        if not differing[PRELOAD]:
+            del differing[PRELOAD]
+    return differing
 
 
-def _check(check: Mapping[str, Any], kept: Mapping[str, str]) -> dict[str, Any]:
+def _check(check: Mapping[str, object], kept: Mapping[str, str]) -> dict[str, object]:
     """Hide the caller's value in the check of a variable, such as ``variable OMP_NUM_THREADS (process 7)``."""
     name = str(check["key"]).split()[1]
     value = kept.get(name)

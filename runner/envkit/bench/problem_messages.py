@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from envkit.messages import Message, Note
 
 # What a worker used.
@@ -56,8 +54,8 @@ class OtherMode(Message):
     template = "should have trained with {mode}: {wanted}, but observed {seen}"
 
     mode: str
-    wanted: Any
-    seen: Any
+    wanted: object
+    seen: object
 
 
 class UsedOther(Message):

@@ -23,10 +23,9 @@ def problem_of(event: Failure | ReferenceKernelFailure) -> Message:
     return restored(event.problem)
 
 
-def restored(document: Any) -> Message:
+def restored(document: object) -> Message:
     """Return the message that a record has as ``document``; UnknownProblem if this version can't read it."""
-    code = document.get("code") if isinstance(document, dict) else None
-    if not isinstance(code, str):
+    if not isinstance(document, dict) or not isinstance(code := document.get("code"), str):
         return UnknownProblem(None)
     load_catalogue(code.partition(".")[0])
     try:
@@ -55,15 +54,15 @@ def _has_its_types(message: Message) -> bool:
     return all(_fits(value, hints[name]) for name, value in message.values().items())
 
 
-def _fits(value: Any, hint: Any) -> bool:
-    if hint is Any:
+def _fits(value: object, hint: object) -> bool:
+    if hint in (Any, object):
         return True
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return any(_fits(value, one) for one in typing.get_args(hint))
     if typing.get_origin(hint) is tuple:
         return isinstance(value, tuple) and all(_fits(one, typing.get_args(hint)[0]) for one in value)
     if isinstance(value, Message):
-        return isinstance(value, hint) and _has_its_types(value)
+        return isinstance(hint, type) and isinstance(value, hint) and _has_its_types(value)
     if hint is float:
         return type(value) in (int, float)
     return type(value) is hint

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import cast
 
 from envkit.bench.requirement_messages import LearnsNothing, NoSuchFigure, TargetAboveOne
 from envkit.common import extras
 from envkit.common.errors import InputError
 from envkit.common.suggestion import nearest
+from envkit.engines.measurement import TrainingDocument
 from envkit.worker.measure.quality_target import LOSS, parse
 from envkit.worker.workloads import get
 from envkit.worker.workloads.translation import TRANSLATIONS
@@ -39,19 +40,20 @@ def require_target(until: str, workloads: Iterable[str]) -> None:
             raise InputError(TargetAboveOne(until, target.metric))
 
 
-def worked_out(document: dict[str, Any]) -> dict[str, Any]:
+def with_bleu(document: TrainingDocument) -> TrainingDocument:
     """A worker's sample, with BLEU instead of the translations that it is worked out from, in its curve too."""
-    found = document.get("quality")
-    if not found or TRANSLATIONS not in found:
+    figures = document.get("quality")
+    if not figures or TRANSLATIONS not in figures:
         return document
-    curve = document.get("curve")
-    epochs = {"curve": [{**epoch, "quality": _with_bleu(epoch["quality"])} for epoch in curve]} if curve else {}
-    return {**document, "quality": _with_bleu(found), **epochs}
+    scored: TrainingDocument = {**document, "quality": _scored(figures)}
+    if curve := document.get("curve"):
+        scored["curve"] = [{**epoch, "quality": _scored(epoch["quality"] or {})} for epoch in curve]
+    return scored
 
 
-def _with_bleu(found: Mapping[str, Any]) -> dict[str, Any]:
-    figures = {name: value for name, value in found.items() if name != TRANSLATIONS}
-    return {**figures, BLEU: bleu(found[TRANSLATIONS])}
+def _scored(figures: Mapping[str, object]) -> dict[str, object]:
+    others = {name: value for name, value in figures.items() if name != TRANSLATIONS}
+    return {**others, BLEU: bleu(cast(Sequence[Sequence[Sequence[int]]], figures[TRANSLATIONS]))}
 
 
 def bleu(translations: Sequence[Sequence[Sequence[int]]]) -> float:

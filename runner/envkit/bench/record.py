@@ -106,14 +106,14 @@ class Record:
         os.ftruncate(descriptor, files.whole_lines(descriptor))
         return record
 
-    def append(self, event: str, **fields: Any) -> Event:
+    def append(self, event: str, **fields: object) -> Event:
         """Write one line with the time (seconds since 1970) and have it on disk before returning.
 
         Raises RecordFull, with the file as it was before, if it can't be written.
         """
         return self._write(_event(event, fields))
 
-    def append_sealed(self, event: str, bound_to: Event | None = None, **fields: Any) -> Event:
+    def append_sealed(self, event: str, bound_to: Event | None = None, **fields: object) -> Event:
         """Append an event that decides what a resumed run starts, with the user's seal.
 
         ``bound_to`` is the record's first event, for a later one. Raise InputError if others may know the key.
@@ -175,7 +175,7 @@ def _flush_names(folder: Path) -> None:
         os.close(descriptor)
 
 
-def read(folder: Path, kind: str = "run", parse: Callable[[bytes], Any] = documents.parse) -> list[Event]:
+def read(folder: Path, kind: str = "run", parse: Callable[[bytes], object] = documents.parse) -> list[Event]:
     """The events of a record in order. A last line that a kill cut short is left out.
 
     ``kind`` is the event that it must begin with: ``run``, ``tune`` or ``submit``. ``parse`` makes an event of a line,
@@ -191,16 +191,22 @@ def first(folder: Path, kind: str = "run") -> Event:
     return _read(folder, kind, False, documents.parse)[0]
 
 
+def split_command(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the words of a recorded command line that are the kit's, and ``--`` with the user's command, if any."""
+    at = words.index("--") if "--" in words else len(words)
+    return [*words[:at]], [*words[at:]]
+
+
 def digest(folder: Path) -> str:
     """Return the SHA-256 of the record in ``folder``, as ``sha256sum`` prints it. Raise InputError."""
-    path, found = folder / FILE_NAME, hashlib.sha256()
+    path, checksum = folder / FILE_NAME, hashlib.sha256()
     try:
         with files.opened(path) as file:
             for part in iter(lambda: file.read(PART), b""):
-                found.update(part)
+                checksum.update(part)
     except OSError as error:
         raise InputError(Unreadable(str(path), files.reason(error), GIVE_RUN)) from None
-    return found.hexdigest()
+    return checksum.hexdigest()
 
 
 def is_begun(folder: Path) -> bool:
@@ -230,7 +236,7 @@ def _begins(folder: Path, words: bytes) -> bool:
         return False
 
 
-def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], Any]) -> list[Event]:
+def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], object]) -> list[Event]:
     path = folder / FILE_NAME
     try:
         with files.opened(path) as file:
@@ -270,7 +276,7 @@ def _whole_lines(path: Path, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _each_once(
-    path: Path, lines: Iterator[tuple[int, bytes]], parse: Callable[[bytes], Any]
+    path: Path, lines: Iterator[tuple[int, bytes]], parse: Callable[[bytes], object]
 ) -> Iterator[tuple[int, Event]]:
     """Yield the events of these lines. A measurement that stands there again, word for word, is left out.
 
@@ -287,7 +293,7 @@ def _each_once(
         yield number, event
 
 
-def _parsed(path: Path, number: int, line: bytes, parse: Callable[[bytes], Any]) -> Event:
+def _parsed(path: Path, number: int, line: bytes, parse: Callable[[bytes], object]) -> Event:
     try:
         event = parse(line)
     except (ValueError, RecursionError):

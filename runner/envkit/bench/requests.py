@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from envkit.bench.arms import Arm
+from envkit.bench.pace import PACE_S, PACE_STEPS
 from envkit.bench.study import LEARNT_BLOCK, LEARNT_STEPS, Study
-from envkit.bench.user_command import FIRST_STEP_S, PACE_S, PACE_STEPS
 from envkit.worker.fashion_mnist import SYNTHETIC
 from envkit.worker.request import HostFolder, Instances, Ranks, RunCommand, Train, UserCommand
 from envkit.worker.workloads import GENERATED
@@ -15,6 +15,8 @@ from envkit.worker.workloads import GENERATED
 if TYPE_CHECKING:
     from envkit.worker.request import Work
 
+# The first step must come within so many seconds, or the command is taken for one whose steps can't be timed.
+FIRST_STEP_S = 60.0
 # Data that is in no folder: workers make it.
 NO_FOLDER = (SYNTHETIC, GENERATED)
 

@@ -9,33 +9,28 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from envkit.bench import batch_split, dataset, quality
 from envkit.bench.arms import Arm, own_ranks
 from envkit.bench.dataset import DataSet
 from envkit.bench.dataset_messages import FromSeed, OfCommand, PartlyFromSeed
-from envkit.bench.image_messages import (
-    HEADERS,
-    EmulatedImage,
-    InstallThere,
-    NoGpuInImage,
-    NoPinnedMemory,
-    NothingToCompile,
-    SameImage,
-    TakeVariantCompile,
-)
 from envkit.bench.messages import FolderTooLarge, FolderUnreadable, NoSuchLink
 from envkit.bench.requirement_messages import (
+    HEADERS,
     CommandStartedOnce,
     ComparedOnEach,
+    EmulatedImage,
     FewerRanks,
     FullTrainsOnce,
+    InstallThere,
     MakesItsData,
     NcclWithoutGpus,
     NobodyToExchangeWith,
+    NoGpuInImage,
     NoImages,
+    NoPinnedMemory,
     NoScale,
+    NothingToCompile,
     NotWithInstances,
     OneProcess,
     OneProcessForGpu,
@@ -44,6 +39,8 @@ from envkit.bench.requirement_messages import (
     RanksOfProfile,
     RanksOnOneNode,
     RanksTogether,
+    SameImage,
+    TakeVariantCompile,
     TooFewGpus,
     TrainsNothing,
     UsualModesOnly,
@@ -55,6 +52,7 @@ from envkit.bench.study import EVERY, Study
 from envkit.common.errors import InputError
 from envkit.common.messages import About
 from envkit.engines import step
+from envkit.engines.inspection import Accelerator, Surroundings
 from envkit.messages import Message, from_json
 from envkit.profiles.profile import Profile
 from envkit.worker.distributed import NCCL
@@ -215,7 +213,7 @@ def on_gpus(how: Options, own: bool) -> bool | None:
     return True if how.device == CUDA else None if own else False
 
 
-def require_in(seen: Mapping[str, Mapping[str, Any]], workloads: Sequence[str], how: Options) -> None:
+def require_in(seen: Mapping[str, Surroundings], workloads: Sequence[str], how: Options) -> None:
     """Raise InputError where an image, as it was ``seen`` under each engine, lacks what the training needs."""
     for engine, about in seen.items():
         inspection, image = about["inspection"], about["engine"]["image"]
@@ -227,19 +225,19 @@ def require_in(seen: Mapping[str, Mapping[str, Any]], workloads: Sequence[str], 
         if missing:
             fix = InstallThere() if about["engine"]["name"] == "local" else TakeVariantCompile()
             raise InputError(NothingToCompile(tuple(missing), image, engine, fix))
-        version = inspection["packages"]["torch"]
+        version = inspection["packages"]["torch"] or ""
         pinning = [name for name in workloads if get(name).pins]
         if pinning and version.endswith(CPU_BUILD):
             raise InputError(NoPinnedMemory(pinning[0], version, image))
 
 
-def _require_gpu(found: Mapping[str, Any], image: str, engine: str) -> None:
+def _require_gpu(found: Accelerator, image: str, engine: str) -> None:
     """Raise InputError if no GPU can be used; ``found`` is what ``envkit.worker.gpus.look`` saw in the image."""
     if found["problem"] is not None:
         raise InputError(NoGpuInImage(image, engine, from_json(found["problem"])))
 
 
-def require_two_images(arms: Sequence[Arm], seen: Mapping[str, Mapping[str, Any]]) -> None:
+def require_two_images(arms: Sequence[Arm], seen: Mapping[str, Surroundings]) -> None:
     """Raise InputError where images that are to be compared are one, or for different processors.
 
     ``seen`` has, by ``Arm.target``, what an engine said of itself and its image, and what was seen inside.
@@ -250,18 +248,18 @@ def require_two_images(arms: Sequence[Arm], seen: Mapping[str, Mapping[str, Any]
         identities = [_identity(seen[one.target]) for one in (reference, arm)]
         if identities[0] == identities[1]:
             raise InputError(SameImage(str(arm.image), str(reference.image), identities[0]))
-        machines = [seen[one.target]["inspection"]["fingerprint"]["architecture"] for one in (reference, arm)]
+        machines = [str(seen[one.target]["inspection"]["fingerprint"]["architecture"]) for one in (reference, arm)]
         if machines[0] != machines[1]:
             raise InputError(EmulatedImage(str(arm.image), machines[1], str(reference.image), machines[0]))
 
 
-def _identity(seen: Mapping[str, Any]) -> str:
+def _identity(seen: Surroundings) -> str:
     """What two images can't have in common: their digest, and of this machine's Pythons where they are installed."""
     engine, python = seen["engine"], seen["inspection"]["python"]
     return f"{engine['digest'][:19]}…" if "digest" in engine else f"Python {python['version']} in {python['prefix']}"
 
 
-def require_gpus(seen: Mapping[str, Mapping[str, Any]], ranks: int, how: Options) -> None:
+def require_gpus(seen: Mapping[str, Surroundings], ranks: int, how: Options) -> None:
     """Raise InputError where so many ranks have too few GPUs, as these were ``seen`` in what they run in."""
     for place, about in seen.items():
         usable = about["inspection"]["facts"].get("gpus", 0)
@@ -271,7 +269,7 @@ def require_gpus(seen: Mapping[str, Mapping[str, Any]], ranks: int, how: Options
 
 
 def require_room(
-    seen: Mapping[str, Mapping[str, Any]], number: int, option: str = "--nproc", who: str = "each rank"
+    seen: Mapping[str, Surroundings], number: int, option: str = "--nproc", who: str = "each rank"
 ) -> None:
     """Raise InputError where the cores are too few for so many processes, as they were ``seen`` under each engine.
 

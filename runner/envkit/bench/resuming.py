@@ -10,7 +10,6 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from envkit.bench import record, seal
 from envkit.bench.context import ExecutionContext, require_same_machine, require_same_values
@@ -76,7 +75,7 @@ def require_same_run(
         require_same_values(folder, first, context.kept)
 
 
-def without_folder(study: Mapping[str, Any]) -> dict[str, Any]:
+def without_folder(study: Event) -> Event:
     """Return a study that names profiles beside the record by file name, so that the folder may have moved.
 
     Arms come first, as other differences follow from them. The variables that are kept are compared by themselves.
@@ -88,12 +87,12 @@ def without_folder(study: Mapping[str, Any]) -> dict[str, Any]:
     return {"arms": arms, **rest, "contrasts": study["contrasts"]}
 
 
-def differences(then: Any, now: Any, name: str = "") -> list[Difference]:
+def differences(then: object, now: object, name: str = "") -> list[Difference]:
     """List the differences of two documents, each named by its key, such as ``stopping.budget_s``."""
     return [*_differences(json.loads(json.dumps(then)), json.loads(json.dumps(now)), name)]
 
 
-def _differences(then: Any, now: Any, name: str) -> Iterator[Difference]:
+def _differences(then: object, now: object, name: str) -> Iterator[Difference]:
     if isinstance(then, dict) and isinstance(now, dict):
         for key in dict.fromkeys([*then, *now]):
             here = f"{name}.{key}" if name else str(key)
@@ -105,18 +104,18 @@ def _differences(then: Any, now: Any, name: str) -> Iterator[Difference]:
         yield Difference(name, _shown(then), _shown(now))
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= 100 else f"{text[:60]}…{text[-35:]}"
 
 
-def seed_of(folder: Path, study: Mapping[str, Any]) -> int:
+def seed_of(folder: Path, study: Event) -> int:
     """Return the seed in a recorded study. Raise InputError if it is no number."""
     with record.reading(folder):
         return _number("seed", study["seed"], 0, 2**63)
 
 
-def lengths_of(study: Mapping[str, Any]) -> tuple[int, int, float]:
+def lengths_of(study: Event) -> tuple[int, int, float]:
     """Return steps, blocks and budget (seconds) of a recorded study. Raise ValueError or LookupError."""
     steps = {_number("steps", one["steps"], 0, MOST_STEPS) for one in study["workloads"].values()}
     (of_all,) = steps
@@ -141,7 +140,7 @@ def require_numbers(folder: Path, events: Sequence[Event]) -> None:
                     _number("looks", blocks, 0, MOST_BLOCKS)
 
 
-def _number(name: str, value: Any, least: int, most: int) -> int:
+def _number(name: str, value: object, least: int, most: int) -> int:
     if type(value) is not int or not least <= value <= most:
         raise BadNumber(NoWholeNumber(name, repr(value), least, most))
     return value

@@ -1,7 +1,7 @@
-"""How long a verdict takes, and what a run does whose budget has no room for one.
+"""How long blocks and a verdict take, and what a run does whose budget has no room for one.
 
 A verdict needs a fewest number of blocks (``Study.fewest_blocks``). Only the times of workers decide whether a run goes
-on until then, and never the ratios that it found: intervals keep their error rate (docs/statistics.md).
+on until then. Ratios do not, so that intervals keep their error rate (docs/statistics.md).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from statistics import median
 
-from envkit.bench import costs, pace
-from envkit.bench.events import WarmUp
+from envkit.bench import pace
+from envkit.bench.events import ReferenceKernel, ReferenceKernelFailure, Resume, WarmUp
 from envkit.bench.messages import BudgetBelowLeast, BudgetTooShort, GoingOn
 from envkit.bench.run import Run
 from envkit.bench.study import Study
@@ -32,21 +32,25 @@ LEAST_WORKER_S, LEAST_COMMAND_S = 0.5, 0.05
 IN_SECONDS = 90.0
 # Slurm's time (seconds since 1970) at which the job ends that this process runs in (sbatch(1), since Slurm 22.05).
 JOB_END = "SLURM_JOB_END_TIME"
-# The event of a run that takes longer than its budget.
-LONGER = "longer"
+# After so many blocks it is known how many fit into the budget; and what the latest took tells what the next will take.
+DESIGN_BLOCKS, LATEST = 4, 2
+# The reference kernel is read no more often than so many times in a budget: to read it takes seconds.
+READINGS = 8
 
 
 class TooShort(InputError):
     """The budget has no room for a verdict."""
 
-    def __init__(self, message: BudgetTooShort | BudgetBelowLeast, document: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, message: BudgetTooShort | BudgetBelowLeast, document: Mapping[str, object] | None = None
+    ) -> None:
         super().__init__(message, document)
         self.too_short = message
 
 
 @dataclass(frozen=True)
 class Need:
-    """What a verdict takes. Times are in seconds of workers."""
+    """The blocks and seconds that a verdict takes. Times are in seconds of workers."""
 
     blocks: int  # complete ones, so far
     fewest: int
@@ -79,15 +83,15 @@ def need(run: Run) -> Need | None:
     spent_s = sum(event.worker_seconds for event in run.events)
     missing, before_s = [arm for arm in study.arms if arm.name not in first], 0.0
     if blocks:
-        block_s = costs.block_s(run, blocks)
+        one_block_s = block_s(run, blocks)
     elif first and (missing or lengths is None):
         each = sum(event.worker_seconds for event in first.values()) / len(first)
-        block_s, before_s = each * len(study.arms), each * len(missing)
+        one_block_s, before_s = each * len(study.arms), each * len(missing)
     elif first:
-        block_s = pace.block_s(study, {name: pace.seen(event) for name, event in first.items()})
+        one_block_s = pace.block_s(study, {name: pace.pace_of(event) for name, event in first.items()})
     else:
         return None
-    return Need(blocks, study.fewest_blocks, spent_s, block_s, before_s)
+    return Need(blocks, study.fewest_blocks, spent_s, one_block_s, before_s)
 
 
 def length(seconds: float) -> str:
@@ -166,9 +170,46 @@ def require(study: Study, worker_s: Sequence[float] = (), arms: int | None = Non
             raise TooShort(refusal(found, study))
         return
     least_s = LEAST_COMMAND_S if study.user_command else LEAST_WORKER_S
-    first_s = sum(least_s + pace.first_s(study, arm) for arm in study.arms)
+    first_s = sum(least_s + pace.first_length(study, arm)[1] for arm in study.arms)
     found = Need(0, study.fewest_blocks, 0.0, least_s * len(study.arms), first_s)
     if found.total_s() > LONGEST * stopping.budget_s:
         what = "worker" if study.user_command is None else "command"
         give = f"{math.ceil(found.total_s())}s"
         raise TooShort(BudgetBelowLeast("--budget", stopping.budget_s, found.fewest, what, least_s, give))
+
+
+def block_s(run: Run, blocks: int, latest: int = LATEST) -> float:
+    """Return the median seconds of the latest blocks, without the reference kernel."""
+    took = dict.fromkeys(range(max(0, blocks - latest), blocks), 0.0)
+    for sample in run.samples():
+        if sample.block in took:  # a worker that failed was tried again
+            took[sample.block] += sample.worker_seconds
+    return median(took.values())
+
+
+def wants_reading(run: Run, block: int) -> bool:
+    """Return whether it is time to read the reference kernel again, before ``block``."""
+    study, read = run.study, run.all(ReferenceKernel)
+    if study.epochs or run.first(ReferenceKernelFailure) or any(one.block == block for one in read):
+        return False
+    if not read or study.stopping.blocks:
+        return True
+    since = run.events[run.events.index(read[-1]) :]
+    resumed = any(isinstance(event, Resume) for event in since)  # which may be hours later
+    return resumed or sum(event.worker_seconds for event in since) > study.stopping.budget_s / READINGS
+
+
+def reading_s(run: Run) -> float:
+    """The longest that a reading of the reference kernel took so far."""
+    return max((one.worker_seconds for one in run.all(ReferenceKernel)), default=0.0)
+
+
+def readings_s(run: Run, blocks: int) -> float:
+    """Return what the readings of the reference kernel will take that are still to come after ``blocks`` blocks."""
+    study, fixed = run.study, run.design
+    if study.epochs or run.first(ReferenceKernelFailure):
+        return 0.0
+    read = len(run.all(ReferenceKernel))
+    planned = fixed.planned if fixed else study.stopping.blocks
+    to_come = study.stopping.blocks - read if study.stopping.blocks else READINGS - read
+    return float(max(0, min(to_come, planned - blocks) if planned else to_come)) * reading_s(run)

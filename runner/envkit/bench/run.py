@@ -47,12 +47,12 @@ class Run:
     def followed_by(self, event: Event) -> Run:
         """Return the run with one event more."""
         more = _typed(event)
-        study = _sized(self.study, more) if isinstance(more, Lengths) and self.lengths is None else self.study
+        study = sized(self.study, more) if isinstance(more, Lengths) and self.lengths is None else self.study
         return Run(study, (*self.events, more))
 
     def measuring(self, study: Study) -> Run:
         """Return the run with another study: a run that goes on may have another budget."""
-        return Run(_sized(study, self.lengths), self.events)
+        return Run(sized(study, self.lengths), self.events)
 
     @property
     def beginning(self) -> Beginning:
@@ -159,7 +159,7 @@ def _typed(event: Event) -> AnyEvent:
     return codec.parse(event, EVENTS[event["event"]])
 
 
-def _sized(study: Study, lengths: Lengths | None) -> Study:
+def sized(study: Study, lengths: Lengths | None) -> Study:
     """Return the study with the lengths of its samples, if these are fixed."""
     if lengths is None or lengths.steps is None or lengths.warmup_steps is None:
         return study

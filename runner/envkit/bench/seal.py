@@ -11,7 +11,6 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from envkit.common import user_key
 from envkit.common.user_key import NoKey
@@ -26,7 +25,7 @@ def require_sound_key() -> None:
     user_key.find()
 
 
-def sealed(event: Mapping[str, Any], bound_to: str | None = None) -> dict[str, Any]:
+def sealed(event: Mapping[str, object], bound_to: str | None = None) -> dict[str, object]:
     """Return the event with its seal, or with None as its seal if this user can have no key.
 
     ``bound_to`` is the seal of the record's first event: a later event is then good in that record alone. Raise
@@ -39,7 +38,7 @@ def sealed(event: Mapping[str, Any], bound_to: str | None = None) -> dict[str, A
     return {**event, KEY: _of(event, key, bound_to)}
 
 
-def is_good(event: Mapping[str, Any], bound_to: str | None = None) -> bool:
+def is_good(event: Mapping[str, object], bound_to: str | None = None) -> bool:
     """Return whether this user sealed exactly this event. Raise InputError if others may know the key."""
     given = event.get(KEY)
     if not isinstance(given, str):
@@ -62,7 +61,7 @@ def value_digests(values: Mapping[str, str], names: Iterable[str]) -> dict[str, 
     return {name: _digest(key, VALUE + f"{name}={values[name]}".encode(errors="surrogateescape")) for name in wanted}
 
 
-def _of(event: Mapping[str, Any], key: bytes, bound_to: str | None) -> str:
+def _of(event: Mapping[str, object], key: bytes, bound_to: str | None) -> str:
     rest = {name: value for name, value in event.items() if name != KEY}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
     return _digest(key, EVENT + f"{bound_to or ''}\0{text}".encode())

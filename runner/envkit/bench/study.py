@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from envkit.bench.arms import Ablated, Arm, Contrast, Role, effects
+from envkit.bench.arms import Ablated, Arm, Contrast, Role, View, effects
 from envkit.bench.study_messages import (
     BelowLeast,
     NoArms,
+    NoSettings,
     StepsBesideMetric,
     TargetWithoutEpochs,
     UnknownArm,
@@ -87,6 +88,7 @@ class Study:
     stopping: StoppingRule
     arms: tuple[Arm, ...] = ()  # ``with_arms`` adds them, and what follows from them
     contrasts: tuple[Contrast, ...] = ()  # what is compared, and shares the error rate
+    view: View = View.EFFECTS  # the question, which decides what reports show
     workload: str = DEFAULT  # of the arms that have none of their own; EVERY, or the name of a user's command
     workloads: dict[str, WorkloadSpec] = field(default_factory=dict)  # by name, all that are trained
     data: str | None = None  # a folder, or what stands for one; None: what is found
@@ -134,16 +136,6 @@ class Study:
         return self.arms[1]
 
     @property
-    def across(self) -> bool:
-        """Whether profiles are compared on several workloads, each with a reference of its own."""
-        return len(self.references) > 1
-
-    @property
-    def compares_images(self) -> bool:
-        """Whether arms differ in their images."""
-        return len({arm.image for arm in self.arms}) > 1
-
-    @property
     def compared(self) -> tuple[Arm, ...]:
         """The arms whose effect is measured."""
         names = {one.arm for one in self.contrasts_of(Role.EFFECT)}
@@ -189,7 +181,7 @@ class Study:
     @property
     def fewest_blocks(self) -> int:
         """The fewest in which each comparison can have an interval; of a profile that is taken apart a few at least."""
-        return max(fewest_blocks(self.sharing), LEAST_ABLATED if self.ablated else 0)
+        return max(fewest_blocks(self.sharing), LEAST_ABLATED if self.view is View.SETTINGS else 0)
 
     @property
     def one_run_each(self) -> bool:
@@ -210,7 +202,7 @@ class Study:
         shuffled = list(self.arms)
         chance = random.Random(f"{self.seed}:{block}")
         chance.shuffle(shuffled)
-        if not self.across:
+        if self.view is not View.WORKLOADS:
             return shuffled
         turns = list(self.workloads)
         chance.shuffle(turns)
@@ -289,10 +281,10 @@ class Study:
         return GENERATED if found is not None and found.generated else self.data or ""
 
     def with_arms(self, arms: Iterable[Arm]) -> Study:
-        """The study with other arms, and the effect of each: with EVERY beside the baseline on its workload."""
+        """The study with other arms, and the effect of each: of several workloads beside the baseline on its own."""
         arms = tuple(arms)
-        every = self.workload == EVERY and self.user_command is None
-        references = [arm.name for arm in arms if arm.profile == REFERENCE_PROFILE] if every else []
+        several = self.view is View.WORKLOADS
+        references = [arm.name for arm in arms if arm.profile == REFERENCE_PROFILE] if several else []
         made = replace(self, arms=arms, contrasts=tuple(effects(arms, references)))
         return made.with_lengths(next(iter(self.workloads.values()), FROM_PACE))
 
@@ -334,6 +326,7 @@ class Study:
             "contrasts": tuple(
                 _made(Contrast, {**one, "role": Role(one["role"])}, "contrasts") for one in document["contrasts"]
             ),
+            "view": View(document["view"]),
             "stopping": _made(StoppingRule, document["stopping"], "stopping"),
             "workloads": {
                 name: _made(WorkloadSpec, one, f"workloads.{name}") for name, one in document["workloads"].items()
@@ -384,6 +377,8 @@ def _require_arms(made: Study) -> None:
         for name in (contrast.arm, contrast.reference):
             if name not in there:
                 raise codec.Misfit(UnknownArm("contrasts", name))
+    if made.view is View.SETTINGS and not made.ablated:
+        raise codec.Misfit(NoSettings())
     for one in made.ablated:
         for wanted in (one.alone, one.beside, one.without):
             if wanted not in there:

@@ -48,3 +48,7 @@ class UnknownArm(Message):
 
 class NoArms(Message):
     template = "arms: there is no arm"
+
+
+class NoSettings(Message):
+    template = "ablated: there is no setting, but the view is settings"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from envkit.bench.messages import SharedByCopies, WritesIntoCopy, WritesIntoFolder
 from envkit.bench.problem_messages import Written, WroteOutside
 from envkit.bench.study import Study
+from envkit.engines import measurement
+from envkit.engines.measurement import TrainingDocument
 from envkit.messages import Message
 from envkit.worker.request import UserCommand
 from envkit.worker.user_command import working_copy
@@ -22,22 +22,22 @@ def shared(command: UserCommand | None) -> Message | None:
     return SharedByCopies(tuple(names)) if names else None
 
 
-def outside(study: Study, document: Mapping[str, Any]) -> Message | None:
+def outside(study: Study, document: TrainingDocument) -> Message | None:
     """Return what is wrong if a command wrote past its working copy into its folder, else None."""
-    found = document.get("writes", {}).get("outside")
-    if found is None or study.user_command is None:
+    files = document.get("writes", {}).get("outside")
+    if files is None or study.user_command is None:
         return None
-    return WroteOutside(study.user_command.folder, _written(found))
+    return WroteOutside(study.user_command.folder, _written(files))
 
 
-def told(study: Study, document: Mapping[str, Any]) -> Message | None:
+def written_files(study: Study, document: TrainingDocument) -> Message | None:
     """Return what to say of the files that a command wrote, or None if it wrote none."""
-    found, command = document.get("writes", {}).get("inside"), study.user_command
-    if found is None or command is None:
+    files, command = document.get("writes", {}).get("inside"), study.user_command
+    if files is None or command is None:
         return None
-    written = _written(found)
+    written = _written(files)
     return WritesIntoFolder(written, command.folder) if command.in_place else WritesIntoCopy(written)
 
 
-def _written(found: Mapping[str, Any]) -> Written:
-    return Written(found["files"], found["bytes"], tuple(found["names"]))
+def _written(files: measurement.Written) -> Written:
+    return Written(files["files"], files["bytes"], tuple(files["names"]))

@@ -93,7 +93,7 @@ def require_same_run(old: Baseline, prepared: Prepared) -> None:
     """Raise InputError if the baseline is of another machine, or of other environments, than the prepared run."""
     seen = prepared.context.seen
     for name, before in old.document["engines"].items():
-        pairs = machine_pairs(before["inspection"], seen[name]["inspection"])
+        pairs = machine_pairs(before["inspection"], {**seen[name]["inspection"]})
         refuse(old, [unequal(pair) for pair in pairs if pair[1] != pair[2]])
     then = {name: _settings(one["environment"]) for name, one in old.document["arms"].items()}
     now = {name: _settings(one.to_json()) for name, one in prepared.job.environments.items()}

@@ -28,7 +28,9 @@ def add(parser: Parser, python: str = MEASURED, engine: str | None = START_WORKE
     if engine is not None:
         group.add_argument("--engine", help=f"{engine}: {', '.join(engines.ENGINES)} (default: local)")
     group.add_argument("--python", metavar="PATH", help=python)
-    group.add_argument("--image", metavar="NAME", help="docker, podman: use this image (default: envkit-cpu)")
+    group.add_argument(
+        "--image", metavar="NAME", help=f"{engines.taking('image')}: use this image (default: envkit-cpu)"
+    )
     for option, which, default in (("--sif", "apptainer", "build/envkit-cpu.sif"),
                                     ("--sqsh", "enroot", "build/envkit-cpu.sqsh")):  # fmt: skip
         group.add_argument(option, metavar="FILE", advanced=True,

@@ -20,7 +20,7 @@ from envkit.cli.measuring_messages import (
 )
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
-from envkit.engines import ENGINES, container
+from envkit.engines import ENGINES, container, taking
 from envkit.engines.base import IMAGE_FILES
 from envkit.engines.setup_messages import NoInterpreter, OptionWithoutEffect
 from envkit.worker.workloads import WORKLOADS
@@ -36,7 +36,7 @@ def add_options(parser: Parser) -> None:
         advanced=True,
     )
     group.add_argument("--against-python", metavar="PATH", help="local: compare the Python of --python with this one")
-    group.add_argument("--against-image", metavar="NAME", help="docker, podman: compare --image with this image")
+    group.add_argument("--against-image", metavar="NAME", help=f"{taking('image')}: compare --image with this image")
     group.add_argument("--against-sif", metavar="FILE", help="apptainer: compare --sif with this image")
     group.add_argument("--against-sqsh", metavar="FILE", help="enroot: compare --sqsh with this image")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from envkit import engines
 from envkit.analysis.result import Result, conclude
-from envkit.bench import early_checks, measure, record, resuming, room, seal, user_command, writes
+from envkit.bench import early_checks, measure, record, resuming, room, seal, writes
 from envkit.bench.context import recorded_context
 from envkit.bench.job import Job
 from envkit.bench.messages import START_AGAIN, Interrupted, NotInEffect, TargetNotReached, WorkerFailed
@@ -297,7 +297,7 @@ def go_on_with(command: str, folder: Path, kind: str = "run") -> str:
     alone = f"envkit {command} --resume {quoted(folder)}"
     with contextlib.suppress(InputError):
         if not seal.is_good(record.first(folder, kind)):
-            own, training = user_command.split(sys.argv[1:])
+            own, training = record.split_command(sys.argv[1:])
             given = [] if any(word.partition("=")[0] == "--resume" for word in own) else ["--resume", str(folder)]
             return shlex.join(["envkit", *own, *given, *training])
     return alone

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from envkit.bench.arms import Arm
+from envkit.bench.arms import Arm, View
 from envkit.bench.study import (
     FULL_TIMEOUT_S,
     MARGIN,
@@ -31,11 +31,12 @@ from envkit.worker.workloads import DEFAULT, WORKLOADS, get
 
 # What a run takes where no budget is given, in seconds.
 BUDGET_S = 180.0
+BUDGET = f"{BUDGET_S / 60:g}m"
 
 
 def add(
     parser: Parser,
-    budget: str = "3m",
+    budget: str = BUDGET,
     blocks: str = N_BLOCKS,
     refused: Collection[str] = (),
     engine: str | None = START_WORKERS,
@@ -120,7 +121,13 @@ def add_dry_run(parser: Parser) -> None:
                        help="print the study as JSON and measure nothing")  # fmt: skip
 
 
-def study(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], budget_s: float | None = None) -> Study:
+def study(
+    arguments: argparse.Namespace,
+    title: str,
+    arms: Sequence[Arm],
+    budget_s: float | None = None,
+    view: View = View.EFFECTS,
+) -> Study:
     """Return what the options ask for; ``arms`` are measured, the first is the reference.
 
     ``budget_s`` is what the command takes where no budget is given, None for the usual one. Raises InputError for
@@ -138,6 +145,7 @@ def study(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], budget
     )
     asked = Study(
         title=title,
+        view=view,
         stopping=stopping,
         workload=workload,
         workloads={workload: WorkloadSpec(arguments.warmup_steps or 0, arguments.steps or 0)},

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import to_builtins
 
 from envkit import engines
 from envkit.analysis.engine_facts import cpu_name
@@ -14,7 +16,7 @@ from envkit.bench import record
 from envkit.bench.context import ExecutionContext
 from envkit.bench.measure import ENDED
 from envkit.bench.measure import INTERRUPTED as CUT_SHORT
-from envkit.bench.record import Event, Record
+from envkit.bench.record import Record
 from envkit.cli.node_messages import FoundElsewhereOnly, NothingFound, NotSearched, OtherType
 from envkit.cli.tuning import first_event, require_same_tuning, session_of
 from envkit.cluster.slurm import node_preflight, node_status
@@ -24,10 +26,10 @@ from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
 from envkit.rendering import text_of
 from envkit.tuning import conclusion, session, space_file
-from envkit.tuning.merged import merged
+from envkit.tuning.events import Event, parse_all
 from envkit.tuning.session import Session
-from envkit.tuning.shared_trials import SharedTrials, said, say, storage_in
-from envkit.tuning.trial_store import Entry
+from envkit.tuning.shared_trials import SharedTrials, publish, published, storage_in
+from envkit.tuning.trial_store import Entry, merged
 from envkit.tuning.trials import BaselineFailed
 from envkit.worker.host import cpu_facts, fingerprint
 
@@ -37,11 +39,20 @@ KIND, SEARCH, CONFIRM = "--kind", "--search", "--confirm"
 TYPE, CHOSEN = "type", "chosen"
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """The choice that all nodes confirm: the numbers of the best candidate and the best shipped profile, and both."""
+
+    best: int
+    shipped: int | None
+    candidates: list[Entry]
+
+
 def say_type(folder: Path, node: str) -> None:
     """Have the other nodes know of which type this one is."""
     here = fingerprint()
     kind = f"{cpu_name(here)}, {cpu_facts()['usable_cpus']} usable CPUs ({here['architecture']})"
-    say(storage_in(folder), node, TYPE, kind)
+    publish(storage_in(folder), node, TYPE, kind)
 
 
 def require_same_type(folder: Path, node: str, job: str) -> None:
@@ -51,9 +62,9 @@ def require_same_type(folder: Path, node: str, job: str) -> None:
     """
     called = node_preflight.read(folder, job)
     here = {node, *(called.times if called else ())}
-    if node not in said(storage_in(folder), TYPE):
+    if node not in published(storage_in(folder), TYPE, str):
         say_type(folder, node)  # it was kept from it, when that was its turn
-    types = {name: kind for name, kind in said(storage_in(folder), TYPE).items() if name in here}
+    types = {name: kind for name, kind in published(storage_in(folder), TYPE, str).items() if name in here}
     usual, _ = Counter(types.values()).most_common(1)[0]
     if types[node] != usual:
         raise InputError(OtherType(types[node], usual))
@@ -139,21 +150,21 @@ def _chosen(confirming: Session, folder: Path, node: str) -> tuple[int, int | No
     The search takes over what the others know of them. Raises InputError where nothing was found.
     """
     if chosen(folder) is None:
-        say(storage_in(folder), node, CHOSEN, choose(confirming, folder))
+        publish(storage_in(folder), node, CHOSEN, to_builtins(choose(confirming, folder)))
     found = chosen(folder)
     assert found is not None, "this node has said it"
-    for entry in found["candidates"]:
-        confirming.store.entries.setdefault(entry["number"], Entry(**entry))
-        confirming.store.rung_of.setdefault(entry["number"], 0)
-    return found["best"], found["shipped"]
+    for entry in found.candidates:
+        confirming.store.entries.setdefault(entry.number, entry)
+        confirming.store.rung_of.setdefault(entry.number, 0)
+    return found.best, found.shipped
 
 
-def chosen(folder: Path) -> dict[str, Any] | None:
+def chosen(folder: Path) -> Chosen | None:
     """Return what the first node to ask has chosen, as `choose` has it; None before that."""
-    return next(iter(said(storage_in(folder), CHOSEN).values()), None)
+    return next(iter(published(storage_in(folder), CHOSEN, Chosen).values()), None)
 
 
-def choose(confirming: Session, folder: Path) -> dict[str, Any]:
+def choose(confirming: Session, folder: Path) -> Chosen:
     """Return what is to be confirmed, by the trials of all nodes. Raise InputError if nothing was measured."""
     search, here = confirming.search, confirming.search.space
     search.store = store = merged(records(folder))
@@ -162,11 +173,11 @@ def choose(confirming: Session, folder: Path) -> dict[str, Any]:
     search.store, search.space = confirming.store, here
     if best is None:
         raise InputError(NothingFound(next(iter(store.problems.values()), None)))
-    candidates = [vars(store.entries[number]) for number in dict.fromkeys((best, shipped)) if number is not None]
-    return {"best": best, "shipped": shipped, "candidates": candidates}
+    candidates = [store.entries[number] for number in dict.fromkeys((best, shipped)) if number is not None]
+    return Chosen(best, shipped, candidates)
 
 
 def records(folder: Path) -> list[list[Event]]:
     """Return what each node that has begun to search has recorded."""
     places = sorted(folder / name for name in node_status.seen(folder))
-    return [record.read(place, "tune") for place in places if record.is_begun(place)]
+    return [parse_all(record.read(place, "tune")) for place in places if record.is_begun(place)]

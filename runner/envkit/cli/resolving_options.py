@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from typing import Any
 
 from envkit.cli import engine_options
 from envkit.cli.parser import Parser
 from envkit.engines.base import Engine
 from envkit.engines.inspect_image import inspect
+from envkit.engines.inspection import Inspection
 from envkit.profiles import catalogue, profile
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
@@ -22,7 +22,7 @@ class Looked:
 
     profile: Profile
     engine: Engine
-    inspection: dict[str, Any]
+    inspection: Inspection
     environment: Environment
 
 

@@ -82,7 +82,9 @@ def add_arguments(parser: Parser, nodelist: str, together: str, nodes: str | Non
     add_job_options(parser, nodelist, nodes, advanced=False)
     rank_options.add_option(parser, together)
     rank_options.add_weak_option(parser)
-    measuring_options.add(parser, budget=f"3m; {rank_options.BUDGET}", refused=("image",), engine=None)
+    measuring_options.add(
+        parser, budget=f"{measuring_options.BUDGET}; {rank_options.BUDGET}", refused=("image",), engine=None
+    )
 
 
 def add_job_options(parser: Parser, nodelist: str, nodes: str | None = None, advanced: bool = True) -> None:

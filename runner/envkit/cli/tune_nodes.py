@@ -35,8 +35,9 @@ from envkit.tuning import conclusion, confirm, destination, profile_file, space,
 from envkit.tuning import conclusion_messages as labels
 from envkit.tuning.confirm import Decision
 from envkit.tuning.destination import Written
-from envkit.tuning.merged import merged
+from envkit.tuning.events import Beginning
 from envkit.tuning.session import SPACE_FILE, require_space
+from envkit.tuning.trial_store import merged
 
 # Seconds of each node, where others help.
 BUDGET_S = 300.0
@@ -95,7 +96,9 @@ def _show(
     of_nodes = node_tuning.records(folder)
     store = merged(of_nodes)
     tried = {entry.shipped for entry in store.entries.values()}
-    untried = [name for one in of_nodes[0][0]["shipped"] if (name := one["profile"]["name"]) not in tried]
+    first = of_nodes[0][0]
+    assert isinstance(first, Beginning), "a tuning's record begins with it"
+    untried = [name for shipped in first.shipped if (name := str(shipped.profile["name"])) not in tried]
     written = _write(found, untried, folder, path)
     if as_json:
         print(json.dumps({
@@ -124,8 +127,8 @@ def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _
     places = {one.name: settings.run_in(folder / one.name) for one in results if one.result}
     if chosen is None or not places:
         return None
-    entries = {entry["number"]: entry for entry in chosen["candidates"]}
-    shipped = None if chosen["shipped"] is None else str(entries[chosen["shipped"]]["shipped"])
+    entries = {entry.number: entry for entry in chosen.candidates}
+    shipped = None if chosen.shipped is None else str(entries[chosen.shipped].shipped)
     verdict = type_verdict.find(places, settings.study.stopping.margin, (confirm.TUNED, shipped or ""))
     if verdict is None:
         return None
@@ -137,7 +140,7 @@ def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _
     best = confirm.winner(confirm.TUNED in won, shipped in won, versus)
     if best == confirm.TUNED:
         require_space(folder / SPACE_FILE, settings.tuning.space_sha256)
-        made = space.profile(space_file.read(folder / SPACE_FILE), entries[chosen["best"]]["choice"], confirm.TUNED)
+        made = space.profile(space_file.read(folder / SPACE_FILE), entries[chosen.best].choice or {}, confirm.TUNED)
         if made is None:
             raise InputError(ChoiceNotInSpace(str(folder), SPACE_FILE))
     elif best == confirm.SHIPPED and shipped not in profile.names():  # the file that nodes share may name any file

@@ -31,13 +31,13 @@ from envkit.profiles import profile as profiles
 from envkit.profiles.environment import Environment
 from envkit.profiles.resolve import of_rank, resolve
 from envkit.tuning import profile_file, session, space_file
-from envkit.tuning.feasible import require_candidates
-from envkit.tuning.narrow import narrow
-from envkit.tuning.peers import Peers
-from envkit.tuning.session import Session, Settings
+from envkit.tuning import shipped as shipped_profiles
+from envkit.tuning.events import parse_all
+from envkit.tuning.narrow import narrow, require_candidates
+from envkit.tuning.session import Session
+from envkit.tuning.shared_trials import Peers
 from envkit.tuning.space import Space
-from envkit.tuning.study import TuningStudy
-from envkit.tuning.trials import lengths
+from envkit.tuning.study import Settings, TuningStudy, lengths
 
 SHIPPED_FOLDER = places.PROFILE_FOLDER
 # Fields of a tuning's first event that must be equal if its command is given again.
@@ -102,7 +102,9 @@ def first_event(asked: TuningStudy) -> tuple[dict[str, Any], ExecutionContext]:
     not_tried = partial(batch_split.not_tried, trained, how, numerics, wanted.ranks, gpus)
     narrowed, _ = narrow(space, inspection, numerics, not_tried)  # before anything is recorded: it may leave nothing
     shipped, left_out = (
-        ([], []) if asked.space_only else session.shipped(SHIPPED_FOLDER, inspection, numerics, space.first, not_tried)
+        ([], [])
+        if asked.space_only
+        else shipped_profiles.shipped(SHIPPED_FOLDER, inspection, numerics, space.first, not_tried)
     )
     require_candidates(narrowed, baseline, inspection, one_by_one=asked.blocks > 0, alone=not shipped)
     data = requirements.data(wanted)
@@ -157,7 +159,7 @@ def session_of(
             study, {REFERENCE_PROFILE: baseline}, context.engines, context.inherited, context.kept, context.removed
         )
         begin = _begin(context, from_json(first["data_source"]), inspection)
-        return Session(settings, job, inspection, opened, events, begin, quiet, peers, turn)
+        return Session(settings, job, inspection, opened, parse_all(events), begin, quiet, peers, turn)
 
 
 def _begin(context: ExecutionContext, data_source: Message, inspection: Mapping[str, Any]) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from envkit.bench import private_values
 from envkit.bench.job import Job
@@ -14,13 +13,14 @@ from envkit.cli.workload_file import WARMUP_STEPS
 from envkit.cli.workload_messages import NotWatched
 from envkit.common.errors import InputError
 from envkit.common.progress import Progress
+from envkit.engines.measurement import TrainingDocument
 from envkit.worker.request import RunCommand
 
 # How long steps are watched, and how long may pass until enough of them were seen; in seconds.
 WATCH_S, LIMIT_S = 10.0, 45.0
 
 
-def watch(job: Job, argv: Sequence[str], quiet: bool) -> dict[str, Any]:
+def watch(job: Job, argv: Sequence[str], quiet: bool) -> TrainingDocument:
     """Return the sample that a worker of the job's only arm makes of it. Raise InputError if it can't be watched."""
     (arm,), own = job.study.arms, job.study.user_command
     assert own is not None, "a command of the user's is watched"

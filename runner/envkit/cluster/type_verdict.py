@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from envkit.analysis.load import Load, load
 from envkit.analysis.noise import disturbed_blocks
@@ -52,7 +51,7 @@ class TypeVerdict:
         """Return why an arm is not recommended, whatever its speed."""
         return self.wrong.get(arm) or beside(self.load)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "type": self.kind,
             "nodes": list(self.nodes),

@@ -65,6 +65,11 @@ ENGINES = {
 CONTAINERS = {name: one.container for name, one in ENGINES.items() if one.container is not None}
 
 
+def taking(option: str) -> str:
+    """Return the names of the engines that take a field of EngineOptions, for help texts."""
+    return ", ".join(name for name, engine in ENGINES.items() if option in engine.options)
+
+
 def get_all(names: Sequence[str], options: EngineOptions) -> dict[str, Engine]:
     """The engines called ``names``, ready to run.
 

@@ -11,11 +11,10 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from envkit.common import files
 from envkit.common.errors import InputError
-from envkit.engines import container, container_gpus
+from envkit.engines import container
 from envkit.engines.base import IMAGE_FILES, SOURCES, EngineOptions, Launch, Outcome, ended
 from envkit.engines.messages import BuildImage, EngineFault, ImageUnreadable
 from envkit.engines.process import Process, Started
@@ -63,15 +62,15 @@ class ApptainerEngine:
             "name": self.name, "version": version.stdout.strip(), "image": str(self._sif), "digest": sif_digest,
         }  # fmt: skip
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, str]:
         return self._described
 
     def command(self, launch: Launch) -> list[str]:
         binds = [part for mount in container.mounts(launch) for part in ("--bind", mount)]
         # Not --env, which takes a comma for the start of the next variable.
-        given = {name: value for name, value in container.passed_on(launch).items() if name in ITS_OWN}
+        inherited = {name: value for name, value in container.passed_on(launch).items() if name in ITS_OWN}
         temporary = {} if TEMPORARY.keys() & launch.passed_on.keys() else TEMPORARY
-        texts = {**temporary, **given, **container.variables(launch)}
+        texts = {**temporary, **inherited, **container.variables(launch)}
         variables = [f"{name}={value}" for name, value in texts.items()]
         return [
             "apptainer", "--quiet", "exec", "--cleanenv", "--containall", "--no-home",
@@ -103,7 +102,7 @@ class ApptainerEngine:
     def _start_of(self, launch: Launch) -> tuple[list[str], dict[str, str]]:
         """The command, and the variables that it is started with."""
         if launch.gpus:
-            container_gpus.require()  # it only remarks that there was nothing to bring along
+            container.require_gpus()  # it only remarks that there was nothing to bring along
         return self.command(launch), callers(launch, launch.inherited or os.environ)
 
     def _explained(self, outcome: Outcome) -> Outcome:
@@ -126,11 +125,11 @@ def callers(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
     It would have a shell read their values (https://apptainer.org/docs/user/main/environment_and_metadata.html).
     """
     kept = {f"{prefix}_{name}" for prefix in OPTIONS_IN_VARIABLES for name in OUTSIDE}
-    own = {
+    environment = {
         name: value for name, value in variables.items() if not name.startswith(OPTIONS_IN_VARIABLES) or name in kept
     }
-    given = {f"{INSIDE}{name}": value for name, value in container.passed_on(launch).items() if name not in ITS_OWN}
-    return {**own, **given, "APPTAINER_NO_EVAL": "true"} if given else own
+    inside = {f"{INSIDE}{name}": value for name, value in container.passed_on(launch).items() if name not in ITS_OWN}
+    return {**environment, **inside, "APPTAINER_NO_EVAL": "true"} if inside else environment
 
 
 CONTAINER = container.Kind(("--nv",), "exec", "--bind", callers=callers, attaches=False)
@@ -151,8 +150,8 @@ def digest(image: Path, kind: str = "sif") -> str:
     ``kind`` is one of IMAGE_FILES, which is also the target that makes such a file.
     """
     require_file(image, kind)
-    found = hashlib.sha256()
+    checksum = hashlib.sha256()
     with files.opened(image, most=None) as file:
         while block := file.read(2**20):
-            found.update(block)
-    return f"sha256:{found.hexdigest()}"
+            checksum.update(block)
+    return f"sha256:{checksum.hexdigest()}"

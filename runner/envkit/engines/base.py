@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from envkit.messages import Message
 from envkit.worker.complaints import COMPLAINT
-from envkit.worker.request import WorkerRequest, host_folder
+from envkit.worker.request import RunCommand, WorkerRequest, host_folder
 
 if TYPE_CHECKING:
     from envkit.worker.request import Work
@@ -70,14 +70,19 @@ class Launch:
     # the caller's own that the worker may have: the local engine passes them on, a container starts without them
     inherited: dict[str, str] = field(default_factory=dict)
     prefix: tuple[str, ...] = ()
-    folder: str | None = None  # the host's, where a user's command runs: it has this name inside, and can be written to
-    program: tuple[str, ...] = ()  # a command for the worker's place, which containers run in ``folder``
+    program: tuple[str, ...] = ()  # a command for the worker's place
+    program_folder: str | None = None  # the host's folder in which containers run ``program``
     # more of the caller's, for containers too; their values, which may be secrets, are on no command line
     passed_on: dict[str, str] = field(default_factory=dict)
     timeout_s: float = 120.0
     nodes: int = 1  # it is started on so many, the first of the Slurm job that the runner is in; their texts are one
     gpus: bool = False  # a container is given the machine's GPUs, which a worker on the machine itself has anyway
     ahead: bool = False  # the worker is to wait for its turn at its stdin
+
+    @property
+    def folder(self) -> str | None:
+        """The host's folder where a user's command runs: it has this name inside, and can be written to."""
+        return self.work.command.folder if isinstance(self.work, RunCommand) else self.program_folder
 
     @property
     def data(self) -> str | None:
@@ -128,7 +133,7 @@ class Engine(Protocol):
     options: frozenset[str]  # the fields of EngineOptions that mean something to it
     given: EngineOptions  # what the user asked of it
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, str]:
         """Name, version and image of the engine, for the record."""
 
     def start(self, launch: Launch) -> Worker:

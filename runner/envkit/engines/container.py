@@ -1,4 +1,4 @@
-"""Shared by the container engines: paths inside, and limits as options of a command line."""
+"""Shared by the container engines: paths inside, options of a command line, limits and GPUs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,21 @@ from pathlib import Path
 
 from envkit.common.errors import InputError
 from envkit.engines.base import PACKAGE, EngineOptions, Launch, Outcome
-from envkit.engines.messages import Killed, OutOfMemory, OverMemoryLimit
-from envkit.engines.setup_messages import HidesImage, Unmountable, UnreadableInside
+from envkit.engines.inspection import Inspection
+from envkit.engines.messages import Killed, NoContainerToolkit, OutOfMemory, OverMemoryLimit
+from envkit.engines.setup_messages import (
+    BadMemory,
+    HidesImage,
+    LimitNotInForce,
+    NoDevice,
+    NoDriver,
+    Unmountable,
+    UnreadableInside,
+)
+from envkit.messages import Message
 from envkit.profiles.environment import capabilities
+from envkit.worker import nvml
+from envkit.worker.host import expand_cpu_list
 from envkit.worker.request import STDIN, WorkerRequest, relocated
 
 INTERPRETER = "/opt/kit/bin/python"
@@ -28,6 +40,19 @@ HOME = "/tmp"
 # Folders of the image that a user's folder, which keeps its name inside, must not hide.
 IMAGES_OWN = ("/bin", "/dev", "/etc", "/kit", "/lib", "/lib64", "/opt/kit", "/proc", "/sbin", "/sys", "/usr")
 LIMITS = frozenset({"cpus", "cpuset_cpus", "memory"})
+# Megabytes and the like as Docker's own command line reads them.
+UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+SIZE = re.compile(r"(\d+)([bkmg]?)")
+# A quota is kept in whole microseconds of a period.
+ROUNDING = 1.01
+TOOLKIT = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
+# Words of the engines' messages where their way to NVIDIA's GPUs is missing.
+NO_WAY = re.compile(
+    "could not select device driver|"  # Docker, without the toolkit's runtime
+    "failed to discover GPU vendor from CDI|"  # Docker 29 and later, without the toolkit's description of devices
+    "unresolvable CDI devices|"  # Podman, without that description
+    r"stat nvidia\.com/gpu"  # Podman before 4.1, which knows no such descriptions
+)
 
 
 @dataclass(frozen=True)
@@ -63,8 +88,8 @@ def argv(launch: Launch) -> list[str]:
 
 def request(launch: Launch) -> WorkerRequest | None:
     """Return what the worker inside is to do, with the path that its data has there."""
-    asked = launch.request
-    return asked and replace(asked, work=relocated(asked.work, DATA))
+    worker_request = launch.request
+    return worker_request and replace(worker_request, work=relocated(worker_request.work, DATA))
 
 
 def mounts(launch: Launch) -> list[str]:
@@ -72,27 +97,27 @@ def mounts(launch: Launch) -> list[str]:
 
     Raises InputError for a folder that can't be mounted, or not under its own name.
     """
-    found = [f"{PACKAGE}:{CODE}:ro"]
+    folders = [f"{PACKAGE}:{CODE}:ro"]
     if launch.data:
-        found.append(f"{launch.data}:{DATA}:ro")
+        folders.append(f"{launch.data}:{DATA}:ro")
     if launch.folder:
         if any(one == launch.folder or Path(launch.folder) in Path(one).parents for one in IMAGES_OWN):
             raise InputError(HidesImage(launch.folder))
-        found.append(f"{launch.folder}:{launch.folder}:rw")
+        folders.append(f"{launch.folder}:{launch.folder}:rw")
     for folder in filter(None, (str(PACKAGE), launch.data, launch.folder)):
         if any(letter in folder for letter in ":,"):
             raise InputError(Unmountable(folder))
-    return found
+    return folders
 
 
 def variables(launch: Launch) -> dict[str, str]:
-    """What a worker's process is given: the profile's, and a home for a user's own command, which may want to cache."""
+    """Return a worker's variables: the profile's, and a home for a user's own command, which may want to cache."""
     home = {"HOME": HOME} if launch.folder and "HOME" not in launch.passed_on else {}
     return {**home, **launch.variables}
 
 
 def passed_on(launch: Launch) -> dict[str, str]:
-    """What it is given besides, and an engine's own command is to find among its variables: all can read its words."""
+    """Return the other variables, which an engine's command reads from its environment: all can read its words."""
     return {name: value for name, value in launch.passed_on.items() if name not in launch.variables}
 
 
@@ -122,8 +147,10 @@ def user(launch: Launch, rootless: bool) -> str | None:
 
 def limits(options: EngineOptions) -> list[str]:
     """The limits in the words that docker, podman and apptainer share."""
-    given = options.to_json()
-    words = [part for name in sorted(LIMITS & given.keys()) for part in (f"--{name.replace('_', '-')}", given[name])]
+    requested = options.to_json()
+    words = [
+        part for name in sorted(LIMITS & requested.keys()) for part in (f"--{name.replace('_', '-')}", requested[name])
+    ]
     # swap counts too: a worker that swaps would be measured as a slow one
     return [*words, *(["--memory-swap", options.memory] if options.memory else [])]
 
@@ -167,7 +194,7 @@ def run_options(launch: Launch, options: EngineOptions, rootless: bool, gpus: tu
     """
     volumes = [part for mount in mounts(launch) for part in ("--volume", mount)]
     texts = [*passed_on(launch), *(f"{name}={value}" for name, value in variables(launch).items())]
-    given = [part for text in texts for part in ("--env", text)]
+    environment = [part for text in texts for part in ("--env", text)]
     caller = user(launch, rootless)
     as_user = ["--user", caller] if caller else []
     fixed = ["--network", network(launch), "--shm-size", SHM, "--workdir", working_folder(launch)]
@@ -176,7 +203,7 @@ def run_options(launch: Launch, options: EngineOptions, rootless: bool, gpus: tu
     fixed += [part for option in (READS_MOUNTS, NO_NEW_PRIVILEGES) for part in ("--security-opt", option)]
     fixed += ["--cap-drop", "ALL", *(part for name in allowed(launch, caller) for part in ("--cap-add", name))]
     fixed += ["--interactive"] if launch.work is not None else []
-    return [*fixed, *(gpus if launch.gpus else ()), *as_user, *limits(options), *volumes, *given]
+    return [*fixed, *(gpus if launch.gpus else ()), *as_user, *limits(options), *volumes, *environment]
 
 
 def out_of_memory(options: EngineOptions) -> OutOfMemory | OverMemoryLimit:
@@ -189,3 +216,51 @@ def explained(outcome: Outcome, options: EngineOptions) -> Outcome:
     if options.memory and outcome.failure == KILLED:
         return replace(outcome, failure=Killed(KILLED.signal, options.memory))
     return outcome
+
+
+def memory_bytes(text: str) -> int:
+    """Bytes of ``4g``. Raises InputError for another text."""
+    match = SIZE.fullmatch(text.lower())
+    if match is None:
+        raise InputError(BadMemory(text))
+    return int(match.group(1)) * UNITS[match.group(2)]
+
+
+def require_in_force(given: EngineOptions, engine: str, inspection: Inspection) -> None:
+    """Raise InputError where what an image's worker sees is more than what was asked for.
+
+    Podman without root ignores limits where control groups are of version 1, or without systemd. The measurement would
+    then be one of the whole machine, in the name of a part of it. A CPU quota and a memory limit are known from control
+    groups only: where no group can be seen, as under Apptainer with root's rights, nothing can be said of the two.
+    """
+    facts = inspection["facts"]
+    # Podman and Apptainer read more than Docker does: 1.5g, 4gib
+    memory = given.memory if given.memory and SIZE.fullmatch(given.memory.lower()) else None
+    requested: dict[str, tuple[str | None, Callable[[str], float], float | None]] = {
+        "cpus": (given.cpus, lambda text: float(text) * ROUNDING, facts["cpu_quota"]),
+        "cpuset_cpus": (given.cpuset_cpus, lambda text: len(expand_cpu_list(text)), facts["affinity_cpus"]),
+        "memory": (memory, memory_bytes, inspection["memory_limit"]),
+    }
+    for name, (text, most, effective) in requested.items():
+        is_known = inspection["groups_seen"] or name == "cpuset_cpus"
+        if text is not None and is_known and (effective is None or effective > most(text)):
+            option = f"--{name.replace('_', '-')} {text}"
+            raise InputError(LimitNotInForce(option, engine))
+
+
+def require_gpus(library: nvml.Nvml | None = None) -> None:
+    """Raise InputError where the machine has no driver, or no device, to give to a container.
+
+    ``library`` is the driver's, which is looked for where it is not given.
+    """
+    try:
+        driver = library or nvml.start()
+    except nvml.Unavailable as error:
+        raise InputError(NoDriver(error.message)) from None
+    if not driver.devices():
+        raise InputError(NoDevice(driver.driver()))
+
+
+def without_gpus(failure: Message | None, printed: str) -> Message | None:
+    """Return ``failure``, or NoContainerToolkit if the engine ``printed`` that it could give the worker no GPU."""
+    return NoContainerToolkit(TOOLKIT) if failure and NO_WAY.search(printed) else failure

@@ -13,11 +13,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from envkit.common import files
 from envkit.common.errors import InputError
-from envkit.engines import container, container_gpus
+from envkit.engines import container
 from envkit.engines.apptainer import digest
 from envkit.engines.base import IMAGE_FILES, PACKAGE, SOURCES, EngineOptions, Launch, Outcome, ended
 from envkit.engines.messages import EngineFault
@@ -99,14 +98,14 @@ class EnrootEngine:
                 raise InputError(NotSquashfs(str(self._sqsh), make))
         version = subprocess.run(["enroot", "version"], capture_output=True, text=True, timeout=60, check=False)
         if version.returncode != 0:
-            said = (version.stderr or version.stdout).strip().splitlines()
-            reason = Printed(said[-1]) if said else NoOutput()
+            printed = (version.stderr or version.stdout).strip().splitlines()
+            reason = Printed(printed[-1]) if printed else NoOutput()
             raise InputError(EngineUnusable("Enroot", reason, ENROOT_FIX["settings"]))
         self._described = {
             "name": self.name, "version": version.stdout.strip(), "image": str(self._sqsh), "digest": sqsh_digest,
         }  # fmt: skip
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, str]:
         return self._described
 
     def command(self, launch: Launch, more: Sequence[str] = ()) -> list[str]:
@@ -168,7 +167,7 @@ class EnrootEngine:
     def _start_of(self, launch: Launch) -> tuple[list[str], dict[str, str]]:
         """The command, and the variables that it is started with."""
         if launch.gpus:
-            container_gpus.require()  # its hook says less
+            container.require_gpus()  # its hook says less
         return self.command(launch), callers(launch, launch.inherited or os.environ)
 
     def _explained(self, outcome: Outcome) -> Outcome:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import cast
 
 from envkit.common.errors import InputError
 from envkit.engines import reply
 from envkit.engines.base import Engine, Launch
-from envkit.engines.container_limits import require_in_force
+from envkit.engines.container import require_in_force
+from envkit.engines.inspection import Inspection
 from envkit.engines.local import LocalEngine
 from envkit.engines.messages import InspectionFailed, NoTorch, NoTorchInImage, NotPython, TooOld
 from envkit.profiles.preload_links import linked
@@ -34,7 +35,7 @@ def inspect(
     contents: bool = False,
     gpus: bool | None = None,
     torch: bool = True,
-) -> dict[str, Any]:
+) -> Inspection:
     """Return what a worker that inspects prints under ``engine``; ``commands`` are looked for in there too.
 
     With ``contents`` it names all packages of the image, for a comparison with another one.
@@ -52,10 +53,11 @@ def inspect(
         printed = next(reversed(outcome.stderr_tail.strip().splitlines()), None)
         oldest = WORKERS_PYTHON if engine.name == "local" else None
         raise InputError(InspectionFailed(image, outcome.failure, printed, oldest))
-    said = reply.parse(outcome.stdout)
-    if said is None:
+    answer = reply.parse(outcome.stdout)
+    if answer is None:
         raise InputError(NotPython(image))
-    inspection = said.document
+    document = answer.document
+    inspection = cast(Inspection, document)
     try:
         version = inspection["packages"]["torch"]
     except (TypeError, KeyError):
@@ -64,10 +66,10 @@ def inspect(
         raise InputError(_no_torch(engine, image))
     require_in_force(engine.given, engine.name, inspection)
     # of a container the paths are its own, and so are the names of its folders
-    return linked(inspection) if engine.name == "local" else inspection
+    return cast(Inspection, linked(document)) if engine.name == "local" else inspection
 
 
-def require_own_workloads(engine: Mapping[str, Any], inspection: Mapping[str, Any]) -> None:
+def require_own_workloads(engine: Mapping[str, str], inspection: Inspection) -> None:
     """Raise InputError if the kit's own workloads can't be trained with the Python or the torch of an image.
 
     ``engine`` is what the engine says of itself (``Engine.describe``).
@@ -88,12 +90,12 @@ def _no_torch(engine: Engine, image: str) -> NoTorch | NoTorchInImage:
 
 def _example(but: str) -> str:
     """Return a Python of the PATH that has torch, to be suggested, or PATH."""
-    asked = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+    has_torch = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
     for name in ("python", "python3"):
         path = shutil.which(name)
         if path is not None and path != but:
             try:
-                ended = subprocess.run([path, "-c", asked], capture_output=True, timeout=PATIENCE_S, check=False)
+                ended = subprocess.run([path, "-c", has_torch], capture_output=True, timeout=PATIENCE_S, check=False)
             except (OSError, subprocess.SubprocessError):
                 continue
             if ended.returncode == 0:

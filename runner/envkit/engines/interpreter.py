@@ -51,15 +51,15 @@ def interpreter_of(
             return None  # srun with Pyxis: the command finds its Python inside of an image
         elif wrapped and (word.startswith("-") or _ASSIGNMENT.match(word)):
             continue
-        elif (found := _program(word, search, folder)) is None:
+        elif (program := _program(word, search, folder)) is None:
             if not wrapped:
                 return None  # of a wrapper it may be an option's value
-        elif found.name in WRAPPERS:
+        elif program.name in WRAPPERS:
             wrapped = True
-        elif found.name in CHOOSERS:
+        elif program.name in CHOOSERS:
             return None
         else:
-            return _python(found, search, folder, variables)
+            return _python(program, search, folder, variables)
     return None
 
 

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from envkit.common.errors import InputError
 from envkit.engines.base import WORKER, EngineOptions, Launch, Outcome, ended
@@ -35,11 +34,11 @@ class LocalEngine:
     def __init__(self, options: EngineOptions) -> None:
         named = options.python
         self.given = EngineOptions(python=named)
-        found = shutil.which(named) if named else sys.executable
-        if found is None:
+        python = shutil.which(named) if named else sys.executable
+        if python is None:
             raise InputError(NoInterpreter(f"--python {named}" if named else "--python"))
-        self._python = found
-        self._looked_into = found
+        self._python = python
+        self._looked_into = python
         self.of_no_python: str | None = None
 
     def for_command(
@@ -53,11 +52,11 @@ class LocalEngine:
         if self.given.python is not None:
             return self
         engine = LocalEngine(self.given)
-        found = interpreter_of(argv, variables, folder)
-        if found is None:
+        interpreter = interpreter_of(argv, variables, folder)
+        if interpreter is None:
             engine.of_no_python = argv[0]
         else:
-            engine._looked_into = str(found)
+            engine._looked_into = str(interpreter)
         return engine
 
     def for_process(self, pid: int) -> LocalEngine:
@@ -75,7 +74,7 @@ class LocalEngine:
         except OSError:  # it has ended, or is another user's: who watches it says so
             return self
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, str]:
         return {"name": self.name, "version": platform.release(), "image": self._looked_into}
 
     def _argv(self, launch: Launch) -> list[str]:
@@ -112,8 +111,8 @@ class LocalEngine:
     def command(self, launch: Launch) -> list[str]:
         # of the inherited variables only PATH is needed to start, and only to find a prefix's or the user's command
         path = [f"PATH={launch.inherited.get('PATH', os.defpath)}"] if launch.prefix or launch.folder else []
-        given = {**launch.passed_on, **launch.variables}
-        variables = [f"{name}={value}" for name, value in given.items()]
+        environment = {**launch.passed_on, **launch.variables}
+        variables = [f"{name}={value}" for name, value in environment.items()]
         return ["env", "-i", "-C", str(FOLDER), *path, *variables, *self._argv(launch)]
 
 

@@ -1,14 +1,21 @@
-"""The document of a worker that measured a training: what later code reads of it, as typed data."""
+"""The document of a worker that measured a training: the keys of the JSON, and the same as typed data."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TypedDict
 
 from msgspec import Struct
 
 # A whole number stays one, so that counts are printed as such; a mean over several processes may have a fraction.
 Number = int | float
-Evidence = dict[str, Any]  # by the probe's name: plain data, of which only the probe and its checks know the form
+Evidence = dict[str, object]  # by the probe's name: plain data, of which only the probe and its checks know the form
+
+
+def probe(evidence: Evidence, name: str) -> Mapping[str, object]:
+    """Return what a probe observed; nothing if it was not asked, or left another form."""
+    observed = evidence.get(name)
+    return observed if isinstance(observed, dict) else {}
 
 
 class Usage(Struct, frozen=True, kw_only=True):
@@ -85,3 +92,62 @@ class Measurement(Struct, frozen=True, kw_only=True):
     instances: list[Process] | None = None  # that trained at once, each by itself
     observed: Observed | None = None  # of a command that was watched
     stderr: str = ""
+
+
+class EpochDocument(TypedDict):
+    """One epoch of a full training."""
+
+    seconds: float
+    loss: float | None
+    quality: dict[str, object] | None
+    test_s: float
+
+
+class Written(TypedDict):
+    """Files that a user's command wrote."""
+
+    files: int
+    bytes: int
+    names: list[str]
+
+
+class LoaderDocument(TypedDict, total=False):
+    """How DataLoader's workers were started, and whether they stayed for the next epoch."""
+
+    start: str
+    persistent: bool
+
+
+class RankDocument(TypedDict):
+    """One of several ranks."""
+
+    cpus: list[int]
+
+
+class TrainingDocument(TypedDict, total=False):
+    """The JSON document of a worker that trained. It is recorded as it is, with keys that are not named here."""
+
+    arm: str  # of a recorded sample
+    seconds: float
+    step_s: list[float]
+    warmup_step_s: list[float]
+    losses: list[float | None]
+    digests: dict[str, str]
+    usage: dict[str, float]
+    evidence: dict[str, dict[str, object]]
+    modes: dict[str, object] | None
+    backend: str  # by which ranks communicate
+    ranks: list[RankDocument]
+    instances: list[object]
+    loader: LoaderDocument | None
+    quality: dict[str, object] | None
+    curve: list[EpochDocument] | None
+    writes: dict[str, Written]  # ``inside`` the working copy, and ``outside``
+    cpu_s: float  # CPU time of the worker
+    peak_memory_bytes: int
+    stderr: str
+    digest: str  # of the reference kernel's code
+    batch: int
+    profiled_step_s: list[float]
+    operators: object  # ``envkit.worker.measure.operators``
+    phases: object  # ``envkit.worker.measure.phases``

@@ -7,10 +7,9 @@ import secrets
 import shutil
 import subprocess
 from dataclasses import replace
-from typing import Any
 
 from envkit.common.errors import InputError
-from envkit.engines import container, container_gpus, owner
+from envkit.engines import container, owner
 from envkit.engines.base import SOURCES, EngineOptions, Launch, Outcome, ended
 from envkit.engines.process import Process, Started
 from envkit.engines.setup_messages import (
@@ -52,7 +51,7 @@ class PodmanEngine:
         digest = f"sha256:{inspected.stdout.strip()}"
         self._described = {"name": self.name, "version": version.stdout.strip(), "image": image, "digest": digest}
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, str]:
         return self._described
 
     def command(self, launch: Launch) -> list[str]:
@@ -63,7 +62,7 @@ class PodmanEngine:
 
     def start(self, launch: Launch) -> Started:
         if launch.gpus:
-            container_gpus.require()
+            container.require_gpus()
         name = f"envkit-{secrets.token_hex(6)}"
         image = self._described["digest"].removeprefix("sha256:")
         argv = self._argv(launch, image, "--name", name, "--label", f"{owner.LABEL}={owner.me()}")
@@ -91,7 +90,7 @@ class PodmanEngine:
         """With what Podman knows of its end."""
         if outcome.failure and _podman("inspect", "--format", "{{.State.OOMKilled}}", name).stdout.strip() == "true":
             outcome = replace(outcome, failure=container.out_of_memory(self.given))
-        outcome = replace(outcome, failure=container_gpus.explained(outcome.failure, outcome.stderr_tail))
+        outcome = replace(outcome, failure=container.without_gpus(outcome.failure, outcome.stderr_tail))
         return container.explained(outcome, self.given)
 
 

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from envkit.common import documents, files
 from envkit.common.errors import InputError
@@ -216,7 +215,7 @@ def failure_of(status: int) -> ExitStatus | Killed | None:
     return ExitStatus(status)
 
 
-def end(process: subprocess.Popen[Any]) -> None:
+def end(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:
     """SIGTERM to the group, which Apptainer cleans up after, and SIGKILL to what is left after a grace period."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from envkit.common import documents
 
@@ -18,10 +17,10 @@ from envkit.common import documents
 class WorkerReply:
     """A document that a worker printed."""
 
-    document: dict[str, Any]
+    document: dict[str, object]
 
     @property
-    def problem(self) -> Any:
+    def problem(self) -> object:
         """The message that the worker reports as JSON, or None."""
         return self.document.get("problem")
 
@@ -29,7 +28,8 @@ class WorkerReply:
     def order(self) -> tuple[float, ...]:
         """Sort key that puts the cause of a lost rank before its consequences (``envkit.worker.ranks``)."""
         try:
-            return tuple(map(float, self.document["order"]))
+            order = self.document["order"]
+            return tuple(map(float, order)) if isinstance(order, list) else (math.inf,)
         except (KeyError, TypeError, ValueError, OverflowError):
             return (math.inf,)
 

@@ -34,22 +34,22 @@ F_SETPIPE_SZ = 1031  # fcntl(2); Python 3.10 brought the name
 def main() -> NoReturn:
     if GIVEN not in os.environ:
         _end(2, "engines.not-passed-on", variable=GIVEN)
-    given = json.loads(os.environ[GIVEN])
-    environment: dict[str, str] = given["environment"]
+    step = json.loads(os.environ[GIVEN])
+    environment: dict[str, str] = step["environment"]
     # in a container these are the image's, but for what is of no use in there
     around = {name: value for name, value in os.environ.items() if name not in (GIVEN, *OF_THE_NODE)}
-    own = {name: os.environ[name] for name in OF_THE_NODE if name in environment and name in os.environ}
-    number = given["nodes"].index(os.environ["SLURMD_NODENAME"])
-    prefix = given["inside"]
-    own |= {f"{prefix}{RENDEZVOUS}": f"{given['host']}:{given['port']}", f"{prefix}{NODE_RANK}": str(number)}
-    if f"{prefix}{INTERFACE}" not in environment and (found := interface(given["host"])):  # a user's own choice stays
-        own[f"{prefix}{INTERFACE}"] = found
-    argv: list[str] = given["argv"]
+    of_this_node = {name: os.environ[name] for name in OF_THE_NODE if name in environment and name in os.environ}
+    number = step["nodes"].index(os.environ["SLURMD_NODENAME"])
+    prefix = step["inside"]
+    of_this_node |= {f"{prefix}{RENDEZVOUS}": f"{step['host']}:{step['port']}", f"{prefix}{NODE_RANK}": str(number)}
+    if f"{prefix}{INTERFACE}" not in environment and (device := interface(step["host"])):  # a user's own choice stays
+        of_this_node[f"{prefix}{INTERFACE}"] = device
+    argv: list[str] = step["argv"]
     try:
-        _from_pipe(given["request"].encode())
-        if not given["within"]:  # an empty entry of PYTHONPATH means this folder: it must have no package of the kit
+        _from_pipe(step["request"].encode())
+        if not step["within"]:  # an empty entry of PYTHONPATH means this folder: it must have no package of the kit
             os.chdir("/")
-        os.execvpe(argv[0], argv, {**(around if given["within"] else {}), **environment, **own})
+        os.execvpe(argv[0], argv, {**(around if step["within"] else {}), **environment, **of_this_node})
     except OSError as error:
         _end(127, "engines.not-started-on", program=argv[0], node=platform.node(), reason=str(error.strerror))
 

@@ -142,8 +142,8 @@ def _without_slurms_words(printed: str) -> str:
 
 
 def _order(line: str) -> tuple[float, ...]:
-    told = reply.parse(line)
-    return (math.inf,) if told is None else told.order
+    answer = reply.parse(line)
+    return (math.inf,) if answer is None else answer.order
 
 
 @functools.cache

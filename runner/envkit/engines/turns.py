@@ -18,7 +18,7 @@ POLL_S = 0.05
 
 
 @dataclass
-class Lap:
+class Turn:
     """Since when time counts as the next worker's (by time.monotonic): since the one before has ended."""
 
     since: float
@@ -30,7 +30,7 @@ class Waiting:
 
     worker: Worker
     launch: Launch
-    lap: Lap
+    turn: Turn
     began: float  # right before it was started, by time.monotonic
     ready: bool = False
     late: bool = False
@@ -52,10 +52,10 @@ class Waiting:
 
         The start of all counts as the first one's time, so that the sum is what all took.
         """
-        waited = max(0.0, self.lap.since - self.began)
+        waited = max(0.0, self.turn.since - self.began)
         if self.late:
             took = time.monotonic() - self.began - waited
-            self.lap.since = time.monotonic()
+            self.turn.since = time.monotonic()
             return Outcome("", "", took, TimedOut(self.launch.timeout_s))
         try:
             if self.ready:
@@ -63,7 +63,7 @@ class Waiting:
             outcome = self.worker.wait()
         finally:
             self.end()
-        self.lap.since = time.monotonic()
+        self.turn.since = time.monotonic()
         return replace(outcome, seconds=max(0.0, outcome.seconds - waited))
 
     def end(self) -> None:
@@ -76,14 +76,14 @@ class Waiting:
 def together(starts: Sequence[tuple[Engine, Launch]]) -> Iterator[list[Waiting]]:
     """Start all of these, and wait until each is ready; none of them runs any more when the context is left."""
     with contextlib.ExitStack() as left:
-        lap = Lap(time.monotonic())
+        turn = Turn(time.monotonic())
         waiting: list[Waiting] = []
         for engine, launch in starts:
             ahead = replace(launch, ahead=True)
             began = time.monotonic()
-            waiting.append(Waiting(engine.start(ahead), ahead, lap, began))
+            waiting.append(Waiting(engine.start(ahead), ahead, turn, began))
             left.callback(waiting[-1].end)
         begin = time.monotonic()
-        for one in waiting:
-            one.get_ready(begin)
+        for worker in waiting:
+            worker.get_ready(begin)
         yield waiting

@@ -11,11 +11,10 @@ from envkit.analysis import ranking
 from envkit.analysis.course import CUT_SHORT
 from envkit.analysis.load import Load
 from envkit.analysis.result import Comparison, Result
-from envkit.bench.arms import Arm, Role
-from envkit.bench.calibration import is_calibration
+from envkit.bench.arms import Arm, Role, View
 from envkit.messages import Message
 from envkit.profiles import catalogue
-from envkit.report import commands, grid, judgement, multi_workload
+from envkit.report import commands, judgement, multi_workload
 from envkit.report.ablation import costs_in_profile
 from envkit.report.judgement import learns_otherwise, other_workload
 from envkit.report.messages import advice as messages
@@ -44,11 +43,11 @@ def rows(result: Result, folder: str = "DIR") -> list[Row]:
 
     ``folder`` is where the record is.
     """
-    if result.study.across:
+    if result.study.view is View.WORKLOADS:
         found = _on_several_workloads(result)
-    elif result.study.compares_images:
+    elif result.study.view is View.IMAGES:
         found = [one for comparison in result.comparisons if (one := _of_image(result, comparison))]
-    elif result.study.ablated:
+    elif result.study.view is View.SETTINGS:
         found = _of_settings(result)
     else:
         found = _per_profile(result)
@@ -69,7 +68,7 @@ def _label(one: Message) -> str:
 
 def _to_go_on(result: Result, folder: str) -> list[Message]:
     """Return how to come to a verdict, for a run that has none."""
-    of_loader, unfinished = grid.is_grid(result.study), result.course.unfinished
+    of_loader, unfinished = result.study.view is View.LOADERS, result.course.unfinished
     resume = f"envkit {'loader-grid' if of_loader else 'bench'} --resume {shlex.quote(folder)}"
     if result.failures and not any(one.speedup for one in result.comparisons):
         arm = str(result.failures[-1].arm)
@@ -116,7 +115,7 @@ def _per_profile(result: Result) -> list[Message]:
         wrong = one.verdict == Verdict.NOT_IN_EFFECT or learns_otherwise(result, one)
         if len(ranked) > 1 and best_told and not wrong and not result.study.at_once:
             continue
-        if is_calibration(result.study):
+        if result.study.view is View.CALIBRATION:
             told = _after_calibration(one)
         elif other_workload(result, arm):
             told = None  # a change of the training's code, which no profile makes

@@ -65,7 +65,7 @@ class Advice:
         """Why the training takes longer than it must."""
         return [reason for reason in reasons.REASONS if reason.holds(self.symptoms)]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "fix_first": self.first_finding.code if self.first_finding else None,
             "try_first": self.best.profile if self.best else None,

@@ -9,6 +9,7 @@ from dataclasses import replace
 from envkit.analysis import ranking
 from envkit.analysis.image_differences import CUDA_OF_BUILD
 from envkit.analysis.result import Comparison, Result
+from envkit.bench.arms import View
 from envkit.checks.doctor.cpu_use_findings import FIX_FIRST
 from envkit.messages import Message
 from envkit.profiles.profile import Profile
@@ -58,7 +59,7 @@ def memory_ratio(result: Result, one: Comparison) -> float | None:
     study = result.study
     peak = {found.arm: found.peak_memory_bytes for found in result.measured}
     own, other = peak.get(one.arm), peak.get(study.reference_of(study.arm(one.arm)).name)
-    if not own or not other or study.at_once or study.compares_images or study.distributed:
+    if not own or not other or study.at_once or study.view is View.IMAGES or study.distributed:
         return None
     return own / other if own >= NOTABLE_RATIO * other and own - other >= NOTABLE_BYTES else None
 
@@ -70,7 +71,7 @@ def rows(result: Result) -> list[Row]:
     """
     found: list[Message] = [messages.SyntheticData()] if result.synthetic else []
     found += _of_run(result)
-    compared = result.comparisons[:1] if result.study.ablated else result.comparisons
+    compared = result.comparisons[:1] if result.study.view is View.SETTINGS else result.comparisons
     if len(compared) == 1:
         found += of(result, compared[0]) if compared[0].speedup or compared[0].single_ratio else []
         found += _of_measurement(result, compared[0])
@@ -93,7 +94,7 @@ def is_grave(one: Message) -> bool:
 
 def tabled(result: Result) -> bool:
     """Return whether profiles stand in a table that has a column for cautions."""
-    return len(result.comparisons) > 1 and not result.study.ablated and not result.study.at_once
+    return len(result.comparisons) > 1 and result.study.view is not View.SETTINGS and not result.study.at_once
 
 
 def legend(result: Result) -> tuple[dict[str, str], list[Message]]:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from envkit.analysis.result import Comparison, Result
-from envkit.bench.calibration import is_calibration
+from envkit.bench.arms import View
 from envkit.bench.measure import PRECISE
 from envkit.messages import Message
 from envkit.report.judgement import noise_floor
@@ -31,7 +31,7 @@ def rows(result: Result) -> list[Row]:
     if blocks:
         several = len(result.comparisons) if len(result.comparisons) > 1 else None
         found += [Row("blocks", _blocks(result, blocks)), Row("errors", messages.ErrorRate(ERROR_RATE, several))]
-    if blocks and not result.study.across and not result.study.distributed:
+    if blocks and result.study.view is not View.WORKLOADS and not result.study.distributed:
         found.append(Row("floor", floor(result, blocks)))
     if result.comparisons and result.samples and not result.study.one_run_each:
         found += [*interference(result), *_pace(result), *_drift(result)]
@@ -69,7 +69,7 @@ def floor(result: Result, blocks: int) -> Message:
     if share is None:
         return messages.NoNoiseFloor()
     ends = (1 / (1 + share), 1 + share)
-    if known is None or is_calibration(result.study):
+    if known is None or result.study.view is View.CALIBRATION:
         return messages.OwnNoiseFloor(*ends)
     return messages.NoiseFloor(*ends, time.strftime("%Y-%m-%d", time.gmtime(known["time"])))
 

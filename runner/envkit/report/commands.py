@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from envkit.analysis.result import Result
-from envkit.bench import user_command
 from envkit.bench.arms import Arm
+from envkit.bench.record import split_command
 from envkit.bench.study import Study
 from envkit.engines import ENGINES
 from envkit.engines.container import LIMITS
@@ -29,7 +29,7 @@ def torchrun(result: Result, arm: Arm) -> str | None:
 
 def _named(result: Result, name: str) -> str:
     """Return the profile ``name`` as a command takes it: the user's file as it was given, if that still names it."""
-    typed, _ = user_command.split(result.command)
+    typed, _ = split_command(result.command)
     words = [word.partition("=")[2] if word.startswith("--") else word for word in typed]
     words += [arm.file for arm in result.study.arms if arm.file is not None]
     given = [word for word in words if word.endswith((".yaml", ".yml")) and Path(word).stem == name]
@@ -60,7 +60,7 @@ def execute(result: Result, arm: Arm, command: str | None = None) -> str:
     """Return the command that runs the training that was measured, or another ``command``, under the arm's profile."""
     study = result.study
     options = keep_options(result.allowed_variables, arm.engine)
-    typed, _ = user_command.split(result.command)
+    typed, _ = split_command(result.command)
     allowed = "--allow-unknown" in typed or result.study.allow_unknown
     options += ["--allow-unknown"] if allowed else []
     given = "".join(f" {word}" for word in map(shlex.quote, options))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from envkit.analysis.result import Result
 from envkit.analysis.sample_times import Sample
@@ -117,7 +116,7 @@ def by_image(one: Cell) -> float:
     return one.epoch_s / (one.settings.epoch_steps * one.settings.base.batch)
 
 
-def to_json(result: Result) -> list[dict[str, Any]]:
+def to_json(result: Result) -> list[dict[str, object]]:
     """Plain data for scripts: a row for each cell."""
     return [
         {

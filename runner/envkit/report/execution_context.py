@@ -8,8 +8,8 @@ from typing import Any
 from envkit.analysis.engine_facts import cpu_name
 from envkit.analysis.result import Result
 from envkit.bench.arms import Arm
+from envkit.bench.job import TRACKERS_OFF
 from envkit.bench.study import Study
-from envkit.bench.user_command import TRACKERS_OFF
 from envkit.messages import Message
 from envkit.report import certainty, images, scaling
 from envkit.report.images import SHOWN_OF_DIGEST
@@ -99,7 +99,7 @@ def _engines(result: Result) -> list[Row]:
     return [*found, *([Row("options", ", ".join(options))] if options else [])]
 
 
-def _engine(engine: dict[str, Any], inspection: dict[str, Any], **_: Any) -> Message:
+def _engine(engine: dict[str, Any], inspection: dict[str, Any], **_: object) -> Message:
     digest = engine["digest"][:SHOWN_OF_DIGEST] if "digest" in engine else None
     versions = (inspection["python"]["version"], inspection["packages"]["torch"])
     return messages.Engine(engine["name"], engine["version"], engine["image"], digest, *versions)

@@ -5,14 +5,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from envkit.analysis.result import Result
-from envkit.bench.study import Study
 from envkit.messages import Message
 from envkit.report.messages import loaders as messages
 from envkit.report.parts import Row
-from envkit.worker.workloads import loader_epochs
 from envkit.worker.workloads.loader import Settings, settings_of
 
 IMAGES = 1000
@@ -69,13 +66,6 @@ class Variant:
 def memory(pin: bool) -> str | None:
     """Return the kind of memory that batches are copied to, if it is not the usual one."""
     return "pinned" if pin else None
-
-
-def is_grid(study: Study) -> bool:
-    """Whether a run measured one profile with several settings of the loader."""
-    named = [study.workload_of(arm) for arm in study.arms]
-    one_kind = any(None not in map(read, named) for read in (settings_of, loader_epochs.settings_of))
-    return one_kind and len(set(named)) > 1 and len({(arm.profile, arm.engine) for arm in study.arms}) == 1
 
 
 def cells(result: Result) -> list[Cell]:
@@ -162,7 +152,7 @@ def chart(variant: Variant) -> list[str]:
     return [*lines, f"{'':9}{'   '.join(legend)}"]
 
 
-def to_json(result: Result) -> list[dict[str, Any]]:
+def to_json(result: Result) -> list[dict[str, object]]:
     """Plain data for scripts: a row for each cell."""
     return [
         {

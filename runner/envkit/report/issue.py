@@ -7,7 +7,7 @@ and the home folder are replaced wherever they occur all the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -83,7 +83,7 @@ def _process(evidence: Mapping[str, Any]) -> list[tuple[str, Message | str]]:
     return [*found, ("capability", str(torch["cpu_capability"]))]
 
 
-def _names(paths: Sequence[str] | Mapping[str, Any]) -> str:
+def _names(paths: Iterable[str]) -> str:
     return ", ".join(PurePath(path).name for path in paths if path)
 
 

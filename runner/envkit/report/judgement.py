@@ -6,11 +6,9 @@ import math
 import signal
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from envkit.analysis.result import Comparison, Result
-from envkit.bench.arms import Arm
-from envkit.bench.calibration import is_calibration
+from envkit.bench.arms import Arm, View
 from envkit.bench.messages import WorkerEnded
 from envkit.bench.problem_messages import WarmingUp
 from envkit.bench.problems import problem_of
@@ -38,7 +36,7 @@ def overrides_vendor(preload: Iterable[str]) -> bool:
 
 def was_killed(result: Result) -> bool:
     """Return whether SIGKILL ended the last worker that failed: the kernel does that if memory runs out."""
-    problem: Any = problem_of(result.failures[-1]) if result.failures else None
+    problem: object = problem_of(result.failures[-1]) if result.failures else None
     while isinstance(problem, WarmingUp | WorkerEnded):
         problem = problem.problem if isinstance(problem, WarmingUp) else problem.failure
     return isinstance(problem, Killed) and problem.signal == signal.SIGKILL.name
@@ -92,7 +90,7 @@ def noise_floor(result: Result, blocks: int) -> float | None:
 
     A calibration itself gives its own.
     """
-    if is_calibration(result.study):
+    if result.study.view is View.CALIBRATION:
         deviation, seen = result.comparisons[0].deviation, blocks
     elif result.calibration:
         deviation, seen = result.calibration["sd"], result.calibration["blocks"]

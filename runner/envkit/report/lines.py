@@ -10,7 +10,7 @@ from envkit.analysis.gpu_readings import trained_on
 from envkit.analysis.image_differences import OTHER_WEIGHTS
 from envkit.analysis.losses import Losses
 from envkit.analysis.result import Comparison, Measured, Result
-from envkit.bench.calibration import is_calibration
+from envkit.bench.arms import View
 from envkit.checks import effect
 from envkit.common.messages import Clauses
 from envkit.messages import Message, from_json
@@ -36,7 +36,7 @@ MOST = 0.8
 
 def rows(result: Result) -> list[Row]:
     """Return the lines on what was verified and found."""
-    if grid.is_grid(result.study):
+    if result.study.view is View.LOADERS:
         return [Row("Noise", one) for one in noise(result)[:1]] + grid.rows_on_fastest(result)
     found: list[tuple[str, Message | None]] = [
         ("Left out", messages.LeftOut(len(result.not_measured)) if result.not_measured else None),
@@ -84,7 +84,7 @@ def _settings_of_one(result: Result, one: Measured) -> Message | None:
         return messages.SeenFromOutside(from_json(one.not_observed))
     if not one.checks:
         sets = one.arm != result.study.reference.name
-        return messages.NothingToVerify(one.arm) if sets and not is_calibration(result.study) else None
+        return messages.NothingToVerify(one.arm) if sets and result.study.view is not View.CALIBRATION else None
     if one.unverified:
         keys = tuple(check.key for check in one.unverified)
         number = len(one.checks) - len(keys)
@@ -105,9 +105,9 @@ def losses(result: Result) -> list[Message]:
     """Return how the losses of what was compared agree with the reference's."""
     study = result.study
     compared = [one for one in result.comparisons if one.verdict != Verdict.NOT_IN_EFFECT]
-    if study.ablated:
+    if study.view is View.SETTINGS:
         compared = compared[:1] + [one for one in compared[1:] if judgement.losses_differ(one)]
-    if not compared or is_calibration(study):
+    if not compared or study.view is View.CALIBRATION:
         return []
     if any(one.what == OTHER_WEIGHTS for arm in study.compared for one in result.image_differences.get(arm.name, ())):
         return [messages.LossesNotCompared(messages.OTHER_WEIGHTS)]
@@ -162,7 +162,7 @@ def noise(result: Result) -> list[Message]:
     if not blocks or not result.comparisons or result.study.one_run_each:
         return []
     found: list[Message] = []
-    size = None if tables.says_blocks(result) and not grid.is_grid(result.study) else ONE_OF_EACH
+    size = None if tables.says_blocks(result) and result.study.view is not View.LOADERS else ONE_OF_EACH
     if result.interference:
         few = len(result.comparisons) == 1
         first = result.interference[min(result.interference)][0] if few else None
@@ -207,13 +207,14 @@ def was_hit(result: Result, comparison: Comparison) -> bool:
 def why(result: Result) -> Message | None:
     """Return what counters say of the cause of a difference; for an ablation, which settings matter."""
     study = result.study
-    if study.ablated:
+    if study.view is View.SETTINGS:
         clauses = ablation.clauses(result)
         return Clauses(clauses) if clauses else None
     one = result.comparisons[0] if len(result.comparisons) == 1 else None
     if one is None or one.speedup is None or one.verdict not in ranking.WEIGHTS or one.speedup.within_margin:
         return None
-    if study.compares_images or study.distributed or study.at_once or is_calibration(study) or one.load is not None:
+    other = study.view in (View.IMAGES, View.CALIBRATION) or study.distributed or study.at_once
+    if other or one.load is not None:
         return None
     measured = {found.arm: found for found in result.measured}
     before, after = measured[study.reference_of(study.arm(one.arm)).name], measured[one.arm]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from envkit.analysis import ranking
 from envkit.analysis.result import Measured, Result
 from envkit.bench import quality
+from envkit.bench.arms import View
 from envkit.bench.problems import problem_of, restored
 from envkit.bench.record import Event
 from envkit.common.messages import About
@@ -49,8 +49,8 @@ UNFOLDED, UNFOLDED_BLOCKS = 3, 8
 
 
 @dataclass(frozen=True)
-class Run:
-    """The parts of a section."""
+class ReportInput:
+    """The result, its record and the room that there is: every section is made of these."""
 
     result: Result
     folder: str  # where the record is
@@ -67,13 +67,13 @@ class Run:
 def report_of(
     result: Result, folder: str, events: Sequence[Event] = (), *, wide: bool = False, full: bool = False
 ) -> Report:
-    run = Run(result, folder, events, wide, full)
-    short = [made for make in SHORT if (made := make(run)) is not None]
-    more = [replace(made, full=True) for make in FULL if (made := make(run)) is not None] if full else []
+    source = ReportInput(result, folder, events, wide, full)
+    short = [made for make in SHORT if (made := make(source)) is not None]
+    more = [replace(made, full=True) for make in FULL if (made := make(source)) is not None] if full else []
     return Report(verdict.headline(result), verdict.title(result), [*short, *more])
 
 
-def to_json(result: Result, folder: str) -> dict[str, Any]:
+def to_json(result: Result, folder: str) -> dict[str, object]:
     """Return plain data for scripts: the result, the first line, and each verdict and line as a code with fields."""
     report = report_of(result, folder)
     rows = [row for section in report.sections for part in section.parts if isinstance(part, Rows) for row in part.rows]
@@ -92,14 +92,14 @@ def first_line(result: Result) -> Row:
     return verdict.headline(result)
 
 
-def headline(result: Result) -> dict[str, Any]:
+def headline(result: Result) -> dict[str, object]:
     """Return the first line of the report for scripts: its code, its fields and its text."""
     found = verdict.headline(result).text
     assert isinstance(found, Message), "a verdict is a message"
     return _told(found)
 
 
-def _told(found: Message) -> dict[str, Any]:
+def _told(found: Message) -> dict[str, object]:
     """Return a message as JSON, with its text."""
     return {**found.to_json(), "text": text(found)}
 
@@ -113,28 +113,28 @@ def _section(name: str, *parts: Part | None, untitled: bool = False) -> Section 
 # --- the short report ---
 
 
-def _cautions(run: Run) -> Section | None:
+def _cautions(source: ReportInput) -> Section | None:
     """Make the section of cautions, which stand beside the verdict."""
-    return _section(CAUTIONS, Rows(cautions.rows(run.result)))
+    return _section(CAUTIONS, Rows(cautions.rows(source.result)))
 
 
-def _found(run: Run) -> Section | None:
+def _found(source: ReportInput) -> Section | None:
     """Make the section of figures: a picture on the page, and tables."""
-    result = run.result
+    result = source.result
     rows = failures(result)
-    if run.page:
+    if source.page:
         rows = [replace(row, output=row.output or headings.PRINTED_NOTHING) for row in rows]
     failed = Rows(rows, bold=True)
-    if grid.is_grid(result.study):
+    if result.study.view is View.LOADERS:
         picture = "epoch-ends" if epoch_ends.cells(result) else "grid"
-        parts = [_drawing(run, picture), *_grid(run), *_epoch_ends(run), failed]
+        parts = [_drawing(source, picture), *_grid(source), *_epoch_ends(source), failed]
     elif result.not_in_effect:
-        parts = [tables.not_in_effect(result), failed, *([_wide(result)] if run.wide else [])]
+        parts = [tables.not_in_effect(result), failed, *([_wide(result)] if source.wide else [])]
     else:
-        settings = ablation.table(result) if result.study.ablated else None
-        own = _wide(result) if run.wide else None if settings else _narrow(result)
-        parts = [_drawing(run, "forest"), settings, own, failed]
-    return _section("speedups", *parts, untitled=not run.wide)
+        settings = ablation.table(result) if result.study.view is View.SETTINGS else None
+        own = _wide(result) if source.wide else None if settings else _narrow(result)
+        parts = [_drawing(source, "forest"), settings, own, failed]
+    return _section("speedups", *parts, untitled=not source.wide)
 
 
 def _narrow(result: Result) -> Table:
@@ -160,83 +160,83 @@ def failures(result: Result, node: str = "") -> list[Row]:
     ]  # fmt: skip
 
 
-def _grid(run: Run) -> list[Part]:
+def _grid(source: ReportInput) -> list[Part]:
     """Make a table for each number of batches that are made ahead; on a terminal with a plot."""
     found: list[Part] = []
-    for variant in grid.variants(grid.cells(run.result)):
+    for variant in grid.variants(grid.cells(source.result)):
         header = grid.header(variant)
         table = Table(header, grid.rows(variant), range(len(header)))
-        plot = [Listing(grid.chart(variant))] if run.full and not run.wide else []
+        plot = [Listing(grid.chart(variant))] if source.full and not source.wide else []
         found.append(Fold(loaders.TableOfLoaders(grid.UNIT, variant.title), [table, *plot]))
     return found
 
 
-def _epoch_ends(run: Run) -> list[Part]:
+def _epoch_ends(source: ReportInput) -> list[Part]:
     """Make a table for each DataLoader whose workers were started and kept in several ways."""
     found: list[Part] = []
-    for group in epoch_ends.groups(epoch_ends.cells(run.result)):
+    for group in epoch_ends.groups(epoch_ends.cells(source.result)):
         table = Table(headings.EPOCH_ENDS, epoch_ends.rows(group), epoch_ends.NUMBERS, note=epoch_ends.saved(group))
         found.append(Fold(group.title, [table]))
     return found
 
 
-def _images(run: Run) -> Section | None:
+def _images(source: ReportInput) -> Section | None:
     """Make the section of the first differences between images that are compared."""
-    if run.page:
+    if source.page:
         return None  # it has them beside what else differs
-    found, most = run.result.image_differences, None if run.wide or run.full else images.SHOWN
+    found, most = source.result.image_differences, None if source.wide or source.full else images.SHOWN
     tables_of_each = [
-        Table(images.header(run.result, arm), images.rows(found[arm.name], most),
+        Table(images.header(source.result, arm), images.rows(found[arm.name], most),
               note=images.rest(found[arm.name]) if most else None)
-        for arm in run.result.study.compared if arm.name in found
+        for arm in source.result.study.compared if arm.name in found
     ]  # fmt: skip
     return _section("images", *tables_of_each)
 
 
-def _lines(run: Run) -> Section | None:
+def _lines(source: ReportInput) -> Section | None:
     """Make the section of labelled lines: what was verified and found, what to do, and where it was measured."""
-    result = run.result
+    result = source.result
     rows = [*lines.rows(result), *learning.rows(result)]
     rows += instances.rows(result) if result.study.at_once else scaling.rows(result)
-    rows += [*advice.rows(result, run.folder), *_place(run)]
+    rows += [*advice.rows(result, source.folder), *_place(source)]
     return _section("summary", Rows(rows))
 
 
-def _place(run: Run) -> list[Row]:
+def _place(source: ReportInput) -> list[Row]:
     """Return where it was measured, and how to see more of it."""
-    rows = [Row("System", lines.system(run.result))]
-    if not run.wide:
-        return [*rows, Row("Details", reproduce.details(run.folder), whole=True)]
-    if not run.full:
-        rows.append(Row("Command", reproduce.started_with(run.events), whole=True))
-        rows.append(Row("Record", context.FileDigest(reproduce.digest(Path(run.folder), run.events))))
+    rows = [Row("System", lines.system(source.result))]
+    if not source.wide:
+        return [*rows, Row("Details", reproduce.details(source.folder), whole=True)]
+    if not source.full:
+        rows.append(Row("Command", reproduce.started_with(source.events), whole=True))
+        rows.append(Row("Record", context.FileDigest(reproduce.digest(Path(source.folder), source.events))))
     return rows
 
 
 # --- the rest of it, for --details and for the page ---
 
 
-def _took(run: Run) -> Section | None:
+def _took(source: ReportInput) -> Section | None:
     """Make the table of what each arm took, if the short report has another one."""
-    result = run.result
-    other = cautions.tabled(result) or result.study.ablated or result.not_in_effect
-    took = tables.took(result) if other and not run.wide else None
+    result = source.result
+    other = cautions.tabled(result) or result.study.view is View.SETTINGS or result.not_in_effect
+    took = tables.took(result) if other and not source.wide else None
     return _section("took", took, _trained(result))
 
 
 def _trained(result: Result) -> Part | None:
     """Return what was trained on each of several workloads."""
-    if not result.study.across:
+    if result.study.view is not View.WORKLOADS:
         return None
     return Table(headings.TRAINED, multi_workload.trained(result), (2, 3, 4))
 
 
-def _certainty(run: Run) -> Section | None:
+def _certainty(source: ReportInput) -> Section | None:
     """Make the section of statistics, evidence and GPUs."""
-    result = run.result
+    result = source.result
     rows = [*certainty.rows(result), *observed.rows(result), *gpus.rows(result), *_learnt(result)]
     rows += ablation.notes(result)
-    nothing = Note(messages.TOO_FEW_FOR_STATISTICS) if run.page and not rows else None
+    nothing = Note(messages.TOO_FEW_FOR_STATISTICS) if source.page and not rows else None
     return _section("certainty", Rows(rows), nothing)
 
 
@@ -250,46 +250,46 @@ def _learnt(result: Result) -> list[Row]:
     return [Row("accuracy", trainings.Accuracy(one.arm, steps, one.final_loss, quality.shown(one.quality)))]
 
 
-def _learning(run: Run) -> Section | None:
+def _learning(source: ReportInput) -> Section | None:
     """Make the section of full trainings, epoch by epoch."""
-    result = run.result
+    result = source.result
     if not result.learning:
         return None
-    return _section("learning", _drawing(run, "learning-curves"), *learning.tables(result, all_epochs=True))
+    return _section("learning", _drawing(source, "learning-curves"), *learning.tables(result, all_epochs=True))
 
 
-def _findings(run: Run) -> Section | None:
+def _findings(source: ReportInput) -> Section | None:
     """Make the section of what doctor found on the machine and in the workers."""
     rows = []
-    for one in run.result.findings if run.wide else ranking.findings(run.result):
+    for one in source.result.findings if source.wide else ranking.findings(source.result):
         rows.append(Row(one.severity, one.seen, "plain" if one.severity == "note" else "bad"))
         rows += [Row("", one.why), Row("", About("Fix", one.fix), whole=True)]
     nothing = None if rows else Note(messages.NO_FINDING)
-    return _section("findings", Rows(rows, bold=run.page), nothing)
+    return _section("findings", Rows(rows, bold=source.page), nothing)
 
 
-def _step_times(run: Run) -> Section | None:
-    return _section("step-times", _drawing(run, "distributions"))
+def _step_times(source: ReportInput) -> Section | None:
+    return _section("step-times", _drawing(source, "distributions"))
 
 
-def _course(run: Run) -> Section | None:
+def _course(source: ReportInput) -> Section | None:
     """Make the section of the course of the run, with what disturbed it."""
-    interference = sorted(run.result.interference.items()) if run.page else []
+    interference = sorted(source.result.interference.items()) if source.page else []
     table = Table(headings.DISTURBED, [[str(block + 1), "; ".join(map(text, what))] for block, what in interference])
     few = len(interference) <= UNFOLDED_BLOCKS
     listed = Fold(headings.DISTURBANCES, [table], open=few) if interference else None
-    return _section("course", _drawing(run, "time-course"), listed)
+    return _section("course", _drawing(source, "time-course"), listed)
 
 
-def _evidence(run: Run) -> Section | None:
+def _evidence(source: ReportInput) -> Section | None:
     """Make the section of the settings of each arm, as expected and as its workers observed them."""
-    measured = run.result.measured
+    measured = source.result.measured
     first = messages.HOW_TO_READ_EVIDENCE if measured else messages.NOTHING_OBSERVED
-    return _section("evidence", Note(first), *(_observed(run, one) for one in measured))
+    return _section("evidence", Note(first), *(_observed(source, one) for one in measured))
 
 
-def _observed(run: Run, one: Measured) -> Part:
-    variables = [f"{name}={value}" for name, value in run.result.environments[one.arm].variables.items()]
+def _observed(source: ReportInput, one: Measured) -> Part:
+    variables = [f"{name}={value}" for name, value in source.result.environments[one.arm].variables.items()]
     if not one.checks and not variables:
         return Note(messages.ExpectsNothing(one.arm, messages.SETS_NOTHING), "plain")
     if not one.checks:
@@ -301,17 +301,17 @@ def _observed(run: Run, one: Measured) -> Part:
         weights.append("plain" if check.holds or not check.verified else "bad")
     state = "NOT IN EFFECT" if not one.in_effect else "not verified" if one.unverified else "in effect"
     weight = {"in effect": "good", "NOT IN EFFECT": "bad"}.get(state, "plain")
-    header = ("check", "expected", "seen", "met") if run.wide else ("", "expected", "seen", "")
+    header = ("check", "expected", "seen", "met") if source.wide else ("", "expected", "seen", "")
     table = Table(header, rows, weights=weights)
-    unfolded = len(run.result.study.compared) <= UNFOLDED or not one.in_effect
+    unfolded = len(source.result.study.compared) <= UNFOLDED or not one.in_effect
     return Fold(OfSubject(one.arm, state), [table, *([Listing(variables)] if variables else [])], unfolded, weight)
 
 
-def _differences(run: Run) -> Section | None:
+def _differences(source: ReportInput) -> Section | None:
     """Make the section of differences between the environments."""
-    study, folds = run.result.study, []
+    study, folds = source.result.study, []
     for arm in study.compared:
-        reference, rows = study.reference_of(arm).name, execution_context.sides(run.result, arm)
+        reference, rows = study.reference_of(arm).name, execution_context.sides(source.result, arm)
         weights = ["soft" if there == here else "plain" for _, there, here in rows]
         table = Table(("setting", reference, arm.name), rows, weights=weights)
         folds.append(Fold(context.BesideReference(arm.name, reference), [table], len(study.compared) <= UNFOLDED))
@@ -319,21 +319,22 @@ def _differences(run: Run) -> Section | None:
     return _section("differences", *folds, nothing)
 
 
-def _reproduce(run: Run) -> Section | None:
-    context = execution_context.rows(run.result)
-    again = reproduce.rows(Path(run.folder), run.events, run.result) if run.page else [reproduce.ended(run.result)]
-    commands = [Listing([command], name if run.page else "") for name, command in run.result.commands.items()]
+def _reproduce(source: ReportInput) -> Section | None:
+    result = source.result
+    context = execution_context.rows(result)
+    again = reproduce.rows(Path(source.folder), source.events, result) if source.page else [reproduce.ended(result)]
+    commands = [Listing([command], name if source.page else "") for name, command in result.commands.items()]
     by_hand = Fold(headings.BY_HAND, commands, open=False)
     return _section("reproduce", Rows([*context, *again]), by_hand)
 
 
-def _drawing(run: Run, name: str) -> Drawing | None:
+def _drawing(source: ReportInput, name: str) -> Drawing | None:
     """Return a picture for the page; None for a terminal."""
-    if not run.page:
+    if not source.page:
         return None
     from envkit.report import pictures  # which takes long to import
 
-    result, picture = run.result, pictures.named(name)
+    result, picture = source.result, pictures.named(name)
     alternative = of_pictures.Alternative(picture.title, _results(result, name) or (of_pictures.FIGURES_IN_TABLES,))
     return Drawing(name, picture.title, headings.READING[name], picture.missing(result), text(alternative))
 
@@ -348,7 +349,7 @@ def _results(result: Result, name: str) -> tuple[str, ...]:
 
 
 # The sections of the short report in their order, then those that --details and the page add.
-SHORT: tuple[Callable[[Run], Section | None], ...] = (_cautions, _found, _images, _lines)
-FULL: tuple[Callable[[Run], Section | None], ...] = (
+SHORT: tuple[Callable[[ReportInput], Section | None], ...] = (_cautions, _found, _images, _lines)
+FULL: tuple[Callable[[ReportInput], Section | None], ...] = (
     _took, _certainty, _findings, _learning, _step_times, _course, _evidence, _differences, _reproduce,
 )  # fmt: skip

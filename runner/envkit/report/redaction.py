@@ -21,15 +21,16 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TypeVar, cast
 
 from envkit.analysis.result import Result
-from envkit.bench.user_command import split
+from envkit.bench.record import Event, split_command
 from envkit.engines import ENGINES
 from envkit.messages import Message
 from envkit.report import reproduce
 from envkit.report.reproduce import RECORD_DIGEST
 
+Value = TypeVar("Value")
 PATH, HOST, USER, COMMAND, IMAGE = "PATH", "HOST", "USER", "COMMAND", "IMAGE"
 OUTPUT, PROGRAM, ADDRESS, ARGUMENT = "OUTPUT", "PROGRAM", "ADDRESS", "ARGUMENT"
 # What stands below these is alike on all machines with the same system.
@@ -69,7 +70,7 @@ class Redaction:
         self._know(USER, _users())
         self._know(PATH, [str(Path.cwd()), *_homes()])
 
-    def events(self, events: Sequence[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
+    def events(self, events: Sequence[Event], folder: Path) -> list[Event]:
         """Return the events of a record in ``folder`` without what tells who measured, and where.
 
         The first has the digest of the record itself, which is no longer found by its name.
@@ -84,7 +85,7 @@ class Redaction:
         first = {"study": study, "engines": result.engines, "command": result.command, "cwd": result.cwd}
         self.know_record(first, folder)
 
-    def know_record(self, first: Mapping[str, Any], folder: Path) -> None:
+    def know_record(self, first: Event, folder: Path) -> None:
         """Learn what to look for from a record's first event."""
         self._know(PATH, [str(folder), str(folder.absolute()), str(first.get("cwd", ""))])
         self._know(USER, HOMES.findall(json.dumps(first)))
@@ -94,16 +95,16 @@ class Redaction:
             self._know(PATH, [own["folder"], *own.get("links", ())])
             self._know(COMMAND, [str(study["workload"])])
             self._given[COMMAND, shlex.join(own["argv"])] = self._of(COMMAND, str(study["workload"]))
-        typed = [*own.get("argv", ()), *split(list(map(str, first.get("command", ()))))[1]]
+        typed = [*own.get("argv", ()), *split_command(list(map(str, first.get("command", ()))))[1]]
         self._know(ARGUMENT, (word for word in typed if len(word) >= SHORTEST_ARGUMENT and not _is_plain(word)))
         images = [one.get("image") for one in study.get("arms", ())]
         images += [one["engine"].get("image") for one in (first.get("engines") or {}).values()]
         self._know(IMAGE, (one for one in images if one and not one.startswith("/")))
         self._know(PATH, (one for one in (study.get("engine_options") or {}).values() if "/" in str(one)))
 
-    def value(self, value: Any, key: str = "") -> Any:
+    def value(self, value: Value, key: str = "") -> Value:
         """Return the same with placeholders: of plain data, of dataclasses and messages."""
-        return self._value(value, key)
+        return cast("Value", self._value(value, key))  # of the same kind: only texts in it change
 
     def text(self, said: str) -> str:
         """Return a text with placeholders."""
@@ -116,7 +117,7 @@ class Redaction:
         """Return what stands for a path."""
         return self._of(PATH, str(path))
 
-    def _value(self, value: Any, key: str) -> Any:
+    def _value(self, value: object, key: str) -> object:
         if isinstance(value, Enum):
             return value
         if isinstance(value, str):
@@ -125,7 +126,7 @@ class Redaction:
             return type(value)(self._string(str(value), key))
         return self._several(value, key) if isinstance(value, list | tuple) else self._compound(value, key)
 
-    def _compound(self, value: Any, key: str) -> Any:
+    def _compound(self, value: object, key: str) -> object:
         if isinstance(value, Message):
             return value.replace(**{name: self._value(one, name) for name, one in value.values().items()})
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -136,14 +137,14 @@ class Redaction:
             return {self._key(name): self._value(one, inner or str(name)) for name, one in value.items()}
         return value
 
-    def _several(self, value: list[Any] | tuple[Any, ...], key: str) -> Any:
+    def _several(self, value: list[object] | tuple[object, ...], key: str) -> object:
         if key == "command":
             return type(value)(self._typed(list(map(str, value))))
         if key == "argv":
-            return type(value)([self._of(COMMAND, shlex.join(value))] if value else [])
+            return type(value)([self._of(COMMAND, shlex.join(map(str, value)))] if value else [])
         return type(value)(self._value(one, key) for one in value)
 
-    def _key(self, key: Any) -> Any:
+    def _key(self, key: object) -> object:
         if not isinstance(key, str):
             return key
         return self._known(key) if key in self._words else self.text(key)
@@ -164,7 +165,7 @@ class Redaction:
 
     def _typed(self, words: list[str]) -> list[str]:
         """Return a command line of the kit with its options. A user's command is one word."""
-        own, theirs = split(words)
+        own, theirs = split_command(words)
         found = ["envkit", *own[1:2]]
         for word in own[2:]:
             option, equals, given = word.partition("=") if word.startswith("--") else ("", "", word)
@@ -233,7 +234,7 @@ def _is_plain(word: str) -> bool:
     return word.startswith("-") or NUMBER.fullmatch(word) is not None or re.fullmatch(r"[a-z][a-z-]*", word) is not None
 
 
-def _rebuilt(value: Any, changed: Mapping[str, Any]) -> Any:
+def _rebuilt(value: object, changed: Mapping[str, object]) -> object:
     """Return a copy of a dataclass with these fields; what is computed when one is made stays as it is."""
     made = object.__new__(type(value))
     for name, one in {**getattr(value, "__dict__", {}), **changed}.items():

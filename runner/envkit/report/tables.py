@@ -5,6 +5,7 @@ from __future__ import annotations
 from envkit.analysis import ranking
 from envkit.analysis.result import Comparison, Measured, Result
 from envkit.bench import quality
+from envkit.bench.arms import View
 from envkit.checks.effect import Check
 from envkit.common.messages import About, Clauses
 from envkit.messages import Message
@@ -24,14 +25,14 @@ BOOK = {"baseline": (148, 0.8399), "intel-omp": (106, 0.8325)}
 
 def things(result: Result) -> str:
     """Return what is compared, in the plural."""
-    if not result.study.across:
-        return "parts" if result.study.ablated else f"{_first(result)}s"
+    if result.study.view is not View.WORKLOADS:
+        return "parts" if result.study.view is View.SETTINGS else f"{_first(result)}s"
     one = len({arm.profile for arm in result.study.compared}) == 1
     return "workloads" if one else "combinations"
 
 
 def _first(result: Result) -> str:
-    return "image" if result.study.compares_images else "profile" if len(result.engines) == 1 else "engine"
+    return "image" if result.study.view is View.IMAGES else "profile" if len(result.engines) == 1 else "engine"
 
 
 def faults_unit(result: Result) -> str:
@@ -107,7 +108,7 @@ def says_blocks(result: Result) -> bool:
     """Return whether the table, or the first line, of the short report says what a block is."""
     if any(one.verdict in (Verdict.TOO_FEW_SAMPLES, Verdict.NOT_ENDED) for one in result.comparisons):
         return True
-    of_many = cautions.tabled(result) or result.study.ablated or result.not_in_effect
+    of_many = cautions.tabled(result) or result.study.view is View.SETTINGS or result.not_in_effect
     return medians(result) == messages.Medians(messages.OF_BLOCKS) and not of_many
 
 
@@ -120,7 +121,7 @@ def clauses(*those: Message | None) -> Message | None:
 def speedups(result: Result) -> Table:
     """Return a row for each arm of many, the fastest first, with its cautions."""
     marks, _ = cautions.legend(result)
-    across = result.study.across
+    across = result.study.view is View.WORKLOADS
     peak = {one.arm: f"{one.peak_memory_bytes / 2**20:,.0f} MiB" for one in result.measured}
     rows, weights = [], []
     for name, one in _ordered(result):
@@ -142,7 +143,7 @@ def legend(result: Result) -> Message | None:
 
 def _ordered(result: Result) -> list[tuple[str, Comparison | None]]:
     found = {one.arm: one for one in result.comparisons}
-    if result.study.across:
+    if result.study.view is View.WORKLOADS:
         return [(arm.name, one) for arm, one in multi_workload.compared(result)]
     names = [name for name in ranking.order(result) if name in found or name == result.study.reference.name]
     return [(name, found.get(name)) for name in names]
@@ -263,7 +264,7 @@ def _against(result: Result, name: str, difference: str) -> str:
     """Return the difference, with what the arm is compared with if in an ablation that is not the baseline."""
     study = result.study
     reference = study.reference_of(study.arm(name))
-    other = study.ablated and reference != study.reference
+    other = study.view is View.SETTINGS and reference != study.reference
     return text(messages.AgainstOther(difference, reference.name)) if other else difference
 
 

@@ -9,8 +9,7 @@ from envkit.analysis import ranking
 from envkit.analysis.course import CUT_SHORT
 from envkit.analysis.load import Load
 from envkit.analysis.result import Comparison, Result
-from envkit.bench.arms import Arm
-from envkit.bench.calibration import is_calibration
+from envkit.bench.arms import Arm, View
 from envkit.bench.measure import FAILED
 from envkit.bench.problems import problem_of
 from envkit.bench.study import Study
@@ -48,13 +47,13 @@ def headline(result: Result) -> Row:
 
 
 def _headline(result: Result) -> Message:
-    if grid.is_grid(result.study):
+    if result.study.view is View.LOADERS:
         return _of_loader(result)
     if not result.comparisons:
         return _of_reference(result)
     if result.study.at_once:
         return _of_instances(result)
-    if len(result.comparisons) > 1 and not result.study.ablated:
+    if len(result.comparisons) > 1 and result.study.view is not View.SETTINGS:
         return _of_many(result)
     return of(result, result.comparisons[0])  # the whole of a profile that is ablated
 
@@ -227,7 +226,8 @@ def _of_reference(result: Result) -> Message:
         if (found := one.speedup) is not None:
             side = Verdict.FASTER if found.low > 1 else Verdict.SLOWER if found.high < 1 else Verdict.NOT_FOUND
             return _kind_of(side, load)(who, "1 process's", found.ratio, found.low, found.high, load=load)
-    return messages.NothingCompared(study.reference.profile if study.across else study.reference.name, load)
+    reference = study.reference
+    return messages.NothingCompared(reference.profile if study.view is View.WORKLOADS else reference.name, load)
 
 
 def _without_result(result: Result, subject: str) -> Message | None:
@@ -265,32 +265,32 @@ def names(result: Result, one: Comparison) -> tuple[str, str]:
     study = result.study
     arm = study.arm(one.arm)
     reference = study.reference_of(arm)
-    if study.across:
+    if study.view is View.WORKLOADS:
         return f"{arm.profile} on {study.workload_of(arm)}", reference.profile
-    if is_calibration(study):
+    if study.view is View.CALIBRATION:
         return f"{_named(study, reference)} against itself", _named(study, reference)
     return _named(study, arm), _named(study, reference, ranks=False)
 
 
 def _named(study: Study, arm: Arm, ranks: bool = True) -> str:
     on = f" on {study.ranks_of(arm)} ranks" if ranks and study.ranks_of(arm) > 1 else ""
-    return f"{'image ' if study.compares_images else ''}{arm.name}{on}"
+    return f"{'image ' if study.view is View.IMAGES else ''}{arm.name}{on}"
 
 
 def title(result: Result) -> Message:
     """Return what was compared with what."""
     study = result.study
-    if grid.is_grid(study):
+    if study.view is View.LOADERS:
         return context.LoaderSettings(len(study.arms), study.reference.profile)
-    if study.ablated:
+    if study.view is View.SETTINGS:
         return context.TitleOfAblation(study.whole.name, len(study.ablated))
-    names = tuple(dict.fromkeys(arm.profile if study.across else arm.name for arm in study.subjects))
+    names = tuple(dict.fromkeys(arm.profile if study.view is View.WORKLOADS else arm.name for arm in study.subjects))
     few = len(names) <= ranking.FEW or bool(study.at_once)
-    reference = study.reference.profile if study.across else study.reference.name
+    reference = study.reference.profile if study.view is View.WORKLOADS else study.reference.name
     return context.Title(
         names if few else (),
         None if few else len(names),
-        len(study.workloads) if study.across else None,
+        len(study.workloads) if study.view is View.WORKLOADS else None,
         reference if result.comparisons else None,
         study.scaling if study.weak else None,
     )

@@ -19,9 +19,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.stats.interval import Speedup, middle_of
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
 
 # The deviation between nodes, as a logarithm: two of three node types are taken to differ by less than this.
 PRIOR = 0.1
@@ -48,7 +52,7 @@ class AcrossNodes:
     def nodes(self) -> int:
         return len(self.ratios)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {**asdict(self), "speedup": {**self.speedup.to_json(), "verdict": self.speedup.words}}
 
 
@@ -80,7 +84,7 @@ def across_nodes(log_ratios: Sequence[Sequence[float]], error_rate: float, margi
     )
 
 
-def _variance(own: Sequence[Any]) -> float:
+def _variance(own: Sequence[NDArray[float64]]) -> float:
     """The variance of one block's log ratio, taken to be the same on all nodes, a little more where few tell of it.
 
     The factor is the variance of Student's t, of which there is none with fewer than three degrees of freedom.
@@ -90,7 +94,9 @@ def _variance(own: Sequence[Any]) -> float:
     return max(pooled, 1e-12) * (degrees / (degrees - 2) if degrees > 2 else 3.0)
 
 
-def _posterior(centre: Any, variance: Any) -> tuple[Any, Any, Any, Any]:
+def _posterior(
+    centre: NDArray[float64], variance: NDArray[float64]
+) -> tuple[NDArray[float64], NDArray[float64], NDArray[float64], NDArray[float64]]:
     """Deviations between nodes with their weights, and for each the type's log speedup and its standard error."""
     import numpy
 
@@ -104,7 +110,9 @@ def _posterior(centre: Any, variance: Any) -> tuple[Any, Any, Any, Any]:
     return between, weight / weight.sum(), middle, 1 / numpy.sqrt(precision)
 
 
-def _within(middle: Any, spread: Any, weight: Any, error_rate: float) -> tuple[float, float]:
+def _within(
+    middle: NDArray[float64], spread: NDArray[float64], weight: NDArray[float64], error_rate: float
+) -> tuple[float, float]:
     """The central part of a mixture of normal distributions that leaves out ``error_rate``."""
     from scipy.optimize import brentq
     from scipy.special import ndtr

@@ -14,9 +14,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.stats.interval import ERROR_RATE
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.random import Generator
+    from numpy.typing import NDArray
 
 RESAMPLES = 2000
 # Means of resampled steps that are kept for each sample; the blocks' resamples draw from these.
@@ -57,7 +62,7 @@ def bootstrap(reference: Sequence[Sequence[float]], profile: Sequence[Sequence[f
     return Bootstrap(math.exp(low), math.exp(high), share)
 
 
-def _resampled_means(steps: Sequence[float], random: Any) -> Any:
+def _resampled_means(steps: Sequence[float], random: Generator) -> NDArray[float64]:
     """Logarithms of WITHIN_RESAMPLES means of as many steps, drawn as runs of about the cube root of their number."""
     import numpy
 

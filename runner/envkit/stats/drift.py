@@ -18,10 +18,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.stats import normal
 from envkit.stats.messages import InvalidTimesError, NoLogarithm
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
 
 # With 6 values in perfect order chance does as much in 1 of 360 cases; with fewer nothing could be said with certainty.
 MIN_VALUES = 6
@@ -56,7 +60,7 @@ def drift(values: Sequence[float]) -> Drift | None:
     return Drift(math.expm1(slope * (len(values) - 1)), p_value)
 
 
-def _p_value(count: int, score: int, tied: Any) -> float:
+def _p_value(count: int, score: int, tied: NDArray[float64]) -> float:
     """Return how often ``count`` values in random order have a score at least as far from 0, in either direction.
 
     ``score`` is the number of pairs that rise, less that of those that fall; ``tied`` is how many values there are of
@@ -72,7 +76,7 @@ def _p_value(count: int, score: int, tied: Any) -> float:
 
 
 @lru_cache(maxsize=MOST_EXACT)
-def _chances(count: int) -> Any:
+def _chances(count: int) -> NDArray[float64]:
     """Return how likely each number of falling pairs is among ``count`` values in random order."""
     import numpy
 

@@ -18,11 +18,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.stats import normal
 from envkit.stats.messages import NO_DIFFERENCE_LARGER
 from envkit.stats.verdict import Verdict
+
+if TYPE_CHECKING:
+    from numpy import float64, intp
+    from numpy.typing import NDArray
 
 ERROR_RATE = 0.05
 # The fewest blocks that can say anything at this error rate: with 5 the widest interval covers 93.75% only.
@@ -78,7 +82,7 @@ class Speedup:
     def decided(self) -> bool:
         return self.verdict != Verdict.NOT_FOUND
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data, with what was ``settled`` in words."""
         return {**asdict(self), "settled": None if self.settled is None else self.words}
 
@@ -109,14 +113,14 @@ def middle_of(values: Sequence[float]) -> float:
     return float(numpy.median(_averages(values)))
 
 
-def walsh_averages(values: Sequence[float]) -> Any:
+def walsh_averages(values: Sequence[float]) -> NDArray[float64]:
     """The means of all pairs of ``values``, each with itself too, sorted."""
     import numpy
 
     return numpy.sort(_averages(values))
 
 
-def _averages(values: Sequence[float]) -> Any:
+def _averages(values: Sequence[float]) -> NDArray[float64]:
     import numpy
 
     array = numpy.asarray(values, dtype=float)
@@ -125,7 +129,7 @@ def _averages(values: Sequence[float]) -> Any:
 
 
 @lru_cache(maxsize=16)
-def _pairs(number: int) -> Any:
+def _pairs(number: int) -> tuple[NDArray[intp], NDArray[intp]]:
     """The places of the first and of the second of all pairs, each with itself too: they take longer than the rest."""
     import numpy
 
@@ -156,7 +160,7 @@ def _ranks_outside(blocks: int, error_rate: float) -> int:
 
 
 @lru_cache(maxsize=EXACT_BLOCKS)
-def _two_sided(blocks: int) -> Any:
+def _two_sided(blocks: int) -> NDArray[float64]:
     """2 P(W <= w) for each w from 0, counted out: each rank is added to W or not, with even chances."""
     import numpy
 

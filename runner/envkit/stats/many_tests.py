@@ -13,10 +13,14 @@ References:
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
 
 
-def believed(p_values: Any, rate: float) -> int:
+def believed(p_values: NDArray[float64], rate: float) -> int:
     """How many of the smallest p-values to believe, so that the expected share of wrong ones among them is ``rate``.
 
     Those believed are the ones that are not above ``level``, and intervals at that level agree with it: they are right

@@ -16,7 +16,11 @@ References:
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
 
 # The median deviation of a normal distribution, times this, is its standard deviation.
 NORMAL_DEVIATION = 1.4826
@@ -27,11 +31,11 @@ NO_EXCESS = 1e-6
 class Moderated(NamedTuple):
     """Arrays: the steadied ``variance`` of each series, and its ``degrees`` of freedom."""
 
-    variance: Any
-    degrees: Any
+    variance: NDArray[float64]
+    degrees: NDArray[float64]
 
 
-def moderated(variance: Any, degrees: Any) -> Moderated:
+def moderated(variance: NDArray[float64], degrees: NDArray[float64]) -> Moderated:
     """``variance`` and ``degrees`` are arrays with the variance (above 0) of each series and what it rests on."""
     import numpy
     from scipy.special import digamma, polygamma

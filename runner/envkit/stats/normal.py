@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
 
 _SCALE = math.sqrt(0.5)
 _STANDARD = NormalDist()
@@ -18,7 +22,7 @@ def below(value: float) -> float:
     return math.erfc(-value * _SCALE) / 2
 
 
-def each_below(values: Any) -> Any:
+def each_below(values: NDArray[float64]) -> NDArray[float64]:
     """Return an array with the probability of a value below each of ``values``, an array of one dimension."""
     import numpy
 

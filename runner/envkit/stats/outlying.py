@@ -27,7 +27,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
 
 # Of freedom: the fewest that values may have; what is worked with in their place, with some reserve, as sizes are taken
 # about a centre that is itself estimated; and those of lighter tails.
@@ -49,7 +53,7 @@ class Outlying:
     limit: float
 
 
-def outlying(sizes: Any, rate: float) -> Outlying:
+def outlying(sizes: NDArray[float64], rate: float) -> Outlying:
     """``sizes`` are at least four values, none below 0, and ``rate`` how often any may be found where none lies out."""
     import numpy
     from scipy.optimize import brentq
@@ -61,7 +65,7 @@ def outlying(sizes: Any, rate: float) -> Outlying:
     rates = rate * outer**-FALLING / (outer**-FALLING).sum()
     degrees, scales, weights = _posterior(ordered, len(outer))
 
-    def log_beyond(value: Any) -> Any:
+    def log_beyond(value: NDArray[float64]) -> NDArray[float64]:
         return _log_beyond(numpy.asarray(value) / scales, degrees)
 
     following = log_beyond(ordered[outer])
@@ -72,7 +76,7 @@ def outlying(sizes: Any, rate: float) -> Outlying:
 
     def excess(gap_log: float) -> float:
         value = float(ordered[tested + 1]) * math.exp(gap_log)
-        farther = log_beyond([value])[..., 0] - following[..., tested]
+        farther = log_beyond(numpy.array([value]))[..., 0] - following[..., tested]
         return float((weights[..., tested] * numpy.exp((tested + 1) * farther)).sum() - rates[tested])
 
     if ordered[tested + 1] == 0 or excess(WIDEST) > 0:
@@ -80,7 +84,7 @@ def outlying(sizes: Any, rate: float) -> Outlying:
     return Outlying(count, float(ordered[tested + 1]) * math.exp(brentq(excess, 0.0, WIDEST)))
 
 
-def _posterior(ordered: Any, most: int) -> tuple[Any, Any, Any]:
+def _posterior(ordered: NDArray[float64], most: int) -> tuple[NDArray[float64], NDArray[float64], NDArray[float64]]:
     """Degrees of freedom, scales, and how likely each is by the values on the inner side of each of ``most`` gaps.
 
     Arrays over degrees of freedom, scales, and gaps; of the values on the outer side it is used that they are there.
@@ -104,7 +108,7 @@ def _posterior(ordered: Any, most: int) -> tuple[Any, Any, Any]:
     return degrees, scales, weights / weights.sum(axis=(0, 1))
 
 
-def _log_beyond(ratios: Any, degrees: Any) -> Any:
+def _log_beyond(ratios: NDArray[float64], degrees: NDArray[float64]) -> NDArray[float64]:
     """The logarithm of the probability that a value is larger than so many times its scale."""
     import numpy
     from scipy.special import stdtr

@@ -20,10 +20,14 @@ from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.stats import normal
 from envkit.stats.interval import ERROR_RATE, MIN_BLOCKS, Speedup, attained_rate, speedup
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
 
 LOOKS = 5
 # Before that many blocks no look's rate can be met anyway.
@@ -131,7 +135,9 @@ def nominal_rates(looks: tuple[int, ...], planned: int, error_rate: float, last:
     for number, (look, time, total) in enumerate(zip(looks, times, spent, strict=True)):
         step = math.sqrt(time - (times[number - 1] if number else 0.0))
 
-        def rejected(bound: float, at: Any = at, density: Any = density, step: float = step) -> float:
+        def rejected(
+            bound: float, at: NDArray[float64] = at, density: NDArray[float64] = density, step: float = step
+        ) -> float:
             above, below = normal.each_below((at - bound) / step), normal.each_below((-bound - at) / step)
             return float((density * (above + below)).sum())
 
@@ -150,7 +156,7 @@ def nominal_rates(looks: tuple[int, ...], planned: int, error_rate: float, last:
 
 
 @lru_cache(maxsize=1)
-def _gauss_legendre() -> tuple[Any, Any]:
+def _gauss_legendre() -> tuple[NDArray[float64], NDArray[float64]]:
     import numpy
 
     return numpy.polynomial.legendre.leggauss(NODES)

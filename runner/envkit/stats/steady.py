@@ -17,10 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.stats.messages import InvalidTimesError, UnequalLengths
 from envkit.stats.moderated import NORMAL_DEVIATION
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
 
 BATCH_STEPS = 5
 # With fewer steps than that a cut would be chance too often.
@@ -71,7 +75,7 @@ def steady(curves: Sequence[Sequence[float]]) -> Steady | None:
     return Steady(steps, reached=steps < most)
 
 
-def _typical(curves: Any) -> Any:
+def _typical(curves: NDArray[float64]) -> NDArray[float64]:
     """One curve for all samples (samples x steps), 1 being each sample's own level in its second half.
 
     At each step it is the lower median over the samples: a spike in one of them does not show.
@@ -82,7 +86,7 @@ def _typical(curves: Any) -> Any:
     return numpy.sort(curves / level, axis=0)[(len(curves) - 1) // 2]
 
 
-def _cut(curve: Any) -> int:
+def _cut(curve: NDArray[float64]) -> int:
     """How many leading batches to leave out."""
     import numpy
 

@@ -15,9 +15,13 @@ References:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from envkit.stats.two_sample import MOST_AUTOCORRELATION
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
 
 # Of five values one is cut off at either end.
 ONE_OF = 5
@@ -32,13 +36,13 @@ class Trimmed(NamedTuple):
     centre over its standard error has Student's distribution with ``degrees`` degrees of freedom, nearly.
     """
 
-    centre: Any
-    variance: Any
+    centre: NDArray[float64]
+    variance: NDArray[float64]
     kept: int
     degrees: int
 
 
-def trimmed(series: Any) -> Trimmed:
+def trimmed(series: NDArray[float64]) -> Trimmed:
     """``series`` is an array with a series of at least three values in each row, all equally long."""
     import numpy
 
@@ -51,7 +55,7 @@ def trimmed(series: Any) -> Trimmed:
     return Trimmed(centre, numpy.maximum(squares / (kept - 1), LEAST_VARIANCE), kept, kept - 1)
 
 
-def autocorrelation(groups: Sequence[Any]) -> float:
+def autocorrelation(groups: Sequence[NDArray[float64]]) -> float:
     """How alike neighbours in a series are, from 0 to MOST_AUTOCORRELATION: the mean over all series of all groups.
 
     Each group is an array as ``trimmed`` takes it, with the values of a series in the order in which they were
@@ -76,7 +80,7 @@ def autocorrelation(groups: Sequence[Any]) -> float:
     return min(max(total / count, 0.0), MOST_AUTOCORRELATION) if count else 0.0
 
 
-def _winsorised(series: Any, ordered: Any) -> Any:
+def _winsorised(series: NDArray[float64], ordered: NDArray[float64]) -> NDArray[float64]:
     """The series with what would be cut off drawn in to the outermost values that would not; ``ordered`` is sorted."""
     import numpy
 

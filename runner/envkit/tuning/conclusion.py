@@ -8,14 +8,12 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from envkit.analysis.result import Comparison, Result
-from envkit.bench.record import Event
 from envkit.bench.study import MARGIN, Study
 from envkit.common.plain_table import plain_table
 from envkit.messages import Message
@@ -29,13 +27,13 @@ from envkit.stats.verdict import Verdict
 from envkit.tuning import conclusion_messages as messages
 from envkit.tuning.confirm import BASELINE, SHIPPED, TUNED, Decision
 from envkit.tuning.destination import Written
+from envkit.tuning.events import Event, Trial, WarmUp
 from envkit.tuning.importance import Importance, importance
 from envkit.tuning.live import ranked
 from envkit.tuning.narrow import LeftOut
 from envkit.tuning.progress_messages import Busy, NoRoom, WayOn
 from envkit.tuning.space import Space
 from envkit.tuning.trial_store import TrialStore, disturbed
-from envkit.tuning.trials import TRIAL, WARM_UP
 from envkit.worker.workloads import DEFAULT
 
 # Rows of a table, and levels in a line.
@@ -47,7 +45,7 @@ LITTLE = 0.005
 
 def busy(events: Iterable[Event]) -> Message | None:
     """Return what disturbed trials from outside, to add to a message about too little time; None if nothing did."""
-    found = [reasons for event in events if event["event"] in (TRIAL, WARM_UP) and (reasons := disturbed(event))]
+    found = [reasons for event in events if isinstance(event, Trial | WarmUp) and (reasons := disturbed(event))]
     return Busy(tuple(found[-1])) if found else None
 
 
@@ -259,7 +257,7 @@ def usage(study: Study, profile: str, ranks: int = 1, kept: Iterable[str] = ()) 
     return rows
 
 
-def to_json(store: TrialStore, left_out: Sequence[LeftOut], found: Sequence[Importance]) -> dict[str, Any]:
+def to_json(store: TrialStore, left_out: Sequence[LeftOut], found: Sequence[Importance]) -> dict[str, object]:
     """Return what a script needs of the search."""
     return {
         "candidates": [

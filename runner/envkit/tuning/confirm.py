@@ -14,14 +14,13 @@ from statistics import fmean
 from envkit.analysis.load import Load
 from envkit.analysis.result import Comparison, Result
 from envkit.bench.arms import Arm, Contrast, Role, effects
-from envkit.bench.record import Event
 from envkit.bench.run import Run
 from envkit.bench.study import REFERENCE_PROFILE
 from envkit.stats.interval import Speedup
 from envkit.stats.sequential import at_end, fewest_blocks
 from envkit.stats.verdict import Verdict
 from envkit.tuning import trial_store
-from envkit.tuning.trials import TRIAL, WARM_UP
+from envkit.tuning.events import Event, Trial, WarmUp
 
 TUNED, SHIPPED, BASELINE = "tuned", "shipped", "baseline"
 MOST_ARMS = 3  # baseline, shipped and tuned
@@ -80,12 +79,12 @@ def least_blocks(arms: int, nodes: int = 1) -> int:
     return alone if nodes == 1 else max(LEAST_OF_NODE, math.ceil(alone / nodes))
 
 
-def reserve_s(warm_up: Event, arms: int, dearest_s: float = 0.0, nodes: int = 1) -> float:
+def reserve_s(warm_up: WarmUp, arms: int, dearest_s: float = 0.0, nodes: int = 1) -> float:
     """Seconds to keep for the shortest confirmation that can conclude, by what the search's first trial took.
 
     One of the arms may take longer, as several ranks do, which start one after the other: ``dearest_s`` for a trial.
     """
-    each = float(warm_up["worker_seconds"])
+    each = warm_up.worker_seconds
     of_all = each * (arms - 1) + max(each, dearest_s)
     return of_all + least_blocks(arms, nodes) * (of_all + REFERENCE_KERNEL_S)
 
@@ -99,10 +98,10 @@ def size(
     One of several ``nodes`` may have tried none of them but the baseline.
     """
     arms = len(candidates)
-    trials = [[event for event in events if _is_of(event, number)] for number in candidates]
+    trials = [_trials_of(events, number) for number in candidates]
     trials = [of_one or trials[0] for of_one in trials]
-    step_s = fmean(fmean(sum(event["step_s"]) for event in of_one) for of_one in trials) / trial_steps
-    trial_s = fmean(fmean(event["worker_seconds"] for event in of_one) for of_one in trials)
+    step_s = fmean(fmean(sum(event.step_s) for event in of_one) for of_one in trials) / trial_steps
+    trial_s = fmean(fmean(event.worker_seconds for event in of_one) for of_one in trials)
     once_s, least = trial_s * arms, least_blocks(arms, nodes)  # each arm is warmed up, in no more than a trial's time
     sample_s = ((left_s - once_s) / least - REFERENCE_KERNEL_S) / arms  # so long a sample may take
     steps = max(trial_steps, min(steps, int(trial_steps + (sample_s - trial_s) / step_s)))
@@ -111,17 +110,20 @@ def size(
     return Size(blocks, steps, once_s + blocks * block_s)
 
 
-def _is_of(event: Event, number: int) -> bool:
-    """Whether it is a trial of that candidate. The warm-up of the baseline, before any round, counts too."""
-    if event["event"] == WARM_UP:
-        return number == trial_store.BASELINE
-    return bool(event["event"] == TRIAL and event["candidate"] == number)
+def _trials_of(events: Sequence[Event], number: int) -> list[Trial | WarmUp]:
+    """Return the trials of a candidate. The warm-up of the baseline, before any round, counts too."""
+    return [
+        event
+        for event in events
+        if (isinstance(event, Trial) and event.candidate == number)
+        or (isinstance(event, WarmUp) and number == trial_store.BASELINE)
+    ]
 
 
 def arms(engine: str, tuned: str | None, shipped: str | None) -> tuple[Arm, ...]:
     """The arms of the run, by the names of the profiles; ``tuned`` is None where the choice is the shipped profile."""
-    given = ((REFERENCE_PROFILE, REFERENCE_PROFILE), (shipped, shipped), (TUNED, tuned))
-    return tuple(Arm(name, profile, engine) for name, profile in given if name is not None and profile is not None)
+    profiles = ((REFERENCE_PROFILE, REFERENCE_PROFILE), (shipped, shipped), (TUNED, tuned))
+    return tuple(Arm(name, profile, engine) for name, profile in profiles if name is not None and profile is not None)
 
 
 def decide(result: Result, run: Run, shipped: str | None, same_losses: bool) -> Decision:
@@ -129,17 +131,21 @@ def decide(result: Result, run: Run, shipped: str | None, same_losses: bool) -> 
 
     With ``same_losses`` an arm whose losses differ from the baseline's by more than rounding can't win.
     """
-    found: Mapping[str, Comparison] = {one.arm: one for one in result.comparisons}
-    tuned_one, shipped_one = found.get(TUNED), found.get(shipped or "")
+    comparisons: Mapping[str, Comparison] = {comparison.arm: comparison for comparison in result.comparisons}
+    of_tuned, of_shipped = comparisons.get(TUNED), comparisons.get(shipped or "")
     versus = None
-    if tuned_one and shipped_one and tuned_one.speedup and shipped_one.speedup:  # both in effect, to the run's end
+    if of_tuned and of_shipped and of_tuned.speedup and of_shipped.speedup:  # both in effect, to the run's end
         versus = _versus(run, shipped or "")
-    best = winner(_wins(tuned_one, same_losses), _wins(shipped_one, same_losses), versus)
-    won = {TUNED: tuned_one, SHIPPED: shipped_one}.get(best)
+    best = winner(_wins(of_tuned, same_losses), _wins(of_shipped, same_losses), versus)
+    won = {TUNED: of_tuned, SHIPPED: of_shipped}.get(best)
     agree = won is None or won.losses is None or won.losses.agree
-    faster = [one for one in (tuned_one, shipped_one) if one is not None and one.verdict == Verdict.FASTER]
-    refused = tuple(one.arm for one in faster if not _wins(one, same_losses))
-    return Decision(best, tuned_one, shipped_one, versus, agree, refused)
+    faster = [
+        comparison
+        for comparison in (of_tuned, of_shipped)
+        if comparison is not None and comparison.verdict == Verdict.FASTER
+    ]
+    refused = tuple(comparison.arm for comparison in faster if not _wins(comparison, same_losses))
+    return Decision(best, of_tuned, of_shipped, versus, agree, refused)
 
 
 def winner(tuned: bool, shipped: bool, versus: Speedup | None) -> str:
@@ -149,12 +155,12 @@ def winner(tuned: bool, shipped: bool, versus: Speedup | None) -> str:
     return SHIPPED if shipped else BASELINE
 
 
-def _wins(one: Comparison | None, same_losses: bool) -> bool:
-    if one is None or one.verdict != Verdict.FASTER:
+def _wins(comparison: Comparison | None, same_losses: bool) -> bool:
+    if comparison is None or comparison.verdict != Verdict.FASTER:
         return False
-    if one.losses is None or one.losses.agree:
+    if comparison.losses is None or comparison.losses.agree:
         return True
-    return not same_losses and math.isfinite(one.losses.largest_difference)
+    return not same_losses and math.isfinite(comparison.losses.largest_difference)
 
 
 def _versus(run: Run, shipped: str) -> Speedup | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from envkit.bench.study import REFERENCE_PROFILE
 from envkit.common import atomic, files, user_folders, yamlfile
@@ -43,7 +43,7 @@ class Written:
     stays: bool = False
 
 
-def write(path: Path, content: bytes, evidence: dict[str, Any], replaces: bool) -> Written:
+def write(path: Path, content: bytes, evidence: Mapping[str, object], replaces: bool) -> Written:
     """Put a profile and its evidence into place. An earlier one is copied, or stays unless this one ``replaces`` it.
 
     The same one again is no other. Raises InputError.

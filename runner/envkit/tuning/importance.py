@@ -17,10 +17,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.tuning.main_effects import Columns, fit
 from envkit.tuning.space import Choice, Space
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
 
 DRAWS = 200
 # With fewer candidates a draw leaves out too few to judge by.
@@ -79,16 +83,16 @@ def importance(space: Space, choices: Sequence[Choice], scores: Sequence[float])
         return []
     shares = numpy.array(drops)
     # with a last column of zeros, which is number -1: a first level may have none, and is worth 0
-    whole: Any = numpy.append(effects.weights, 0.0)
+    weights_and_zero: NDArray[float64] = numpy.append(effects.weights, 0.0)
     drawn_weights = numpy.pad(weights, ((0, 0), (0, 1)))
     found = []
     for number, (parameter, levels) in enumerate(columns.levels.items()):
         own = [columns.of.get((parameter, level), -1) for level in levels]
-        best = int(whole[own].argmax())
+        best = int(weights_and_zero[own].argmax())
         over = numpy.array([drawn_weights[:, column] for column in own])
         over = over - over[0]  # the first
         farthest = numpy.abs(over - over.mean(axis=1, keepdims=True)).max(axis=0)  # of any level, by draw
-        worth = whole[own[best]] - whole[own[0]]
+        worth = weights_and_zero[own[best]] - weights_and_zero[own[0]]
         low, middle, high = (max(0.0, float(one)) for one in numpy.percentile(shares[:, number], (2.5, 50, 97.5)))
         # draws repeat candidates, and so shrink effects further: only their spread is used, not their middle
         few = max(2, min(sum(one.get(parameter) == level for one in choices) for level in levels))

@@ -19,7 +19,6 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from optuna.storages.journal import BaseJournalBackend
 
@@ -45,7 +44,7 @@ class Journal(BaseJournalBackend):
         except OSError as error:
             raise self._unusable(error) from None
 
-    def read_logs(self, log_number_from: int) -> Iterator[dict[str, Any]]:
+    def read_logs(self, log_number_from: int) -> Iterator[dict[str, object]]:
         """What was said, from that line on. A last line that has no end is just being written, or was cut short."""
         try:
             with files.opened(self._path) as file:
@@ -62,7 +61,7 @@ class Journal(BaseJournalBackend):
             self._lines_at.append(self._lines_at[-1] + len(line) + 1)
             yield said
 
-    def append_logs(self, logs: Iterable[dict[str, Any]]) -> None:
+    def append_logs(self, logs: Iterable[dict[str, object]]) -> None:
         """Have it on disk before returning; where that fails, the file is as it was before."""
         text = b"".join(json.dumps(log, separators=(",", ":")).encode() + b"\n" for log in logs)
         with self._lock():

@@ -13,9 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.tuning.space import Choice, Space
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
 
 # Penalties that are tried; columns are 0 and 1.
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -49,7 +53,7 @@ class Columns:
         """The columns of each parameter."""
         return {name: [number for (other, _), number in self.of.items() if other == name] for name in self.levels}
 
-    def matrix(self, choices: Sequence[Choice]) -> Any:
+    def matrix(self, choices: Sequence[Choice]) -> NDArray[float64]:
         import numpy
 
         rows = numpy.zeros((len(choices), len(self.of)))
@@ -64,15 +68,15 @@ class Columns:
 class Effects:
     """``weights`` by column; ``middle`` is the columns' means, at which the prediction is ``mean``."""
 
-    weights: Any
-    middle: Any
+    weights: NDArray[float64]
+    middle: NDArray[float64]
     mean: float
 
-    def predict(self, rows: Any) -> Any:
+    def predict(self, rows: NDArray[float64]) -> NDArray[float64]:
         return self.mean + (rows - self.middle) @ self.weights
 
 
-def fit(rows: Any, values: Any, penalty: float | None = None) -> tuple[Effects, float]:
+def fit(rows: NDArray[float64], values: NDArray[float64], penalty: float | None = None) -> tuple[Effects, float]:
     """Fit the effects; return them and the penalty, which is chosen unless it is given."""
     import numpy
 
@@ -87,7 +91,7 @@ def fit(rows: Any, values: Any, penalty: float | None = None) -> tuple[Effects, 
     return Effects(weights, middle, mean), penalty
 
 
-def predictor(space: Space, scored: Sequence[tuple[Choice, float]]) -> Callable[[Sequence[Choice]], Any]:
+def predictor(space: Space, scored: Sequence[tuple[Choice, float]]) -> Callable[[Sequence[Choice]], NDArray[float64]]:
     """Fit main effects to choices and their scores; return what says of any choices how they would score: an array."""
     import numpy
 
@@ -129,7 +133,9 @@ def over_first(
     return found
 
 
-def _cross_validation(squares: Any, along: Any, values: Any, penalty: float) -> float:
+def _cross_validation(
+    squares: NDArray[float64], along: NDArray[float64], values: NDArray[float64], penalty: float
+) -> float:
     """Golub, Heath and Wahba's V: the mean squared residual over the squared share of freedom that is left.
 
     ``squares`` are those of the columns' singular values, ``along`` the ``values`` in their directions; what the values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from envkit.messages import Message, Note
 
 
-class Hopeless(Message):
+class FarSlower(Message):
     """A trial was stopped because its candidate had lost already. Its subject is the worker."""
 
     template = "was stopped after {seconds:.0f} s, at least {factor:g} times the baseline's time"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,17 +12,19 @@ from envkit.checks.doctor.profile_findings import PROFILE_CHECKS
 from envkit.checks.messages import Spoils, Worthless
 from envkit.common.errors import InputError
 from envkit.messages import Message
-from envkit.messages import from_json as message_from_json
 from envkit.profiles import catalogue
 from envkit.profiles.environment import Environment
 from envkit.profiles.messages import CantBeUsed, DoesNotApply
 from envkit.profiles.profile import Numerics, Profile
 from envkit.profiles.resolve import of_rank, resolve
 from envkit.profiles.values import Kind
-from envkit.tuning.messages import MayChangeResults, NothingToVary, SameAs
-from envkit.tuning.space import Constraint, Fragment, Parameter, Space, profile
+from envkit.tuning.messages import MayChangeResults, NothingToTry, NothingToVary, SameAs, TooManyCandidates
+from envkit.tuning.space import Choice, Constraint, Fragment, Parameter, Space, choices, profile
 
 NotTried = Callable[[int], Message | None]
+
+# More candidates than this are not for measuring one by one.
+MOST_EXHAUSTIVE = 500
 
 
 @dataclass(frozen=True)
@@ -31,13 +34,8 @@ class LeftOut:
     what: str
     why: Message
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {"what": self.what, "why": self.why.to_json()}
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> LeftOut:
-        """Return what ``to_json`` made ``fields`` of."""
-        return cls(fields["what"], message_from_json(fields["why"]))
 
 
 def narrow(
@@ -142,3 +140,27 @@ def _applies(
         return require(made, inspection)
     except InputError as error:
         return why(error)
+
+
+def require_candidates(
+    space: Space, baseline: Environment, inspection: Mapping[str, Any], one_by_one: bool, alone: bool
+) -> None:
+    """Raise InputError for a space that is too large to be measured ``one_by_one``.
+
+    Raise it, too, for a space with nothing to try but the baseline, if it is measured so, or searched ``alone``.
+    """
+    first = list(itertools.islice(choices(space), MOST_EXHAUSTIVE + 1))
+    if len(first) > MOST_EXHAUSTIVE:  # and something of so many can be tried
+        if one_by_one:
+            raise InputError(TooManyCandidates(str(space.path), MOST_EXHAUSTIVE))
+        return
+    if (one_by_one or alone) and not any(_can_be_tried(space, choice, baseline, inspection) for choice in first):
+        raise InputError(NothingToTry(str(space.path)))
+
+
+def _can_be_tried(space: Space, choice: Choice, baseline: Environment, inspection: Mapping[str, Any]) -> bool:
+    made = profile(space, choice, "candidate")
+    try:
+        return made is not None and identity(require(made, inspection)) != identity(baseline)
+    except InputError:
+        return False

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-from envkit.common import atomic
+from envkit.common import atomic, codec
 from envkit.common.errors import InputError
 from envkit.common.printable import harmless
 from envkit.common.running_messages import NotMade
@@ -40,7 +40,7 @@ def content(profile: Profile, path: Path) -> bytes:
     return to_yaml(document(replace(profile, name=path.stem)))
 
 
-def to_yaml(document: dict[str, Any]) -> bytes:
+def to_yaml(document: Mapping[str, object]) -> bytes:
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=WIDTH).encode()
 
 
@@ -49,15 +49,15 @@ def evidence_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.evidence.json")
 
 
-def write_evidence(evidence: dict[str, Any], path: Path) -> None:
+def write_evidence(evidence: Mapping[str, object], path: Path) -> None:
     """Write what proves the profile in ``path`` beside it. Raises InputError."""
     make_folder(path.parent)
     atomic.write(evidence_path(path), (json.dumps(evidence, indent=1) + "\n").encode())
 
 
-def document(profile: Profile) -> dict[str, Any]:
+def document(profile: Profile) -> dict[str, object]:
     """A profile as the mapping that its YAML file holds."""
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         "name": profile.name,
         "title": harmless(" ".join(profile.title.split())),  # it may name a setting, which may be any text
         "why": {"reason": harmless(profile.reason), **({"source": harmless(profile.source)} if profile.source else {})},
@@ -73,13 +73,13 @@ def document(profile: Profile) -> dict[str, Any]:
     return found if profile.numerics == "same" else {**found, "numerics": profile.numerics}
 
 
-def to_json(profile: Profile) -> dict[str, Any]:
+def to_json(profile: Profile) -> dict[str, object]:
     return {**asdict(profile), "path": str(profile.path)}
 
 
-def from_json(fields: dict[str, Any]) -> Profile:
-    lists = {name: tuple(fields[name]) for name in ("preload", "prefix")}
-    return Profile(**{**fields, **lists, "path": Path(fields["path"])})
+def from_json(document: Mapping[str, object]) -> Profile:
+    """Return the profile that ``to_json`` made a document of. Raise as ``codec.parse``."""
+    return codec.parse({**document, "path": Path(str(document["path"]))}, Profile)
 
 
 def make_folder(folder: Path, private: bool = False) -> None:

@@ -1,4 +1,6 @@
-"""Propose what to try next: by turns what main effects predict to be best, and what Optuna's sampler proposes.
+"""Propose new candidates, and choose which earlier ones get more trials.
+
+New ones are by turns those that main effects predict to be best, and those that Optuna's sampler proposes.
 
 A sum of main effects is right about most of what settings do, and finds the best combination of them after few trials;
 where settings depend on each other, or too little is known, Optuna's tree-structured Parzen estimator goes on looking.
@@ -7,7 +9,14 @@ Each call builds the study anew from the candidates and their scores of that mom
 trials, and proposals depend on nothing but the space, the seed and what was measured: a search that was killed goes on
 as it would have done.
 
+More trials are for the better third of the candidates that had as many, on each rung. Candidates come in one after
+another, and not all at once as in plain successive halving. So one is promoted as soon as it is among the best 1 / ETA
+of those that got as far as it did. No candidate waits for a rung to be full.
+
 References:
+  K. Jamieson, A. Talwalkar: Non-stochastic best arm identification and hyperparameter optimization. AISTATS 2016.
+  L. Li, K. Jamieson, A. Rostamizadeh, E. Gonina, M. Hardt, B. Recht, A. Talwalkar: A system for massively parallel
+    hyperparameter tuning (asynchronous successive halving). MLSys 2020.
   J. Bergstra, R. Bardenet, Y. Bengio, B. Kegl: Algorithms for hyper-parameter optimization. NIPS 2011.
   T. Akiba, S. Sano, T. Yanase, T. Ohta, M. Koyama: Optuna. KDD 2019.
 """
@@ -19,7 +28,7 @@ import math
 import random
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from envkit.tuning.main_effects import predictor
@@ -44,6 +53,9 @@ TOLD = 300
 BEGINNINGS = 3
 # The same choice may be predicted differently by so much.
 ROUNDING = 1e-9
+# How many trials a candidate needs, all together, to be compared with the others on the same rung.
+RUNGS = (1, 3)
+ETA = 3
 
 
 def propose(
@@ -186,3 +198,21 @@ def _random(space: Space, chance: random.Random) -> Iterator[Choice]:
                 choice[parameter.name] = chance.choice(list(parameter.levels))
         if allowed(space, choice):
             yield choice
+
+
+def promoted(
+    scores: Mapping[int, float], rung_of: Mapping[int, int], trials: Mapping[int, int], rungs: Sequence[int] = RUNGS
+) -> dict[int, int]:
+    """Candidates that go up now, with the rung that each goes to.
+
+    ``scores`` (higher is better) are those of the candidates that have not failed; ``rung_of`` is the rung that each is
+    on, ``trials`` how many it has had. A candidate is ranked on its rung, and goes up, once it has all trials of it.
+    """
+    going: dict[int, int] = {}
+    for rung in range(len(rungs) - 1):
+        reached = [
+            one for one in scores if rung_of[one] > rung or (rung_of[one] == rung and trials[one] >= rungs[rung])
+        ]
+        best = sorted(reached, key=lambda one: (-scores[one], one))[: len(reached) // ETA]
+        going |= {one: rung + 1 for one in best if rung_of[one] == rung}
+    return going

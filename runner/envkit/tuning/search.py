@@ -12,19 +12,19 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
-from typing import Any, Protocol
+from typing import Protocol
 
-from envkit.bench.record import Event
 from envkit.common.errors import InputError
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
 from envkit.stats.interval import log_ratios
-from envkit.tuning import halving
+from envkit.tuning import events
+from envkit.tuning.events import Append, Event
 from envkit.tuning.main_effects import over_first, predictor
 from envkit.tuning.messages import CandidateGone
 from envkit.tuning.narrow import identity
-from envkit.tuning.peers import Alone, Peers
-from envkit.tuning.proposals import STARTUP, all_choices, propose
+from envkit.tuning.proposals import RUNGS, STARTUP, all_choices, promoted, propose
+from envkit.tuning.shared_trials import Alone, Peers
 from envkit.tuning.space import Choice, Space, allowed, choices, nearest, profile
 from envkit.tuning.trial_store import BASELINE, TrialStore
 
@@ -42,15 +42,13 @@ MORE_FINALISTS = 3
 # nothing is not to be in a profile (the rule of one standard error: L. Breiman, J. Friedman, R. Olshen, C. Stone:
 # Classification and regression trees, 1984, section 3.4.3).
 NEGLIGIBLE = math.log(1.01)
-SURELY = 2.0  # standard errors by which an effect is above 0
+SIGNIFICANT_ERRORS = 2.0  # standard errors by which an effect is above 0
 # Rounds of the finals: so many at least, whatever the time, and at most.
 LEAST_FINALS, MOST_FINALS = 3, 12
 # Where so many candidates failed and none did not, the search is given up.
-HOPELESS = 18
+MOST_FAILURES = 18
 # What a round is for, as records name it: trials that candidates still lack, the finals, or one trial of everything.
 TRIALS, FINAL, GRID = "trials", "finals", "grid"
-
-Append = Callable[..., Event]
 
 
 @dataclass(frozen=True)
@@ -61,8 +59,8 @@ class Candidate:
     environment: Environment
 
 
-class Trial(Protocol):
-    """Run a trial of a candidate (or of the baseline, by its number) in a round; return the event that records it."""
+class RunTrial(Protocol):
+    """Run a trial of a candidate (or of the baseline, by its number) in a round; return the event of it."""
 
     def __call__(self, in_round: int, number: int, environment: Environment) -> Event: ...
 
@@ -88,7 +86,7 @@ class Search:
         self.candidates: dict[int, Candidate] = {}
         self._exhausted = False  # whether all choices of the space are candidates
         self._taken = {identity(self.baseline.environment): BASELINE}
-        shipped = {one.profile.name: one for one in self.shipped}
+        shipped = {candidate.profile.name: candidate for candidate in self.shipped}
         for entry in self.store.entries.values():  # of an interrupted search
             made = shipped[entry.shipped] if entry.shipped is not None else self._made(entry.choice or {})
             if made is None:
@@ -96,7 +94,7 @@ class Search:
             self._taken[identity(made.environment)] = entry.number
             self.candidates[entry.number] = made
 
-    def run(self, trial: Trial, after_round: Callable[[str], None] = lambda stage: None) -> None:
+    def run(self, trial: RunTrial, after_round: Callable[[str], None] = lambda stage: None) -> None:
         """Measure until the search's share of the budget is used up, or there is nothing left to measure."""
         self.finish_round(trial)
         while (stage := self.begin_round()) is not None:
@@ -118,7 +116,7 @@ class Search:
         known = self.peers.take_in(self.store)
         self._taken |= {key: number for key, number in known.items() if key not in self._taken}
 
-    def finish_round(self, trial: Trial) -> None:
+    def finish_round(self, trial: RunTrial) -> None:
         """Run the trials that the last round lacks."""
         while missing := self.store.missing():
             made = self.baseline if missing[0] == BASELINE else self.candidates[missing[0]]
@@ -134,7 +132,7 @@ class Search:
             if chosen:
                 return [BASELINE, *chosen], TRIALS
             finalists = self._finalists()
-            finalists = [one for one in finalists if self.candidate(one)]
+            finalists = [number for number in finalists if self.candidate(number)]
             if not finalists:
                 return None
             finalists += self._simpler(finalists)
@@ -179,32 +177,32 @@ class Search:
     @property
     def untried(self) -> list[str]:
         """The shipped profiles for which the budget had no room."""
-        return [one.profile.name for one in self.shipped if self._admit(one)]
+        return [candidate.profile.name for candidate in self.shipped if self._admit(candidate)]
 
     def best(self, shipped: bool | None = None) -> int | None:
         """The best candidate of the finals, of all or only of those that are shipped (or are not)."""
         scores, trials = self.store.scores(), self.store.trials()
         entries = self.store.entries
-        wanted = [one for one in scores if shipped is None or (entries[one].shipped is not None) == shipped]
-        most = [one for one in wanted if one in self.store.finalists] or [
-            one for one in wanted if trials[one] == max(trials[other] for other in wanted)
+        wanted = [number for number in scores if shipped is None or (entries[number].shipped is not None) == shipped]
+        most = [number for number in wanted if number in self.store.finalists] or [
+            number for number in wanted if trials[number] == max(trials[other] for other in wanted)
         ]
-        top = max(most, key=lambda one: (scores[one], -one), default=None)
+        top = max(most, key=lambda number: (scores[number], -number), default=None)
         if top not in self.store.finalists:
             return top
-        near = [one for one in most if one == top or self._is_near(one, top)]
-        known = [one for one in most if entries[one].shipped is not None]
-        worse = sorted(known, key=lambda one: (-scores[one], one))[1:]  # than another that is as well known
-        near = [one for one in near if one not in worse]
-        return min(near, key=lambda one: (self._settings(one), -scores[one], one))
+        near = [number for number in most if number == top or self._is_near(number, top)]
+        known = [number for number in most if entries[number].shipped is not None]
+        worse = sorted(known, key=lambda number: (-scores[number], number))[1:]  # than another that is as well known
+        near = [number for number in near if number not in worse]
+        return min(near, key=lambda number: (self._settings(number), -scores[number], number))
 
-    def _is_near(self, one: int, top: int) -> bool:
+    def _is_near(self, number: int, top: int) -> bool:
         """Whether what is better about ``top`` is negligible or uncertain, by the rounds that had both.
 
         Most of these are finals. The trials that brought a candidate there were lucky ones.
         """
-        shared = [of_round for of_round in self.store.step_s if one in of_round and top in of_round]
-        better = log_ratios([times[one] for times in shared], [times[top] for times in shared])
+        shared = [of_round for of_round in self.store.step_s if number in of_round and top in of_round]
+        better = log_ratios([times[number] for times in shared], [times[top] for times in shared])
         if len(better) < LEAST_FINALS:
             return False
         return fmean(better) <= max(NEGLIGIBLE, stdev(better) / math.sqrt(len(better)))
@@ -220,28 +218,30 @@ class Search:
     def _simpler(self, finalists: list[int]) -> list[int]:
         """The best finalist of the space without the levels whose main effect is negligible, if that is new."""
         store = self.store
-        choice = next((one for number in finalists if (one := store.entries[number].choice) is not None), None)
+        of_finalists = (store.entries[number].choice for number in finalists)
+        choice = next((choice for choice in of_finalists if choice is not None), None)
         scored = store.scored()
         if choice is None or len(scored) < STARTUP:
             return []
-        worth = over_first(self.space, [one for one, _ in scored], [score for _, score in scored])
+        effects = over_first(self.space, [choice for choice, _ in scored], [score for _, score in scored])
         simpler: Choice = {}
         for parameter in self.space.parameters:
             if parameter.counts(simpler):
-                first, own = next(iter(parameter.levels)), choice.get(parameter.name)
-                value, error = worth.get((parameter.name, own or first), (0.0, 0.0))
-                simpler[parameter.name] = own if own is not None and value > max(NEGLIGIBLE, SURELY * error) else first
+                first, level = next(iter(parameter.levels)), choice.get(parameter.name)
+                value, error = effects.get((parameter.name, level or first), (0.0, 0.0))
+                is_needed = value > max(NEGLIGIBLE, SIGNIFICANT_ERRORS * error)
+                simpler[parameter.name] = level if level is not None and is_needed else first
         made = self._made(simpler) if allowed(self.space, simpler) else None
         number = self._add(made, simpler, None) if made is not None and self._admit(made) else None
         return [] if number is None else [number]
 
-    def _record(self, event: str, **fields: Any) -> None:
-        self.store.add(self.append(event, **fields))
+    def _record(self, event: str, **fields: object) -> None:
+        self.store.add(events.parse(self.append(event, **fields)))
 
     def _exploring(self) -> list[int]:
         """Candidates for one more trial each: those that still lack some, those that go up, and then new ones."""
         store = self.store
-        if not store.alive and len(store.problems) >= HOPELESS:
+        if not store.alive and len(store.problems) >= MOST_FAILURES:
             return []
         explored_s = min(self._shares[0] * self.budget_s, self.share_s - self._finals_s)
         left = explored_s - store.spent_s
@@ -249,18 +249,20 @@ class Search:
         if room < 1:
             return []
         trials, scores = store.trials(), store.scores()
-        going = {
-            one: rung for one, rung in halving.promoted(scores, store.rung_of, trials).items() if self.candidate(one)
+        promotions = {
+            number: rung for number, rung in promoted(scores, store.rung_of, trials).items() if self.candidate(number)
         }
-        if going:
-            self._record("promoted", rungs=going)
-            self.peers.promote(going)
-        wanting = [
-            one for one in store.alive if trials[one] < halving.RUNGS[store.rung_of[one]] and self.peers.is_own(one)
+        if promotions:
+            self._record("promoted", rungs={str(number): rung for number, rung in promotions.items()})
+            self.peers.promote(promotions)
+        unfinished = [
+            number
+            for number in store.alive
+            if trials[number] < RUNGS[store.rung_of[number]] and self.peers.is_own(number)
         ]
-        wanting.sort(key=lambda one: (-store.rung_of[one], -scores.get(one, 0.0), one))
-        wanting = wanting[:room]
-        chosen = wanting + self._new(room - len(wanting))
+        unfinished.sort(key=lambda number: (-store.rung_of[number], -scores.get(number, 0.0), number))
+        unfinished = unfinished[:room]
+        chosen = unfinished + self._new(room - len(unfinished))
         if not chosen:  # others may just have claimed what this node would have
             self._take_in()
         return chosen or self._of_others(room)
@@ -268,9 +270,15 @@ class Search:
     def _of_others(self, room: int) -> list[int]:
         """Where nothing is left to claim, candidates of other nodes that lack trials still, those with fewest first."""
         trials = self.store.trials()
-        lacking = [one for one in self.store.alive if trials[one] < halving.RUNGS[-1] and not self.peers.is_own(one)]
-        lacking = [one for one in sorted(lacking, key=lambda one: (trials[one], one)) if self.candidate(one)]
-        return lacking[:room]
+        unfinished = [
+            number for number in self.store.alive if trials[number] < RUNGS[-1] and not self.peers.is_own(number)
+        ]
+        unfinished = [
+            number
+            for number in sorted(unfinished, key=lambda number: (trials[number], number))
+            if self.candidate(number)
+        ]
+        return unfinished[:room]
 
     def _new(self, count: int) -> list[int]:
         """Up to ``count`` candidates that had no trial yet, the shipped ones first."""
@@ -309,24 +317,24 @@ class Search:
     def _finalists(self) -> list[int]:
         """The best few of those with the most trials, the best shipped one, and the one of which most is expected."""
         scores, rung_of = self.store.scores(), self.store.rung_of
-        ranked = sorted(scores, key=lambda one: (-min(rung_of[one], 1), -scores[one], one))
+        ranked = sorted(scores, key=lambda number: (-min(rung_of[number], 1), -scores[number], number))
         finalists = ranked[:FINALISTS]
-        shipped = [one for one in ranked if self.store.entries[one].shipped is not None]
+        shipped = [number for number in ranked if self.store.entries[number].shipped is not None]
         more = shipped[:1] + self._expected_best(scores)
-        return finalists + [one for one in dict.fromkeys(more) if one not in finalists]
+        return finalists + [number for number in dict.fromkeys(more) if number not in finalists]
 
     def _expected_best(self, scores: Mapping[int, float]) -> list[int]:
         """The candidate of which main effects expect most: of many, those that scored best were lucky."""
-        known = {one: choice for one in scores if (choice := self.store.entries[one].choice) is not None}
+        known = {number: choice for number in scores if (choice := self.store.entries[number].choice) is not None}
         if len(known) < STARTUP:
             return []
-        predicted = predictor(self.space, [(choice, scores[one]) for one, choice in known.items()])
+        predicted = predictor(self.space, [(choice, scores[number]) for number, choice in known.items()])
         expected = predicted(list(known.values()))
         return [list(known)[int(expected.argmax())]]
 
     def _finals(self) -> tuple[list[int], str] | None:
         store = self.store
-        alive = [one for one in store.finalists if one not in store.problems]
+        alive = [number for number in store.finalists if number not in store.problems]
         done = len(store.rounds) - store.finals_from
         cost = store.trial_s * (len(alive) + 1)
         over = store.spent_s + cost > self.share_s
@@ -370,7 +378,7 @@ class Search:
         """A candidate, which another node may have claimed; None where it can't be measured here."""
         if number not in self.candidates:
             entry = self.store.entries[number]
-            shipped = {one.profile.name: one for one in self.shipped}
+            shipped = {candidate.profile.name: candidate for candidate in self.shipped}
             made = shipped.get(entry.shipped) if entry.shipped is not None else self._made(entry.choice or {})
             if made is None:
                 return None

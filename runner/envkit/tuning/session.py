@@ -13,51 +13,43 @@ from envkit.analysis.result import Result, conclude
 from envkit.bench import batch_split, measure, record, resuming
 from envkit.bench.arms import own_ranks
 from envkit.bench.job import Job
-from envkit.bench.record import Event, Record
+from envkit.bench.record import Event as RecordEvent
+from envkit.bench.record import Record
 from envkit.bench.run import Run
 from envkit.bench.study import REFERENCE_PROFILE, Study
 from envkit.common import yamlfile
 from envkit.common.errors import InputError
 from envkit.common.progress import Progress
+from envkit.messages import from_json
 from envkit.profiles import profile
 from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
-from envkit.tuning import conclusion, confirm, live, profile_file, space_file
+from envkit.tuning import conclusion, confirm, events, live, profile_file, space_file
 from envkit.tuning import conclusion_messages as messages
 from envkit.tuning.confirm import Decision
-from envkit.tuning.expected_order import ORDER, by_gain, gains
+from envkit.tuning.events import ORDER, Beginning, Event, Order, WarmUp
 from envkit.tuning.live import View
-from envkit.tuning.narrow import LeftOut, NotTried, differs, identity, narrow, require, why
-from envkit.tuning.peers import Alone, Peers
+from envkit.tuning.narrow import LeftOut, identity, narrow, require
 from envkit.tuning.progress_messages import LongConfirmation
 from envkit.tuning.search import ROUND, Candidate, Search
+from envkit.tuning.shared_trials import Alone, Peers
+from envkit.tuning.shipped import by_gain, gains
 from envkit.tuning.space import Space
 from envkit.tuning.space_messages import OtherSpace
+from envkit.tuning.study import Settings
 from envkit.tuning.trial_store import BASELINE, TrialStore
-from envkit.tuning.trials import WARM_UP, BaselineFailed, Trials
+from envkit.tuning.trials import BaselineFailed, Trials
 
 SPACE_FILE = "space.yaml"  # in the record's folder: the space as it was searched
 CHOSEN_FILE = "chosen.yaml"  # there too: what the search found, before it is confirmed
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Of a tuning, as its record has them."""
-
-    budget_s: float  # seconds of workers
-    seed: int
-    numerics: str
-    blocks: int  # above 0: every candidate is measured so often, and nothing is searched
-    trial_steps: int  # the timed steps of one trial; the confirmation's samples have those of the study
-    profile: str  # the file to write
-
-
 def require_space(path: Path, sha256: str | None) -> str:
     """Return the SHA-256 of the space in a file. Raise InputError if ``sha256`` is given and differs."""
-    found = hashlib.sha256(yamlfile.content(path)).hexdigest()
-    if sha256 is not None and found != sha256:
+    actual = hashlib.sha256(yamlfile.content(path)).hexdigest()
+    if sha256 is not None and actual != sha256:
         raise InputError(OtherSpace(str(path)))
-    return found
+    return actual
 
 
 @dataclass
@@ -72,31 +64,29 @@ class Session:
     inspection: Mapping[str, Any]
     record: Record
     events: list[Event]
-    begin: Callable[[Record, Job], Event]
+    begin: Callable[[Record, Job], RecordEvent]
     quiet: bool
     peers: Peers | None = None  # other nodes that search the same space
     turn: int = 0  # of this node among them: which shipped profiles it begins with
 
     def __post_init__(self) -> None:
-        first = self.events[0]
+        first = self.beginning
         self.folder = self.record.path.parent
-        with record.reading(self.folder):
-            sha256 = str(first["space_sha256"])
-        require_space(self.folder / SPACE_FILE, sha256)
+        require_space(self.folder / SPACE_FILE, first.space_sha256)
         whole = space_file.read(self.folder / SPACE_FILE)
         study, numerics = self.job.study, self.settings.numerics
         trained = None if study.user_command else study.workload
         gpus = self.inspection["facts"].get("gpus", 0)
         not_tried = partial(batch_split.not_tried, trained, study.options, numerics, study.ranks, gpus)
         self.space, self.left_out = narrow(whole, self.inspection, numerics, not_tried)
-        self.left_out += [LeftOut.from_json(one) for one in first["left_out_profiles"]]
+        self.left_out += [LeftOut(profile.what, from_json(profile.why)) for profile in first.left_out_profiles]
         self.store = TrialStore.of(self.events)
         self.search = Search(
             space=self.space,
             baseline=Candidate(profile.load(REFERENCE_PROFILE), self.job.environments[REFERENCE_PROFILE]),
             shipped=[
-                Candidate(profile_file.from_json(one["profile"]), Environment.from_json(one["environment"]))
-                for one in first["shipped"]
+                Candidate(profile_file.from_json(known.profile), Environment.from_json(known.environment))
+                for known in first.shipped
             ],
             resolve=lambda made: require(made, self.inspection),
             store=self.store,
@@ -106,6 +96,13 @@ class Session:
             blocks=self.settings.blocks,
             peers=self.peers or Alone(),
         )
+
+    @property
+    def beginning(self) -> Beginning:
+        """Return the first event of the record."""
+        first = self.events[0]
+        assert isinstance(first, Beginning), "a tuning's record begins with it"
+        return first
 
     @property
     def confirmation(self) -> Path:
@@ -127,7 +124,7 @@ class Session:
             try:
                 self.search.run(trials, view.after_round)
             except BaselineFailed:  # candidates that failed shortly before it need not be at fault: others may try them
-                self.search.peers.tell(TrialStore.of(record.read(self.folder, "tune")))
+                self.search.peers.tell(TrialStore.of(events.parse_all(record.read(self.folder, "tune"))))
                 raise
 
     def warm(self) -> None:
@@ -139,25 +136,25 @@ class Session:
         job = replace(self.job, study=self.job.study.with_steps(self.settings.trial_steps))
         return Trials(job, self.settings.numerics, self.record.append, self.events, before)
 
-    def _warm(self, trials: Trials) -> Event:
+    def _warm(self, trials: Trials) -> WarmUp:
         for event in trials.warm():
             self.store.add(event)
-        return next(event for event in self.events if event["event"] == WARM_UP)
+        return next(event for event in self.events if isinstance(event, WarmUp))
 
-    def _in_order(self, warm_up: Event) -> list[Candidate]:
+    def _in_order(self, warm_up: WarmUp) -> list[Candidate]:
         """The shipped profiles in the order in which they are tried, which is recorded before the first round.
 
         A record that goes on keeps its order: what is expected may be known better by now.
         """
         shipped = list(self.search.shipped)
-        recorded = next((event for event in self.events if event["event"] == ORDER), None)
+        recorded = next((event for event in self.events if isinstance(event, Order)), None)
         if recorded is None and (self.store.rounds or self.settings.blocks or not shipped):
             return shipped
-        expected = gains(warm_up, shipped) if recorded is None else recorded["expected"]
+        expected = gains(warm_up, shipped) if recorded is None else recorded.expected
         ordered = by_gain(shipped, expected)
         if recorded is None:
-            names = [one.profile.name for one in ordered]
-            self.events.append(self.record.append(ORDER, expected=expected, shipped=names))
+            names = [candidate.profile.name for candidate in ordered]
+            self.events.append(events.parse(self.record.append(ORDER, expected=expected, shipped=names)))
         return ordered
 
     def chosen(self) -> Candidate | None:
@@ -165,24 +162,26 @@ class Session:
         number = self.search.best()
         if number is None:
             return None
-        found = self.search.candidates[number]
+        candidate = self.search.candidates[number]
         source, path = messages.FromSearch(str(self.record.path)), self.folder / CHOSEN_FILE
-        profile_file.write(profile_file.explained(found.profile, messages.Unconfirmed(), source), path, private=True)
-        return found
+        profile_file.write(
+            profile_file.explained(candidate.profile, messages.Unconfirmed(), source), path, private=True
+        )
+        return candidate
 
     def confirm(self, chosen: Candidate) -> tuple[str, Result, Decision]:
         """Measure it beside the baseline and the best shipped profile; why that ended, and what came out."""
         number = self.search.best(shipped=True)
         shipped = None if number is None else self.search.candidates[number]
-        reason, events = self.confirmed(chosen, shipped, (self.search.best(), number))
-        run = Run.parse(events)
+        reason, recorded = self.confirmed(chosen, shipped, (self.search.best(), number))
+        run = Run.parse(recorded)
         result = conclude(run)
         shipped_name = shipped.profile.name if shipped else None
         return reason, result, confirm.decide(result, run, shipped_name, self.settings.numerics == "same")
 
     def confirmed(
         self, chosen: Candidate, shipped: Candidate | None, numbers: tuple[int | None, int | None]
-    ) -> tuple[str, list[Event]]:
+    ) -> tuple[str, list[RecordEvent]]:
         """Measure ``chosen``, which may be ``shipped``; why that ended, and its events. ``numbers`` are theirs."""
         is_shipped = shipped is not None and identity(shipped.environment) == identity(chosen.environment)
         name = Path(self.settings.profile).stem
@@ -191,7 +190,7 @@ class Session:
         shipped_name = shipped.profile.name if shipped else None
         arms = confirm.arms(study.reference.engine, None if is_shipped else name, shipped_name)
         left_s = max(0.0, self.settings.budget_s - self.store.spent_s)
-        measured = [one for one in (BASELINE, number, None if is_shipped else best) if one is not None]
+        measured = [tried for tried in (BASELINE, number, None if is_shipped else best) if tried is not None]
         nodes = self.search.peers.nodes
         size = confirm.size(self.events, measured, left_s, self.settings.trial_steps, study.training.steps, nodes)
         if size.takes_s > left_s and not self.quiet:
@@ -211,85 +210,44 @@ class Session:
         )
         return self._measured(replace(self.job, study=study, environments=environments))
 
-    def _measured(self, job: Job) -> tuple[str, list[Event]]:
+    def _measured(self, job: Job) -> tuple[str, list[RecordEvent]]:
         """Why the confirmation ended, and its events, of an interrupted one too."""
         begun = record.is_begun(self.confirmation)
         with Record.reopen(self.confirmation) if begun else Record.create(self.confirmation) as opened:
-            events = record.read(self.confirmation) if begun else [self.begin(opened, job)]
+            recorded = record.read(self.confirmation) if begun else [self.begin(opened, job)]
             if begun:
-                job = replace(job, study=self._sized_as_before(job.study, events))
-                if events[-1]["event"] == "end" and events[-1]["reason"] in measure.ENDED:
-                    return events[-1]["reason"], events
-                events.append(opened.append("resume", command=events[0]["command"]))
+                job = replace(job, study=self._sized_as_before(job.study, recorded))
+                if recorded[-1]["event"] == "end" and recorded[-1]["reason"] in measure.ENDED:
+                    return recorded[-1]["reason"], recorded
+                recorded.append(opened.append("resume", command=recorded[0]["command"]))
             try:
                 with Progress(job.study.stopping.budget_s, quiet=self.quiet) as progress:
-                    reason = measure.measure(job, opened, events, progress)
+                    reason = measure.measure(job, opened, recorded, progress)
             except KeyboardInterrupt:
                 reason = measure.INTERRUPTED
-            events.append(opened.append("end", reason=reason))
-        return reason, events
+            recorded.append(opened.append("end", reason=reason))
+        return reason, recorded
 
-    def _sized_as_before(self, study: Study, events: Sequence[Event]) -> Study:
+    def _sized_as_before(self, study: Study, recorded: Sequence[RecordEvent]) -> Study:
         """Return ``study`` with the lengths of the confirmation that was begun.
 
         Raise InputError if its record is of another study: the study comes from the search, and never from that record.
         """
         with record.reading(self.confirmation):
-            began = events[0]["study"]
+            began = recorded[0]["study"]
             steps, blocks, budget_s = resuming.lengths_of(began)
-        resuming.require_numbers(self.confirmation, events)
+        resuming.require_numbers(self.confirmation, recorded)
         study = replace(study.with_steps(steps), stopping=replace(study.stopping, blocks=blocks, budget_s=budget_s))
         now = study.to_json()
         for arm, then in zip(now["arms"], began["arms"], strict=False):
             if arm["name"] == then["name"] == confirm.TUNED:  # it is called as its file, which may be another now
                 arm["profile"] = then["profile"]
-        resuming.require_same(self.confirmation, events[0], resuming.differences(began, now))
+        resuming.require_same(self.confirmation, recorded[0], resuming.differences(began, now))
         return study
-
-
-def shipped(
-    folder: Path,
-    inspection: Mapping[str, Any],
-    numerics: str,
-    first: Sequence[str],
-    not_tried: NotTried = lambda ranks: None,
-) -> tuple[list[Candidate], list[LeftOut]]:
-    """The profiles in ``folder`` that can have an effect here, and those that can't, with the reason.
-
-    They come in the order in which they are to be tried where no more is known, as a short budget has no room for all.
-    """
-    found: list[Candidate] = []
-    left_out = []
-    for name in profile.names(folder):
-        if name == REFERENCE_PROFILE:
-            continue
-        loaded = profile.load(name, folder)
-        reason = not_tried(loaded.ranks)
-        if reason is None:
-            try:
-                environment = require(loaded, inspection)
-                reason = differs(loaded.numerics, numerics)
-            except InputError as error:
-                reason = why(error)
-        if reason is None:
-            found.append(Candidate(loaded, environment))
-        else:
-            left_out.append(LeftOut(f"profile {name}", reason))
-    return in_order(found, first), left_out
-
-
-def in_order(shipped: Sequence[Candidate], first: Sequence[str]) -> list[Candidate]:
-    """Return those named in ``first``, then those that set more."""
-    place = {name: number for number, name in enumerate(first)}
-
-    def rank(one: Candidate) -> tuple[int, int, str]:
-        return place.get(one.profile.name, len(place)), -len(one.environment.variables), one.profile.name
-
-    return sorted(shipped, key=rank)
 
 
 def prefix_commands(space: Space, profiles: list[Profile]) -> list[str]:
     """The commands that a prefix may begin with: what to look for in an image."""
     prefixes = [fragment.prefix for parameter in space.parameters for fragment in parameter.levels.values()]
-    prefixes += [one.prefix for one in profiles]
+    prefixes += [profile.prefix for profile in profiles]
     return list(dict.fromkeys(prefix[0] for prefix in prefixes if prefix))

@@ -14,7 +14,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from msgspec import Struct, ValidationError, convert, to_builtins
 
 from envkit.common.errors import MISFITS, InputError
 from envkit.messages import from_json
@@ -30,8 +32,15 @@ FILE_NAME = "trials.journal"
 STUDY = "envkit"
 # Names of a trial's attributes; that of a rung is followed by its number.
 NODE, KEY, TITLE, SHIPPED, CHOICE, RUNG = "node", "key", "title", "shipped", "choice", "rung "
-# What nodes say of the candidates that they have measured, and the keys of that.
-FOUND, RATIOS, PROBLEMS = "found", "ratios", "problems"
+FOUND = "found"  # the topic of ``Results``
+Made = TypeVar("Made")
+
+
+class Results(Struct, frozen=True, kw_only=True):
+    """The log speedups of a node's candidates, and messages (as JSON) on those that failed, by number as text."""
+
+    ratios: dict[str, list[float]] = {}
+    problems: dict[str, dict[str, object]] = {}
 
 
 def storage_in(folder: Path) -> BaseStorage:
@@ -57,16 +66,80 @@ def storage_in(folder: Path) -> BaseStorage:
     return storage
 
 
-def say(storage: BaseStorage, node: str, what: str, value: Any) -> None:
-    """Have all nodes know something that one node says."""
+def publish(storage: BaseStorage, node: str, topic: str, value: object) -> None:
+    """Share a node's plain data on a topic with all nodes. It takes the place of the node's earlier data."""
     study = storage.get_study_id_from_name(STUDY)
-    storage.set_study_user_attr(study, f"{what} {node}", value)
+    storage.set_study_user_attr(study, f"{topic} {node}", value)
 
 
-def said(storage: BaseStorage, what: str) -> dict[str, Any]:
-    """Return what nodes have said of that, by node; those first that were."""
+def published(storage: BaseStorage, topic: str, kind: type[Made]) -> dict[str, Made]:
+    """Return what nodes have published on a topic, by node, the first node first. Raise InputError for other data."""
     attributes = storage.get_study_user_attrs(storage.get_study_id_from_name(STUDY))
-    return {name.removeprefix(f"{what} "): value for name, value in attributes.items() if name.startswith(f"{what} ")}
+    prefix = f"{topic} "
+    values = {name.removeprefix(prefix): value for name, value in attributes.items() if name.startswith(prefix)}
+    try:
+        return {node: convert(value, kind) for node, value in values.items()}
+    except ValidationError:
+        raise InputError(NotShared(FILE_NAME)) from None
+
+
+class Peers(Protocol):
+    """``nodes`` is how many search, this one among them."""
+
+    @property
+    def nodes(self) -> int: ...
+
+    def rejoin(self, store: TrialStore, space: Space) -> Sequence[int]:
+        """Begin, or go on after an interruption, with what others have found.
+
+        ``space`` is what can be chosen from here. Return the numbers of the candidates that this node is to measure,
+        which its record need not have.
+        """
+        ...
+
+    def take_in(self, store: TrialStore) -> Mapping[str, int]:
+        """Put into ``store`` what others have found since; return the numbers of all candidates by their identity."""
+        ...
+
+    def claim(self, store: TrialStore, key: str, choice: Choice | None, shipped: str | None, title: str) -> int | None:
+        """The number of a new candidate, which this node then measures; None where another was faster."""
+        ...
+
+    def is_own(self, number: int) -> bool:
+        """Whether it is this node that gives a candidate the trials that it lacks."""
+        ...
+
+    def promote(self, rungs: Mapping[int, int]) -> None:
+        """Say that this node gives these candidates the trials of their next rungs."""
+        ...
+
+    def tell(self, store: TrialStore) -> None:
+        """Say what was measured here so far: what holds no longer is taken back."""
+        ...
+
+
+class Alone:
+    """One node has all to itself, and counts its candidates."""
+
+    nodes = 1
+
+    def rejoin(self, store: TrialStore, space: Space) -> Sequence[int]:
+        return ()
+
+    def take_in(self, store: TrialStore) -> Mapping[str, int]:
+        return {}
+
+    def claim(self, store: TrialStore, key: str, choice: Choice | None, shipped: str | None, title: str) -> int | None:
+        return len(store.entries)
+
+    def is_own(self, number: int) -> bool:
+        return True
+
+    def promote(self, rungs: Mapping[int, int]) -> None:
+        pass
+
+    def tell(self, store: TrialStore) -> None:
+        pass
 
 
 class SharedTrials:
@@ -102,13 +175,13 @@ class SharedTrials:
                 owner = rungs.get(store.rung_of[number], attributes[NODE])
                 (self._own.add if owner == self.node else self._own.discard)(number)
         store.elsewhere = {}
-        for node, found in said(self._storage, FOUND).items():
+        for node, results in published(self._storage, FOUND, Results).items():
             if node == self.node:
                 continue
-            for number, ratios in found[RATIOS].items():
-                store.elsewhere.setdefault(int(number), []).extend(ratios)
-            for number, problem in found[PROBLEMS].items():
-                store.problems.setdefault(int(number), from_json(problem))
+            for text, ratios in results.ratios.items():
+                store.elsewhere.setdefault(int(text), []).extend(ratios)
+            for text, problem in results.problems.items():
+                store.problems.setdefault(int(text), from_json(problem))
         return numbers
 
     def claim(self, store: TrialStore, key: str, choice: Choice | None, shipped: str | None, title: str) -> int | None:
@@ -142,10 +215,9 @@ class SharedTrials:
             self._own.add(number)
 
     def tell(self, store: TrialStore) -> None:
-        ratios = {str(number): own for number in store.entries if (own := store.own_ratios(number))}
-        found = {
-            RATIOS: ratios,
-            PROBLEMS: {str(number): store.problems[number].to_json() for number in store.failed_in},
-        }
-        if found != said(self._storage, FOUND).get(self.node, {RATIOS: {}, PROBLEMS: {}}):
-            say(self._storage, self.node, FOUND, found)
+        results = Results(
+            ratios={str(number): ratios for number in store.entries if (ratios := store.own_ratios(number))},
+            problems={str(number): store.problems[number].to_json() for number in store.failed_in},
+        )
+        if results != published(self._storage, FOUND, Results).get(self.node, Results()):
+            publish(self._storage, self.node, FOUND, to_builtins(results))

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from envkit.profiles import catalogue, needs
 from envkit.profiles.profile import Numerics, Profile
 
 Choice = dict[str, str]
 UNSET = "unset"
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Fragment:
     prefix: tuple[str, ...] = ()
     expect: Mapping[str, str | int | bool] = field(default_factory=dict)
     numerics: Numerics = "same"
-    needs: Mapping[str, Any] = field(default_factory=dict)  # of host facts, with which it means anything
+    needs: Mapping[str, object] = field(default_factory=dict)  # of host facts, with which it means anything
     ranks: int = 0  # above 0: how many processes train together
 
 
@@ -172,7 +173,7 @@ def shown(choice: Choice) -> str:
     return ", ".join(f"{name}={level}" for name, level in choice.items() if level != UNSET) or "nothing set"
 
 
-def _merge(into: dict[str, Any], added: Mapping[str, Any]) -> bool:
+def _merge(into: dict[str, Value], added: Mapping[str, Value]) -> bool:
     """Whether no key had another value."""
     if any(into.get(key, value) != value for key, value in added.items()):
         return False

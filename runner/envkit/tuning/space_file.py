@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from envkit.common import schema, yamlfile
 from envkit.common.errors import InputError
@@ -14,6 +14,7 @@ from envkit.common.suggestion import nearest
 from envkit.common.yamlfile import Path_, YamlFile
 from envkit.profiles import catalogue, code_variables, profile
 from envkit.profiles.expressions import FACTS, ExpressionError, expand
+from envkit.profiles.profile import Numerics
 from envkit.profiles.setting_messages import BadValue, InVain, Write
 from envkit.profiles.values import Kind, SettingsError, refusal
 from envkit.tuning import space as spaces
@@ -109,7 +110,16 @@ def _of_kind(kind: str) -> dict[str, Fragment]:
     return levels
 
 
-def _values(file: YamlFile, at: Path_, entry: dict[str, Any]) -> dict[str, Fragment]:
+class VariableEntry(TypedDict, total=False):
+    """A parameter of a space's file that gives a variable, or one of its keys, one value after another."""
+
+    variable: str
+    key: str
+    values: list[object]
+    numerics: Numerics
+
+
+def _values(file: YamlFile, at: Path_, entry: VariableEntry) -> dict[str, Fragment]:
     variable, key, numerics = entry["variable"], entry.get("key"), entry.get("numerics", "same")
     kind = _kind(file, (*at, "variable"), variable)
     if key is not None:
@@ -134,12 +144,17 @@ def _values(file: YamlFile, at: Path_, entry: dict[str, Any]) -> dict[str, Fragm
 
 
 def _named(
-    file: YamlFile, at: Path_, found: Any, parameters: list[Parameter], subject: str, later: Collection[str] = ()
+    file: YamlFile,
+    at: Path_,
+    entries: Mapping[str, list[object]],
+    parameters: list[Parameter],
+    subject: str,
+    later: Collection[str] = (),
 ) -> dict[str, tuple[str, ...]]:
     """Return the parameters that ``subject`` names, with levels of each. Raise InputError if one is not there."""
     known = {parameter.name: parameter.levels for parameter in parameters}
     named: dict[str, tuple[str, ...]] = {}
-    for name, values in found.items():
+    for name, values in entries.items():
         where = (*at, name)
         if name not in known:
             if name in later:
@@ -168,7 +183,7 @@ def _constraints(file: YamlFile, space: Space) -> tuple[Constraint, ...]:
     return tuple(found)
 
 
-def _about(space: Space, named: Mapping[str, Any]) -> Space:
+def _about(space: Space, named: Mapping[str, object]) -> Space:
     """The parameters named, and those on which they depend, alone: few choices, however large the space is."""
     wanted = set(named)
     for parameter in reversed(space.parameters):
@@ -177,7 +192,7 @@ def _about(space: Space, named: Mapping[str, Any]) -> Space:
     return replace(space, parameters=tuple(one for one in space.parameters if one.name in wanted), constraints=())
 
 
-def _fragment(file: YamlFile, at: Path_, sets: Any) -> Fragment:
+def _fragment(file: YamlFile, at: Path_, sets: object) -> Fragment:
     if not isinstance(sets, dict):  # nothing, or `unset`
         return Fragment()
     texts = {where: _expanded(file, where, text) for where, text in file.texts.items() if where[: len(at)] == at}

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import fmean
 
-from envkit.bench.record import Event
+from envkit.bench.events import Resume
 from envkit.checks.interference import interference_in
-from envkit.common import codec
-from envkit.engines.measurement import Usage
 from envkit.messages import Message, from_json
+from envkit.profiles.environment import Environment
 from envkit.stats.interval import middle_of
+from envkit.tuning.events import End, Event, Failure, Finalists, NewCandidate, Promotion, Round, Trial, WarmUp
+from envkit.tuning.narrow import identity
 from envkit.tuning.space import Choice
 
 BASELINE = -1  # stands for the baseline where other numbers stand for candidates
 # Events before a round, and those with which a tuning ends and goes on.
-PREPARING = ("candidate", "promoted", "end", "resume")
+PREPARING = (NewCandidate, Promotion, End, Resume)
 
 
-def disturbed(trial: Event) -> list[Message]:
+def disturbed(trial: Trial | WarmUp) -> list[Message]:
     """Return what disturbed a trial from outside."""
-    return interference_in(codec.parse(trial["usage"], Usage), trial["seconds"])
+    return interference_in(trial.usage, trial.seconds)
 
 
 @dataclass(frozen=True)
@@ -61,43 +63,50 @@ class TrialStore:
     def of(events: Iterable[Event]) -> TrialStore:
         """Leave out the candidates of a round that did not begin, as a kill can leave: they will be numbered again."""
         store, events = TrialStore(), list(events)
-        settled = [number for number, event in enumerate(events) if event["event"] not in PREPARING]
+        settled = [number for number, event in enumerate(events) if not isinstance(event, PREPARING)]
         for event in events[: max(settled, default=-1) + 1]:
             store.add(event)
         return store
 
     def add(self, event: Event) -> None:
         """Take in an event; one that is not about the search changes only the time that was spent."""
-        self.spent_s += event.get("worker_seconds", 0.0)
-        match event["event"]:
-            case "candidate":
-                number = event["number"]
-                self.entries[number] = Entry(number, event["choice"], event["shipped"], event["title"])
+        self.spent_s += event.worker_seconds
+        match event:
+            case NewCandidate(number=number):
+                self.entries[number] = Entry(number, event.choice, event.shipped, event.title)
                 self.rung_of.setdefault(number, 0)
-            case "round":
-                self.rounds.append(event["order"])
+            case Round():
+                self.rounds.append(event.order)
                 self.step_s.append({})
                 self.repeat = False
-            case "trial":
-                of_round = self.step_s[event["round"]]
-                if event["candidate"] == BASELINE:
-                    # all others of the round are compared with it; its second trial counts, whatever disturbed that
-                    self.repeat = BASELINE not in of_round and bool(disturbed(event))
-                of_round[event["candidate"]] = fmean(event["step_s"])
-                self.trials_s_of.setdefault(event["candidate"], []).append(event["worker_seconds"])
-            case "warm-up":
-                self.trials_s_of.setdefault(BASELINE, []).append(event["worker_seconds"])
-            case "failure" if event["candidate"] != BASELINE:  # the baseline is tried again when the search goes on
-                self.problems.setdefault(event["candidate"], from_json(event["problem"]))
-                self.failed_in.setdefault(event["candidate"], event["round"])
-            case "failure" if "round" in event:
-                # where the baseline fails too, those that failed shortly before it need not be at fault: try them again
-                for one in [one for one, at in self.failed_in.items() if at >= event["round"] - 1]:
-                    del self.problems[one], self.failed_in[one]
-            case "promoted":
-                self.rung_of |= {int(number): rung for number, rung in event["rungs"].items()}
-            case "finalists":
-                self.finalists, self.finals_from = event["candidates"], len(self.rounds)
+            case Trial():
+                self._add_trial(event)
+            case WarmUp():
+                self.trials_s_of.setdefault(BASELINE, []).append(event.worker_seconds)
+            case Failure():
+                self._add_failure(event)
+            case Promotion():
+                self.rung_of |= {int(number): rung for number, rung in event.rungs.items()}
+            case Finalists():
+                self.finalists, self.finals_from = event.candidates, len(self.rounds)
+
+    def _add_trial(self, trial: Trial) -> None:
+        of_round = self.step_s[trial.round]
+        if trial.candidate == BASELINE:
+            # all others of the round are compared with it; its second trial counts, whatever disturbed that
+            self.repeat = BASELINE not in of_round and bool(disturbed(trial))
+        of_round[trial.candidate] = fmean(trial.step_s)
+        self.trials_s_of.setdefault(trial.candidate, []).append(trial.worker_seconds)
+
+    def _add_failure(self, failure: Failure) -> None:
+        if failure.candidate != BASELINE:  # the baseline is tried again when the search goes on
+            self.problems.setdefault(failure.candidate, from_json(failure.problem))
+            if failure.round is not None:
+                self.failed_in.setdefault(failure.candidate, failure.round)
+        elif failure.round is not None:
+            # where the baseline fails too, those that failed shortly before it need not be at fault: try them again
+            for number in [number for number, at in self.failed_in.items() if at >= failure.round - 1]:
+                del self.problems[number], self.failed_in[number]
 
     @property
     def trial_s(self) -> float:
@@ -120,7 +129,7 @@ class TrialStore:
         if not self.rounds:
             return []
         done = self.step_s[-1]
-        missing = [one for one in self.rounds[-1] if one not in done and one not in self.problems]
+        missing = [number for number in self.rounds[-1] if number not in done and number not in self.problems]
         return [*missing, BASELINE] if self.repeat else missing
 
     def ratios(self, number: int) -> list[float]:
@@ -135,13 +144,13 @@ class TrialStore:
     def scores(self) -> dict[int, float]:
         """The Hodges-Lehmann estimate of each candidate's log speedup; of those that have one and have not failed."""
         ratios = {number: self.ratios(number) for number in self.alive}
-        return {number: _estimate(tuple(sorted(own))) for number, own in ratios.items() if own}
+        return {number: _estimate(tuple(sorted(of_number))) for number, of_number in ratios.items() if of_number}
 
     def known(self) -> list[tuple[Choice, float | None]]:
         """The choices of the space that have a score, and None in its place for those that failed."""
         scores = self.scores()
-        judged = [one for number, one in self.entries.items() if number in scores or number in self.problems]
-        return [(one.choice, scores.get(one.number)) for one in judged if one.choice is not None]
+        judged = [entry for number, entry in self.entries.items() if number in scores or number in self.problems]
+        return [(entry.choice, scores.get(entry.number)) for entry in judged if entry.choice is not None]
 
     def scored(self) -> list[tuple[Choice, float]]:
         """The same without those that failed."""
@@ -156,3 +165,35 @@ class TrialStore:
 def _estimate(ratios: tuple[float, ...]) -> float:
     """Return what many nodes measured of many candidates is asked for again and again."""
     return middle_of(ratios)
+
+
+def merged(records: Sequence[Sequence[Event]]) -> TrialStore:
+    """The candidates and trials of these records. Their numbers mean the same in all, but for two that nodes claimed
+    at once, which become one; finalists are those that at least half of the nodes with any had.
+    """
+    together = TrialStore()
+    first: dict[str, int] = {}
+    names: dict[int, int] = {BASELINE: BASELINE}
+    candidates = [event for events in records for event in events if isinstance(event, NewCandidate)]
+    for event in sorted(candidates, key=lambda event: event.number):
+        key = identity(Environment.from_json(event.environment))
+        names[event.number] = first.setdefault(key, event.number)
+    finals: Counter[int] = Counter()
+    deciding = 0
+    for events in records:
+        store = TrialStore.of(events)
+        offset = len(together.rounds)
+        together.entries |= {names[number]: entry for number, entry in store.entries.items() if names[number] == number}
+        together.rounds += [[names[number] for number in order] for order in store.rounds]
+        together.step_s += [{names[number]: time for number, time in times.items()} for times in store.step_s]
+        together.problems |= {names[number]: text for number, text in store.problems.items()}
+        together.failed_in |= {names[number]: offset + at for number, at in store.failed_in.items()}
+        for number, rung in store.rung_of.items():
+            together.rung_of[names[number]] = max(rung, together.rung_of.get(names[number], 0))
+        for number, seconds in store.trials_s_of.items():
+            together.trials_s_of.setdefault(names[number], []).extend(seconds)
+        together.spent_s += store.spent_s
+        finals.update({names[number] for number in store.finalists})
+        deciding += bool(store.finalists)
+    together.finalists = sorted(number for number, times in finals.items() if 2 * times >= deciding)
+    return together

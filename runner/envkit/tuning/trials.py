@@ -6,31 +6,30 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any
+from typing import cast
+
+from msgspec import structs
 
 from envkit.analysis.losses import loss_difference, loss_tolerance
 from envkit.bench import private_values, requests, writes
 from envkit.bench.arms import Arm, own_ranks
 from envkit.bench.job import Job
 from envkit.bench.parse_sample import other_loader, other_ranks, parse_sample
-from envkit.bench.record import Event
-from envkit.bench.study import REFERENCE_PROFILE, Study
+from envkit.bench.study import REFERENCE_PROFILE
 from envkit.checks.sample_effect import check_sample
 from envkit.engines.base import Outcome
+from envkit.engines.measurement import TrainingDocument
 from envkit.engines.messages import TimedOut
 from envkit.messages import Message, MessageError, from_json
 from envkit.profiles.environment import Environment
-from envkit.tuning.messages import BaselineWorkerFailed, Hopeless, NotInEffect, OtherLosses
+from envkit.tuning import events
+from envkit.tuning.events import COLD, FAILURE, TRIAL, WARM_UP, Append, Event, Failure, Trial, WarmUp
+from envkit.tuning.messages import BaselineWorkerFailed, FarSlower, NotInEffect, OtherLosses
 from envkit.tuning.trial_store import BASELINE
-from envkit.worker.workloads import get
 
-# The share of a sample's usual steps that a trial has.
-TRIAL_STEPS = 0.3
 # Stop a worker that takes this many times as long as the baseline's: it has lost, and would use up the others' time.
-HOPELESS = 4.0
+SLOWEST_TRIAL = 4.0
 SHORTEST_TIMEOUT_S = 20.0
-# Events, as records name them.
-COLD, WARM_UP, TRIAL, FAILURE = "cold", "warm-up", "trial", "failure"
 
 
 class BaselineFailed(MessageError):
@@ -47,7 +46,7 @@ class Trials:
 
     job: Job
     numerics: str
-    append: Callable[..., Event]
+    append: Append
     events: list[Event]
     before: Callable[[str], None]  # is told what is about to run
 
@@ -83,29 +82,31 @@ class Trials:
         return self._failure(problem, outcome, **where, **evidence)
 
     @property
-    def _reference(self) -> Event | None:
-        return next((event for event in self.events if event["event"] == WARM_UP), None)
+    def _reference(self) -> WarmUp | None:
+        return next((event for event in self.events if isinstance(event, WarmUp)), None)
 
-    def _record(self, event: str, **fields: Any) -> Event:
+    def _record(self, event: str, **fields: object) -> Event:
         hidden = private_values.hidden(fields, self.job.kept, self.job.inherited)
-        recorded = self.append(event, **hidden)
+        recorded = events.parse(self.append(event, **hidden))
         self.events.append(recorded)
         return recorded
 
-    def _failure(self, problem: Message | None, outcome: Outcome, **where: Any) -> Event:
+    def _failure(self, problem: Message | None, outcome: Outcome, **where: object) -> Failure:
         """Record a worker that failed, or whose sample does not count."""
         assert problem is not None, "only what has a problem fails"
-        return self._record(FAILURE, **where, problem=problem and problem.to_json(), stderr=outcome.stderr_tail)
+        failure = self._record(FAILURE, **where, problem=problem.to_json(), stderr=outcome.stderr_tail)
+        assert isinstance(failure, Failure), "its name says so"
+        return failure
 
-    def _of_baseline(self, problem: Message | None, outcome: Outcome, **where: Any) -> BaselineFailed:
+    def _of_baseline(self, problem: Message | None, outcome: Outcome, **where: object) -> BaselineFailed:
         """Record a failure of the baseline. Return the error to raise, which has no private values either."""
         failure = self._failure(problem, outcome, **where)
-        lines = str(failure["stderr"]).strip().splitlines()
-        return BaselineFailed(BaselineWorkerFailed(from_json(failure["problem"]), lines[-1] if lines else None))
+        lines = failure.stderr.strip().splitlines()
+        return BaselineFailed(BaselineWorkerFailed(from_json(failure.problem), lines[-1] if lines else None))
 
     def _run(
         self, number: int, environment: Environment, in_round: int
-    ) -> tuple[Outcome, dict[str, Any] | None, Message | None]:
+    ) -> tuple[Outcome, TrainingDocument | None, Message | None]:
         """Start the worker; return its outcome, with the document that it printed or with what was wrong."""
         study = self.job.study
         name = REFERENCE_PROFILE if number == BASELINE else f"candidate {number}"
@@ -119,9 +120,10 @@ class Trials:
         )
         outcome = job.engines[arm.engine].run(launch)
         if outcome.failure == TimedOut(launch.timeout_s) and launch.timeout_s < study.stopping.timeout_s:
-            outcome = replace(outcome, failure=Hopeless(launch.timeout_s, HOPELESS))
+            outcome = replace(outcome, failure=FarSlower(launch.timeout_s, SLOWEST_TRIAL))
         reference = self._reference
-        document, problem = parse_sample(outcome, [] if reference is None else [reference], study.options)
+        earlier = [] if reference is None else [cast(TrainingDocument, structs.asdict(reference))]
+        document, problem = parse_sample(outcome, earlier, study.options)
         if document is not None:
             wrong: Message | None = other_loader(document, study.workload_of(arm))
             wrong = wrong or (writes.outside(study, document) if reference is None else None)
@@ -132,37 +134,28 @@ class Trials:
     @property
     def _timeout_s(self) -> float:
         took = [
-            event["worker_seconds"]
+            event.worker_seconds
             for event in self.events
-            if event["event"] == WARM_UP or (event["event"] == TRIAL and event["candidate"] == BASELINE)
+            if isinstance(event, WarmUp) or (isinstance(event, Trial) and event.candidate == BASELINE)
         ]
-        longest = max(SHORTEST_TIMEOUT_S, HOPELESS * median(took)) if took else self.job.study.stopping.timeout_s
+        longest = max(SHORTEST_TIMEOUT_S, SLOWEST_TRIAL * median(took)) if took else self.job.study.stopping.timeout_s
         return min(longest, self.job.study.stopping.timeout_s)
 
     def _wrong(
-        self, number: int, environment: Environment, document: dict[str, Any], outcome: Outcome
+        self, number: int, environment: Environment, document: TrainingDocument, outcome: Outcome
     ) -> Message | None:
         """Return why a sample does not count; None if it does."""
-        for one in check_sample(environment, {**document, "stderr": outcome.stderr_tail}, self.job.kept):
-            if not one.holds:
-                return NotInEffect(one.key, str(one.expected), str(one.seen))
+        for check in check_sample(environment, {**document, "stderr": outcome.stderr_tail}, self.job.kept):
+            if not check.holds:
+                return NotInEffect(check.key, str(check.expected), str(check.seen))
         reference = self._reference
+        losses = [loss for loss in document["losses"] if loss is not None]
         # those of a user's command may differ among samples of the baseline too: it takes several to tell
-        if number == BASELINE or reference is None or not document["losses"] or self.job.study.user_command:
+        if number == BASELINE or reference is None or not losses or self.job.study.user_command:
             return None
-        difference = loss_difference(document["losses"], reference["losses"])
+        difference = loss_difference(losses, reference.known_losses)
         if self.numerics != "same" and math.isfinite(difference):
             return None
         if difference > loss_tolerance(self.job.study, self.job.study.reference, environment.ranks > 1):
             return OtherLosses(difference)
         return None
-
-
-def lengths(study: Study) -> tuple[Study, int]:
-    """The study, with the usual lengths where none were given, and the number of timed steps of a trial."""
-    if study.user_command:
-        return study, max(1, study.training.steps)
-    name, given = study.workload, study.training
-    usual = get(name)
-    study = study.sized({name: given.steps or usual.steps}, {name: given.warmup_steps or usual.warmup_steps})
-    return study, given.steps or max(1, round(usual.steps * TRIAL_STEPS))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from dataclasses import replace
 
 import pytest
 from envkit.bench import record
@@ -123,10 +124,10 @@ def test_a_file_that_the_nodes_share_names_no_profile_to_copy(submitted, stage, 
     """Whoever can write there could have another's file taken for a shipped profile."""
     submitted()
     assert [stage(name) for name in (node_tuning.KIND, node_tuning.SEARCH, node_tuning.CONFIRM)] == [[0, 0]] * 3
-    found = node_tuning.chosen(folder)
-    for one in found["candidates"]:
-        one["shipped"] = "/tmp/evil.yaml"
-    monkeypatch.setattr(node_tuning, "chosen", lambda folder: {**found, "shipped": found["best"]})
+    chosen = node_tuning.chosen(folder)
+    evil = [replace(entry, shipped="/tmp/evil.yaml") for entry in chosen.candidates]
+    planted = replace(chosen, shipped=chosen.best, candidates=evil)
+    monkeypatch.setattr(node_tuning, "chosen", lambda folder: planted)
     monkeypatch.setattr(confirm, "winner", lambda *_: confirm.SHIPPED)
     result = cli("tune", "--resume", folder)
     assert (result.returncode, written.exists()) == (2, False)

@@ -11,7 +11,7 @@ from envkit.cli import node_tuning
 from envkit.cli.node_messages import ToldToEnd
 from envkit.cluster.slurm import node_status
 from envkit.profiles import profile
-from envkit.tuning.shared_trials import FILE_NAME, FOUND, RATIOS, said, storage_in
+from envkit.tuning.shared_trials import FILE_NAME, FOUND, Results, published, storage_in
 
 from tests.cluster.slurm.conftest import NODES, gain
 from tests.simulated_worker import inspection
@@ -55,8 +55,8 @@ def trials(folder, node):
 
 def told(folder):
     """How many ratios nodes have told each other."""
-    found = said(storage_in(folder), FOUND).values()
-    return sum(len(ratios) for of_node in found for ratios in of_node[RATIOS].values())
+    found = published(storage_in(folder), FOUND, Results).values()
+    return sum(len(ratios) for of_node in found for ratios in of_node.ratios.values())
 
 
 def forget(folder, which):
@@ -104,11 +104,11 @@ def test_a_node_that_is_killed_before_it_records_what_it_claimed_measures_it(sub
     last = max(number for number, line in enumerate(lines) if line.startswith(b'{"event": "%s"' % kind.encode()))
     file.write_bytes(b"".join(lines[:last]))
     kept = compared(folder, "node1")
-    forget(folder, lambda found: sum(map(len, found[RATIOS].values())) > kept)
+    forget(folder, lambda found: sum(map(len, found["ratios"].values())) > kept)
     assert stage(SEARCH) == [0, 0]
     storage = storage_in(folder)
     claimed = [trial.number for trial in storage.get_all_trials(0) if trial.user_attrs["node"] == "node1"]
-    assert {*map(str, claimed)} <= said(storage, FOUND)["node1"][RATIOS].keys()
+    assert {*map(str, claimed)} <= published(storage, FOUND, Results)["node1"].ratios.keys()
 
 
 def test_what_a_node_measured_and_could_not_tell_is_told_when_it_goes_on(submitted, stage, folder):

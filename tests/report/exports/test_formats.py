@@ -8,7 +8,7 @@ import json
 import math
 
 import pytest
-from envkit.report.exports import FORMATS, columnar, comma, json_rows, openmetrics
+from envkit.report.exports import FORMATS, openmetrics, tabular
 from pyarrow import parquet
 
 from tests.report.exports.gauges import gauges
@@ -31,7 +31,7 @@ RESULT = {
 
 
 def test_csv_is_read_again():
-    read = list(csv.DictReader(io.StringIO(comma.render(ROWS).decode(), newline="")))
+    read = list(csv.DictReader(io.StringIO(tabular.to_csv(ROWS).decode(), newline="")))
     assert read[0] == {
         "run": AWKWARD, "seconds": "0.30000000000000004", "block": "0", "in_effect": "true", "padding_bytes": "",
         "usage_new": "",
@@ -44,12 +44,12 @@ def test_csv_is_read_again():
 
 
 def test_json_is_read_again():
-    read = json.loads(json_rows.render(ROWS))
+    read = json.loads(tabular.to_json(ROWS))
     assert read == [{**ROWS[0], "usage_new": None}, ROWS[1]]
 
 
 def test_json_has_no_numbers_that_json_does_not_have():
-    text = json_rows.render([{"a": math.nan, "b": math.inf, "c": 1.5}])
+    text = tabular.to_json([{"a": math.nan, "b": math.inf, "c": 1.5}])
     assert json.loads(text, parse_constant=pytest.fail) == [{"a": None, "b": None, "c": 1.5}]
 
 
@@ -62,7 +62,7 @@ def test_nothing_measured_is_no_rows(name):
 
 
 def table(rows):
-    return parquet.read_table(io.BytesIO(columnar.render(rows)))
+    return parquet.read_table(io.BytesIO(tabular.to_parquet(rows)))
 
 
 def test_parquet_is_read_again():
@@ -127,13 +127,13 @@ def test_openmetrics_spells_numbers_in_its_own_way(value, text):
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1+cmd|' /C calc'!A0", "@SUM(1)", "\t=1", "\r=1", "\n=1", "\uff1d1+1"])
 def test_csv_has_no_text_that_a_spreadsheet_computes(text):
     """Numbers stay numbers, and so do names of columns that others chose."""
-    read = [*csv.reader(io.StringIO(comma.render([{"run": text, "seconds": -1.5, text: 1}]).decode(), newline=""))]
+    read = [*csv.reader(io.StringIO(tabular.to_csv([{"run": text, "seconds": -1.5, text: 1}]).decode(), newline=""))]
     assert read == [["run", "seconds", f"'{text}"], [f"'{text}", "-1.5", "1"]]
 
 
 @pytest.mark.parametrize("text", ["a=1", "'=1", "", " =1", "5", "é\x1b"])
 def test_csv_has_other_text_as_it_is(text):
-    assert [*csv.DictReader(io.StringIO(comma.render([{"run": text, "b": 1}]).decode()))] == [{"run": text, "b": "1"}]
+    assert [*csv.DictReader(io.StringIO(tabular.to_csv([{"run": text, "b": 1}]).decode()))] == [{"run": text, "b": "1"}]
 
 
 @pytest.mark.parametrize("name", FORMATS)

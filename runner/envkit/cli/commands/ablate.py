@@ -10,7 +10,7 @@ from typing import Any
 
 from envkit import engines
 from envkit.bench import early_checks, requirements
-from envkit.bench.arms import Ablated, Arm, of_settings
+from envkit.bench.arms import Ablated, Arm, View, of_settings
 from envkit.bench.context import ExecutionContext, execution_context
 from envkit.bench.job import Job
 from envkit.bench.prepare import located
@@ -126,7 +126,7 @@ def _try_and_measure(asked: Study, whole: Profile, how: Invocation) -> int:
     arms = (*asked.arms, *(Arm(name, str(path), asked.arms[0].engine) for name, path in files.items()))
     settings = ablation.settings(whole)
     if how.resume is None:
-        tried = replace(asked.with_arms(arms), ablated=tuple(ablated(settings, parts)))
+        tried = replace(asked.with_arms(arms), view=View.SETTINGS, ablated=tuple(ablated(settings, parts)))
         parts.leave_out(_problems(tried, parts, context, how))
     else:  # each was tried when the run began
         tried_then = {*parts.arms} | {*parts.arms.values()}
@@ -140,7 +140,8 @@ def _try_and_measure(asked: Study, whole: Profile, how: Invocation) -> int:
     if not any(name in used for name in files):
         raise InputError(messages.AblatesNoPart(whole.name))
     arms = tuple(arm for arm in arms if arm.name in used)
-    asked = replace(asked.with_arms(arms), contrasts=tuple(of_settings(arms, found)), ablated=tuple(found))
+    contrasts = tuple(of_settings(arms, found))
+    asked = replace(asked.with_arms(arms), view=View.SETTINGS, contrasts=contrasts, ablated=tuple(found))
     if asked.stopping.open_ended:
         asked = asked.with_stopping(budget_s=BUDGET_PER_ARM_S * len(arms))
     made = {path: parts.profiles[name] for name, path in files.items() if name in used}

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
+from envkit.bench.arms import View
 from envkit.bench.study import EVERY, Study
 from envkit.cli import image_options, instance_options, measuring, measuring_options, rank_options
 from envkit.cli.commands import help_messages
@@ -23,7 +24,7 @@ BUDGET_EACH_S = 96.0
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("profile", metavar="PROFILE", nargs="*",
                         help="name of a profile, or a YAML file; envkit profiles lists them")  # fmt: skip
-    budget = text(help_messages.BenchBudget(BUDGET_EACH_S, rank_options.BUDGET))
+    budget = text(help_messages.BenchBudget(measuring_options.BUDGET, BUDGET_EACH_S, rank_options.BUDGET))
     measuring_options.add(parser, budget=budget, every=help_messages.BENCH["every"])
     rank_options.add_option(parser, help_messages.BENCH["ranks"])
     rank_options.add_weak_option(parser)
@@ -50,19 +51,20 @@ def _asked(arguments: argparse.Namespace) -> Study:
         rank_options.require(arguments, nodes)
         instance_options.require_one_image(arguments, against)
         arms = image_options.arms(arguments, against)
-        asked = measuring_options.study(arguments, f"{title}-images", arms)
+        asked = measuring_options.study(arguments, f"{title}-images", arms, view=View.IMAGES)
         # each arm has an image of its own
         asked = replace(asked, engine_options=replace(asked.engine_options, **{image_options.OPTIONS[against]: None}))
     else:
         given = instance_options.arms(arguments, measuring_options.against_baseline(arguments.profile, engine))
         arms = rank_options.arms(arguments, given, nodes)
         budget_s = instance_options.budget_s(arguments, arms) or rank_options.budget_s(arguments, arms, nodes)
-        if arguments.workload == EVERY:
+        view = View.WORKLOADS if arguments.workload == EVERY else View.EFFECTS
+        if view is View.WORKLOADS:
             # the baseline on a workload is what others are compared with there
             arms = [replace(arm, name=f"{arm.name} on {one}", workload=one) for one in ALL for arm in arms]
             title = f"{title}-all"
             budget_s = BUDGET_EACH_S * len(arms)
-        asked = measuring_options.study(arguments, title, arms, budget_s)
+        asked = measuring_options.study(arguments, title, arms, budget_s, view)
     if arguments.backend:
         rank_options.require_backend(arguments.backend, rank_options.most(arguments, arms, nodes))
     return asked

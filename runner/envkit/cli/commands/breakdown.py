@@ -33,6 +33,7 @@ from envkit.common.machine_lock import machine_lock
 from envkit.common.messages import UnknownWord
 from envkit.common.progress import Progress
 from envkit.common.suggestion import nearest
+from envkit.engines.measurement import TrainingDocument
 from envkit.messages import Message, MessageError
 from envkit.profiles import profile
 from envkit.rendering import text as rendered
@@ -46,7 +47,7 @@ STEPS, PROCESSES = 40, operator_times.ENOUGH
 TOP = 12
 OPERATOR_KEYS = parse_sample.SAMPLE_KEYS | {"profiled_step_s", "operators"}
 PHASE_KEYS = parse_sample.SAMPLE_KEYS | {"phases", "batch"}
-Documents = dict[str, list[dict[str, Any]]]
+Documents = dict[str, list[TrainingDocument]]
 Unmet = list[tuple[str, Check]]
 
 
@@ -173,7 +174,7 @@ def _prepare(asked: Study) -> tuple[Job, Message, str]:
     prepared = prepare(asked)
     about = prepared.context.seen[asked.arms[0].target]
     engine, torch = about["engine"], about["inspection"]["packages"]["torch"]
-    by = messages.MeasuredBy(engine["name"], engine["version"], torch)
+    by = messages.MeasuredBy(engine["name"], engine["version"], str(torch))
     return prepared.job, prepared.data_source, rendered(by)
 
 

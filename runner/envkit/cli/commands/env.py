@@ -119,7 +119,7 @@ def _resolved(looked: Looked, limits: tuple[str, ...], stray: tuple[str, ...]) -
     digest = f" {described['digest'][:SHORT_DIGEST]}" if described.get("digest") else ""
     inside = f"{container.CODE}/"
     mounted = [path for path in environment.preload.values() if path.startswith(inside)]
-    kind = CONTAINERS["podman" if described["name"] == "podman" else "docker"]
+    kind = CONTAINERS[described["name"] if described["name"] not in NOT_OCI else "docker"]
     return Resolved(
         environment=environment,
         host=f"{platform.node()} ({looked.inspection['fingerprint']['cpu_model']})",

@@ -26,6 +26,7 @@ from envkit.cli.execution.on_machine import Start, evidence_folder, local
 from envkit.cli.parser import Parser
 from envkit.common import atomic
 from envkit.common.errors import FAILED, InputError
+from envkit.engines import ENGINES
 from envkit.messages import Message, Printed
 from envkit.profiles.environment import Environment, of_caller
 from envkit.rendering import text
@@ -59,7 +60,7 @@ def add_arguments(parser: Parser) -> None:
     parser.epilog = EXEC["statuses"]
     parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
     parser.add_argument("without_dashes", metavar="COMMAND", nargs="*", help="after --: run this command")
-    parser.add_argument("--engine", help="run it with: local, docker, podman, apptainer, enroot (default: local)")
+    parser.add_argument("--engine", help=f"run it with: {', '.join(ENGINES)} (default: local)")
     parser.add_argument("--evidence", metavar="FILE", type=Path,
                         help="write what was observed in each process to FILE, as JSON")  # fmt: skip
     parser.add_argument("--no-check", action="store_true", help="do not verify the settings when the command ends")

@@ -54,8 +54,9 @@ class AblateBudget(Note):
 class BenchBudget(Note):
     """The default time of ``envkit bench``. ``ranks`` is the time with --nproc."""
 
-    template = "3m; {seconds:g}s per arm with --workload all; {ranks} or --instances"
+    template = "{usual}; {seconds:g}s per arm with --workload all; {ranks} or --instances"
 
+    usual: str
     seconds: float
     ranks: str
 
@@ -79,6 +80,7 @@ class PlanBlocks(Note):
 class PlanBudget(Note):
     """The default length of ``envkit plan``, without a PROFILE and with one."""
 
-    template = "3m; with a PROFILE {blocks:count block}"
+    template = "{usual}; with a PROFILE {blocks:count block}"
 
+    usual: str
     blocks: int

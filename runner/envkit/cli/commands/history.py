@@ -14,6 +14,7 @@ from rich.text import Text
 from envkit.analysis import recorded_runs
 from envkit.analysis.recorded_runs import Beginning, Entry, Run, Unread
 from envkit.analysis.result import Comparison
+from envkit.bench.arms import View
 from envkit.bench.study import REFERENCE_PROFILE
 from envkit.cli import measuring, redacting
 from envkit.cli.arguments import count, moment
@@ -153,7 +154,7 @@ def _facts(entry: Entry) -> Message:
     """Return how a run was measured, what its results are compared with, and how it ended."""
     run = entry.runs[0]
     study = run.result.study
-    reference = study.reference.name if study.compares_images else study.reference.profile
+    reference = study.reference.name if study.view is View.IMAGES else study.reference.profile
     ended = dict.fromkeys(one.result.ended or text(messages.NotEnded()) for one in entry.runs[:MOST_NODES])
     return messages.RunFacts(
         engines=tuple(recorded_runs.engines(study)),
@@ -162,8 +163,8 @@ def _facts(entry: Entry) -> Message:
         ended=tuple(ended),
         folder=entry.folder.name,
         nodes=entry.nodes if entry.nodes > 1 else None,
-        reference=reference if study.compares_images or reference != REFERENCE_PROFILE else None,
-        whole=study.whole.name if study.ablated else None,
+        reference=reference if study.view is View.IMAGES or reference != REFERENCE_PROFILE else None,
+        whole=study.whole.name if study.view is View.SETTINGS else None,
     )
 
 
@@ -171,7 +172,7 @@ def _label(run: Run, name: str) -> str:
     """Return one line's name of an arm as it is printed: its profile, and the engine or image if there are several."""
     study = run.result.study
     arm = next(arm for arm in study.arms if arm.name == name)
-    where = arm.name if study.compares_images else arm.engine if len(recorded_runs.engines(study)) > 1 else ""
+    where = arm.name if study.view is View.IMAGES else arm.engine if len(recorded_runs.engines(study)) > 1 else ""
     return harmless(f"{arm.profile} in {where}" if where else arm.name)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from envkit.analysis.result import conclude
 from envkit.bench import record
-from envkit.bench.arms import Arm
+from envkit.bench.arms import Arm, View
 from envkit.bench.run import read
 from envkit.bench.study import REFERENCE_PROFILE
 from envkit.cli import measuring, measuring_options, user_command
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     _require(arguments)
     profile = arguments.profile or REFERENCE_PROFILE
     arms = [Arm(name, profile, arguments.engine or "local", name) for name in workloads(arguments)]
-    asked = measuring_options.study(arguments, f"loader-grid-{Path(profile).stem}", arms)
+    asked = measuring_options.study(arguments, f"loader-grid-{Path(profile).stem}", arms, view=View.LOADERS)
     asked = replace(asked, workload="loader")
     if arguments.blocks is None and arguments.budget is None:
         if arguments.half_width is not None:

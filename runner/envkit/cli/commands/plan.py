@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.analysis.result import Result, conclude
-from envkit.bench.arms import Arm
-from envkit.bench.calibration import is_calibration
+from envkit.bench.arms import Arm, View
 from envkit.bench.run import read
 from envkit.bench.study import MARGIN, REFERENCE_PROFILE, Study
 from envkit.cli import measuring, measuring_options, user_command
@@ -37,7 +36,6 @@ from envkit.stats.power import POWER, blocks_needed
 
 REFUSED = ("full", "epochs", "until")
 AGAIN = "again"  # the second arm of the baseline against itself
-BUDGET_S = 180.0
 BLOCKS = 5
 LEAST_BLOCKS = 3
 DIFFERENCES = (0.01, 0.02, 0.05)
@@ -52,7 +50,7 @@ def add_arguments(parser: Parser) -> None:
         nargs="?",
         help=f"name of a profile, or a YAML file (default: {REFERENCE_PROFILE})",
     )
-    budget = text(PlanBudget(BLOCKS))
+    budget = text(PlanBudget(measuring_options.BUDGET, BLOCKS))
     measuring_options.add(parser, budget, text(PlanBlocks(LEAST_BLOCKS)), REFUSED)
     measuring_options.add_dry_run(parser)
 
@@ -74,7 +72,7 @@ def _asked(arguments: argparse.Namespace) -> Study:
     profile, engine = arguments.profile or REFERENCE_PROFILE, arguments.engine or "local"
     if profile == REFERENCE_PROFILE:
         arms = [Arm(name, profile, engine) for name in (profile, AGAIN)]
-        return measuring_options.study(arguments, f"plan-{profile}", arms, BUDGET_S)
+        return measuring_options.study(arguments, f"plan-{profile}", arms, view=View.CALIBRATION)
     arms = against_baseline([profile], engine)
     asked = measuring_options.study(arguments, f"plan-{arms[1].name}", arms)
     limited = arguments.budget is not None or arguments.half_width is not None
@@ -105,7 +103,7 @@ def _tell(folder: Path, as_json: bool, given: argparse.Namespace | None = None) 
         print(json.dumps({**model.to_json(result, str(folder)), **found, **seconds, "record": str(folder)}))
         return MEASURED
     out = terminal.console()
-    if is_calibration(study):
+    if study.view is View.CALIBRATION:
         terminal.headline(result, out)
         out.print()
         terminal.item(out, "floor", certainty.floor(result, len(ratios)))
@@ -141,7 +139,7 @@ def _needs(
     A ratio of ``blocks`` blocks of ``seconds`` each has this standard ``deviation``.
     """
     needs: list[dict[str, Any]] = []
-    profile = "PROFILE" if is_calibration(study) else given.profile
+    profile = "PROFILE" if study.view is View.CALIBRATION else given.profile
     for difference in DIFFERENCES:
         needed = blocks_needed(deviation, blocks, difference)
         minutes = math.ceil(needed * seconds / 60) + 1

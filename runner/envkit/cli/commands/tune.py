@@ -42,6 +42,7 @@ from envkit.tuning import conclusion, confirm, destination, profile_file, sessio
 from envkit.tuning import conclusion_messages as labels
 from envkit.tuning.confirm import Decision
 from envkit.tuning.destination import Written
+from envkit.tuning.events import End
 from envkit.tuning.importance import Importance
 from envkit.tuning.session import Session
 from envkit.tuning.study import TuningStudy
@@ -174,9 +175,9 @@ def _concluded(tuning: Session, reason: str, result: Result, decision: Decision,
     ended = reason in ENDED
     # after an end that wrote, what was there before it is no longer there
     previous = hashlib.sha256(yamlfile.content(path)).hexdigest() if path.is_file() else None
-    ends = [event for event in tuning.events if event["event"] == "end" and event["reason"] in ENDED]
-    here = [event for event in ends if event.get("profile", str(path)) == str(path)]
-    written_before = any(event.get("previous_sha256") != previous for event in here)
+    ends = [event for event in tuning.events if isinstance(event, End) and event.reason in ENDED]
+    here = [event for event in ends if event.profile in (None, str(path))]
+    written_before = any(event.previous_sha256 != previous for event in here)
     best = decision.recommended if ended else None
     tuning.record.append("end", reason=reason, best=best, previous_sha256=previous, profile=str(path))
     # last, as it has the digest of the whole record
@@ -245,7 +246,7 @@ def _write(
         made = replace(made, ranks=tuning.job.study.ranks)
     folders = [folder.resolve() for folder in (tuning.folder, tuning.confirmation)]  # it is read from anywhere
     source = messages.FromRecord(str(folders[-1] / record.FILE_NAME), digest(tuning.confirmation))
-    why = conclusion.reason(decision, tuning.events[0]["time"], machine, shipped, tuning.search.untried)
+    why = conclusion.reason(decision, tuning.beginning.time, machine, shipped, tuning.search.untried)
     name = {confirm.TUNED: confirm.TUNED, confirm.SHIPPED: shipped}.get(decision.best, REFERENCE_PROFILE)
     measured = next(one for one in result.measured if one.arm == name)
     evidence = {

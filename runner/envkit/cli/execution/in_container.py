@@ -50,7 +50,7 @@ def prepare(
         program=tuple(command),
         variables={**variables, **told},
         prefix=tuple(environment["prefix"]),
-        folder=str(Path.cwd()),
+        program_folder=str(Path.cwd()),
         passed_on=given,
         gpus=gpus,
     )

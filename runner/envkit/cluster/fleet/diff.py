@@ -12,7 +12,6 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from envkit.cluster.fleet import changes, comparability, slow
 from envkit.cluster.fleet.changes import RATE, Judged
@@ -49,7 +48,7 @@ class Change:
     verdict: ChangeVerdict
     facts: tuple[Changed, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """JSON has no infinity, which an interval of two samples may reach to."""
         high = self.high if math.isfinite(self.high) else None
         return {**asdict(self), "high": high, "verdict": str(self.verdict)}
@@ -95,7 +94,7 @@ class Diff:
         judged = {str(verdict): len(self.of(verdict)) for verdict in ChangeVerdict}
         return {**judged, "left out": len(self.left_out), "gone": len(self.gone), "new": len(self.new)}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "margin": self.margin,
             "comparisons_with_a_false_alarm_at_most": RATE,
@@ -156,7 +155,7 @@ def _measured(pairs: Sequence[tuple[Node, Node]]) -> tuple[Measured, float]:
     old, new = (slow.measure([pair[place].step_s for pair in pairs]) for place in (0, 1))
     middles = [float(numpy.median(one.centre)) for one in (old, new)]
     centre = (new.centre - middles[1]) - (old.centre - middles[0])
-    squares = [one.error**2 for one in (old, new)]
+    squares: list[numpy.ndarray] = [one.error**2 for one in (old, new)]
     # Satterthwaite's degrees of freedom of a sum
     degrees = sum(squares) ** 2 / sum(square**2 / one.degrees for square, one in zip(squares, (old, new), strict=True))
     alike = max(old.autocorrelation, new.autocorrelation)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import Any
 
 from envkit.cluster.fleet import sentences
 from envkit.cluster.fleet.findings import Fleet, FleetResult, Kind
 from envkit.cluster.fleet.slow import ERROR_RATE
 
 
-def document(fleet: Fleet) -> dict[str, Any]:
+def document(fleet: Fleet) -> dict[str, object]:
     """Shares are of 1, times in seconds; ``ratio`` is a node's time over that of the middle node of its kind."""
     return {
         "place": fleet.place,
@@ -26,7 +25,7 @@ def document(fleet: Fleet) -> dict[str, Any]:
     }
 
 
-def _kind(kind: Kind) -> dict[str, Any]:
+def _kind(kind: Kind) -> dict[str, object]:
     return {
         "kind": kind.name,
         "judged": kind.judged,
@@ -40,7 +39,7 @@ def _kind(kind: Kind) -> dict[str, Any]:
     }
 
 
-def _node(one: FleetResult) -> dict[str, Any]:
+def _node(one: FleetResult) -> dict[str, object]:
     return {
         "node": one.node.name,
         "verdict": str(one.verdict),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from envkit.messages import Message
 
@@ -36,6 +35,6 @@ class LeftOut:
     name: str
     reason: Message
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the fields as plain data."""
         return {"name": self.name, "reason": self.reason.to_json()}

@@ -60,7 +60,7 @@ def _draw_spread(area: Any, fleet: Fleet, narrow: bool) -> None:
     style.legend(area, _handles(), narrow)
 
 
-def _handles() -> list[Any]:
+def _handles() -> list[object]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

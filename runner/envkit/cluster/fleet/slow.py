@@ -28,11 +28,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.stats.many_tests import believed, level
 from envkit.stats.moderated import NORMAL_DEVIATION, moderated
 from envkit.stats.trimmed import autocorrelation, trimmed
+
+if TYPE_CHECKING:
+    import numpy
 
 # The share of the nodes called slow that may be wrong.
 ERROR_RATE = 0.01
@@ -51,9 +54,9 @@ QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 class Measured:
     """The nodes of one kind, as arrays in their order, of logarithms of seconds."""
 
-    centre: Any
-    error: Any  # the standard error of the centre
-    degrees: Any  # of freedom, that this has
+    centre: numpy.ndarray
+    error: numpy.ndarray  # the standard error of the centre
+    degrees: numpy.ndarray  # of freedom, that this has
     autocorrelation: float  # how alike neighbouring samples were, from 0 to 0.9
 
 
@@ -76,10 +79,10 @@ class Judged:
     """The findings on the nodes of a kind, as arrays in their order: time over the middle node's, with intervals."""
 
     spread: Spread
-    ratio: Any
-    low: Any
-    high: Any
-    slow: Any  # whether the whole interval is beyond the allowance
+    ratio: numpy.ndarray
+    low: numpy.ndarray
+    high: numpy.ndarray
+    slow: numpy.ndarray  # whether the whole interval is beyond the allowance
     judged: bool  # False where there are too few nodes: then none is slow
 
 
@@ -128,7 +131,7 @@ def judge(kinds: Sequence[Measured], margin: float) -> tuple[list[Judged], float
         distance = kind.centre - numpy.median(kind.centre)
         reach = -stdtrit(kind.degrees, side) * error
         low, high = numpy.exp(distance - reach), numpy.exp(distance + reach)
-        slow: Any = numpy.zeros(len(distance), dtype=bool)
+        slow: numpy.ndarray = numpy.zeros(len(distance), dtype=bool)
         if judged:  # the same as being believed: the interval has the test's own level
             slow = low > 1 + spread.allowance
         found.append(Judged(spread, numpy.exp(distance), low, high, slow, judged))
@@ -166,7 +169,7 @@ def _spread(kind: Measured, margin: float) -> Spread:
     )
 
 
-def deviation(distance: Any) -> float:
+def deviation(distance: numpy.ndarray) -> float:
     """The standard deviation about 0, from the median deviation: up to half of the nodes may be anything."""
     import numpy
 

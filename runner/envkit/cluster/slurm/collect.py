@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from envkit.analysis.recorded_runs import natural
 from envkit.analysis.result import Result, conclude
@@ -71,7 +70,7 @@ class NodeResult:
     def samples(self) -> int:
         return len(self.result.samples) if self.result else 0
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         result = self.result.to_json() if self.result else None
         problem = self.problem and self.problem.to_json()
         return {"node": self.name, "state": self.state, "problem": problem, "result": result}
@@ -223,7 +222,7 @@ def verdict(folder: Path, settings: Settings, results: Sequence[NodeResult]) -> 
 
 def document(
     folder: Path, settings: Settings, followed: Followed | None, results: Sequence[NodeResult]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return what was found, for scripts."""
     return {
         "record": str(folder),

@@ -6,7 +6,6 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from envkit.bench import record
 from envkit.bench.measure import ENDED, NOT_IN_EFFECT
@@ -32,7 +31,7 @@ class Outcome:
     nodes: str = ""  # those of the job that the run began in, in Slurm's short form
     searched: bool = False  # of a tuning: its search is done, and it waits for the others to confirm
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the fields as plain data."""
         return {**asdict(self), "problem": self.problem and self.problem.to_json()}
 

@@ -72,7 +72,7 @@ class Settings:
         command = self.study.user_command
         return command.folder if command else None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         tuning = self.tuning.to_json() if self.tuning else None
         return {**asdict(self), "study": self.study.to_json(), "tuning": tuning}
 

@@ -1,4 +1,4 @@
-"""Exports of records in formats of other tools. A new format is a module and a line in FORMATS."""
+"""Exports of records in formats of other tools. A new format is a function and a line in FORMATS."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envkit.bench.record import Event
-from envkit.report.exports import columnar, comma, json_rows, openmetrics
+from envkit.report.exports import openmetrics, tabular
 from envkit.report.exports.rows import Row, results, samples
 
 
@@ -22,8 +22,8 @@ class Format:
 
 
 FORMATS = {
-    "csv": Format(samples, comma.render),
-    "json": Format(samples, json_rows.render),
-    "parquet": Format(samples, columnar.render, binary=True, package="pyarrow"),
+    "csv": Format(samples, tabular.to_csv),
+    "json": Format(samples, tabular.to_json),
+    "parquet": Format(samples, tabular.to_parquet, binary=True, package="pyarrow"),
     "openmetrics": Format(results, openmetrics.render),
 }

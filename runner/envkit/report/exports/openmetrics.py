@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from envkit.common.printable import encoded
 from envkit.report.exports.rows import Row
@@ -51,7 +50,8 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
-def _number(value: Any) -> str:
+def _number(value: object) -> str:
+    assert isinstance(value, int | float), "gauges are numbers, yes or no"
     number = float(value)
     if math.isfinite(number):
         return f"{number:.0f}" if number.is_integer() else repr(number)

@@ -6,7 +6,6 @@ import json
 import statistics as basic
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from envkit.analysis.gpu_readings import nccl_of
 from envkit.analysis.learning_curves import target_of, time_to, training_s
@@ -20,7 +19,7 @@ from envkit.bench.study import Study
 from envkit.checks.interference import interference_in
 from envkit.rendering import text
 
-Row = dict[str, Any]
+Row = dict[str, object]
 # What is exported of NCCL's log.
 NCCL = ("version", "ranks", "network", "transports", "channels", "rings", "trees", "algorithms", "protocols")
 
@@ -141,7 +140,7 @@ def _about(folder: Path, time: float, run: Run, arm: Arm, of_result: bool = Fals
     return {
         "run": str(folder),
         "time": time,
-        "cpu_model": run.beginning.engines[arm.target]["inspection"]["fingerprint"]["cpu_model"],
+        "cpu_model": run.beginning.inspection(arm.target)["fingerprint"]["cpu_model"],
         "engine": arm.engine,
         "arm": arm.name,
         "profile": arm.profile,
@@ -154,7 +153,7 @@ def _about(folder: Path, time: float, run: Run, arm: Arm, of_result: bool = Fals
     }
 
 
-def _flat(name: str, value: Any) -> Row:
+def _flat(name: str, value: object) -> Row:
     """Nested counters as columns, ``usage_disk_bytes`` for ``disk: {bytes: …}``; a list is kept as its JSON text."""
     if isinstance(value, dict):
         return {key: inner for part, one in value.items() for key, inner in _flat(f"{name}_{part}", one).items()}

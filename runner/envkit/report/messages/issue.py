@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from envkit.messages import Message, Note
 
 NOT_SEEN = "not seen"
@@ -14,28 +12,28 @@ SMT = {True: "on", False: "off"}
 class Versions(Note):
     template = "{torch}, Python {python}, numpy {numpy}"
 
-    torch: Any
-    python: Any
-    numpy: Any
+    torch: object
+    python: object
+    numpy: object
 
 
 class Processor(Note):
     template = "{model} ({numbers}), {isa:list}"
 
-    model: Any
-    numbers: Any
+    model: object
+    numbers: object
     isa: tuple[str, ...]
 
 
 class Cpus(Note):
     template = "{usable} usable of {online} online, {quota}, {cores} cores, SMT {smt}, NUMA nodes {nodes}"
 
-    usable: Any
-    online: Any
+    usable: object
+    online: object
     quota: Message
-    cores: Any
+    cores: object
     smt: str
-    nodes: Any
+    nodes: object
 
 
 class NoQuota(Note):
@@ -45,25 +43,25 @@ class NoQuota(Note):
 class Quota(Note):
     template = "quota {cpus} CPUs"
 
-    cpus: Any
+    cpus: object
 
 
 class MachineMemory(Note):
     template = "{gib:.1f} GiB[, limit {limit_gib:.1f} GiB], huge pages {huge_pages}, defrag {defrag}"
 
     gib: float
-    huge_pages: Any
-    defrag: Any
+    huge_pages: object
+    defrag: object
     limit_gib: float | None = None
 
 
 class MachineSystem(Note):
     template = "{distribution}, kernel {kernel}, {libc}, {architecture}"
 
-    distribution: Any
-    kernel: Any
-    libc: Any
-    architecture: Any
+    distribution: object
+    kernel: object
+    libc: object
+    architecture: object
 
 
 class Frequency(Note):
@@ -77,22 +75,22 @@ class Gpus(Note):
     template = "{names:list}; driver {driver}, CUDA {cuda}"
 
     names: tuple[str, ...]
-    driver: Any
-    cuda: Any
+    driver: object
+    cuda: object
 
 
 class Threads(Note):
     template = "torch {torch}, interop {interop}, all {all}"
 
-    torch: Any
-    interop: Any
-    all: Any
+    torch: object
+    interop: object
+    all: object
 
 
 class Mask(Note):
     template = "{threads} on CPUs {cpus}"
 
-    threads: Any
+    threads: object
     cpus: str
 
 
@@ -100,14 +98,14 @@ class Masks(Note):
     template = "[{masks:lines}; ]started on CPUs {started}"
 
     masks: tuple[Mask, ...]
-    started: Any
+    started: object
 
 
 class Limits(Note):
     template = "throttled {throttled_s} s, seccomp {seccomp}"
 
-    throttled_s: Any
-    seccomp: Any
+    throttled_s: object
+    seccomp: object
 
 
 class Openmp(Note):
@@ -115,32 +113,32 @@ class Openmp(Note):
         "{runtime} ({libraries}), {threads} threads, proc_bind {proc_bind}, places {places}, wait {wait_policy}"
     )  # fmt: skip
 
-    runtime: Any
+    runtime: object
     libraries: str
-    threads: Any
-    proc_bind: Any
-    places: Any
-    wait_policy: Any
+    threads: object
+    proc_bind: object
+    places: object
+    wait_policy: object
 
 
 class Allocator(Note):
     template = "{allocator} ({library})"
 
-    allocator: Any
+    allocator: object
     library: str
 
 
 class Mkl(Note):
     template = "{version}, {threads} threads, {isa}, dispatch {dispatch}"
 
-    version: Any
-    threads: Any
-    isa: Any
-    dispatch: Any
+    version: object
+    threads: object
+    isa: object
+    dispatch: object
 
 
 class Onednn(Note):
     template = "{isa}, fpmath {fpmath}"
 
-    isa: Any
-    fpmath: Any
+    isa: object
+    fpmath: object

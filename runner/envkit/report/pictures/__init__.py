@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.analysis.result import Result
 from envkit.rendering import text
@@ -21,6 +21,9 @@ from envkit.report.pictures import (
     style,
     time_course,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
 
 PNG_DPI = 200
 # Inches. The narrow one is for a phone held upright.
@@ -36,7 +39,7 @@ class Picture:
     name: str
     missing: Callable[[Result], str | None]  # why a result has no such picture, or None
     height: Callable[[Result, bool], float]  # in inches
-    draw: Callable[[Any, Result, bool], None]
+    draw: Callable[[FigureBase, Result, bool], None]
 
     @property
     def title(self) -> str:

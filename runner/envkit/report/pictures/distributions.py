@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.analysis.result import Result
 from envkit.report import scaling
 from envkit.report.messages import headings
 from envkit.report.messages import pictures as messages
 from envkit.report.pictures import style
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+    from numpy import float64
+    from numpy.typing import NDArray
 
 # The axis ends with all but this share of the steps at either end; the slowest is given in figures.
 OUTERMOST = 0.005
@@ -26,7 +33,7 @@ def height(result: Result, narrow: bool) -> float:
     return len(style.measured(result)) * (0.85 if narrow else 0.52) + (1.8 if narrow else 1.2)
 
 
-def draw(area: Any, result: Result, narrow: bool) -> None:
+def draw(area: FigureBase, result: Result, narrow: bool) -> None:
     import numpy
 
     arms, colours = style.measured(result), style.colours(result)
@@ -61,7 +68,7 @@ def draw(area: Any, result: Result, narrow: bool) -> None:
     style.legend(area, _handles(), narrow)
 
 
-def _shape(axes: Any, row: int, steps: Any, colour: str, logarithmic: bool) -> None:
+def _shape(axes: Axes, row: int, steps: NDArray[float64], colour: str, logarithmic: bool) -> None:
     """The density of all but the outermost steps, as tall as fits above the row."""
     import numpy
 
@@ -75,7 +82,7 @@ def _shape(axes: Any, row: int, steps: Any, colour: str, logarithmic: bool) -> N
         axes.fill_between(at, row - 0.02, top, where=visible, color=colour, alpha=0.35, linewidth=0)
 
 
-def _density(values: Any) -> tuple[Any, Any]:
+def _density(values: NDArray[float64]) -> tuple[NDArray[float64], NDArray[float64] | None]:
     """A Gaussian kernel's estimate on a grid; no density where all values are equal.
 
     Bandwidth by B. W. Silverman: Density Estimation for Statistics and Data Analysis (1986), equation 3.31.
@@ -91,7 +98,7 @@ def _density(values: Any) -> tuple[Any, Any]:
     return grid, numpy.exp(-0.5 * ((grid[:, None] - values) / width) ** 2).sum(axis=1)
 
 
-def _quartiles(axes: Any, row: int, steps: Any, colour: str) -> None:
+def _quartiles(axes: Axes, row: int, steps: NDArray[float64], colour: str) -> None:
     import numpy
 
     first, quarter, middle, half, last = numpy.quantile(steps, (0.01, 0.25, 0.5, 0.75, 0.99))
@@ -101,7 +108,7 @@ def _quartiles(axes: Any, row: int, steps: Any, colour: str) -> None:
     axes.plot(middle, at, "|", color=style.PAPER, markersize=5, markeredgewidth=1.5)
 
 
-def _handles() -> list[Any]:
+def _handles() -> list[Artist]:
     return [
         style.handle(headings.MIDDLE_HALF, color=style.SOFT, linewidth=5),
         style.handle(headings.NEARLY_ALL, color=style.SOFT, linewidth=1),

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.analysis.result import Result
+from envkit.bench.arms import View
 from envkit.rendering import text
-from envkit.report import epoch_ends, grid
+from envkit.report import epoch_ends
 from envkit.report.messages import headings
 from envkit.report.messages import pictures as messages
 from envkit.report.pictures import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
 
 COLOURS = {False: style.WORSE, True: style.BETTER}
 ROW, FRAME = 0.3, 1.0  # inches
 
 
 def missing(result: Result) -> str | None:
-    if not grid.is_grid(result.study):
+    if result.study.view is not View.LOADERS:
         return messages.NO_LOADER_SETTINGS
     return None if epoch_ends.cells(result) else messages.NO_EPOCH_ENDED
 
@@ -26,7 +30,7 @@ def height(result: Result, narrow: bool) -> float:
     return ROW * len(measured) * (2 if narrow else 1) + FRAME * len(epoch_ends.groups(measured))
 
 
-def draw(area: Any, result: Result, narrow: bool) -> None:
+def draw(area: FigureBase, result: Result, narrow: bool) -> None:
     groups = epoch_ends.groups(epoch_ends.cells(result))
     ratios = [FRAME + ROW * len(group.cells) for group in groups]
     places = area.subplots(len(groups), 1, squeeze=False, sharex=True, height_ratios=ratios).flat

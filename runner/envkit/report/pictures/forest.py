@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.analysis import ranking
 from envkit.analysis.result import Comparison, Result
+from envkit.bench.arms import View
 from envkit.bench.study import Study
 from envkit.messages import Message
 from envkit.rendering import text
@@ -16,6 +17,12 @@ from envkit.report.messages import headings
 from envkit.report.messages import pictures as messages
 from envkit.report.pictures import style
 from envkit.stats.interval import ERROR_RATE, Speedup
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+    from matplotlib.lines import Line2D
 
 
 def missing(result: Result) -> str | None:
@@ -32,7 +39,7 @@ def height(result: Result, narrow: bool) -> float:
     return len(result.comparisons) * (0.58 if narrow else 0.42) + (2.0 if narrow else 1.4)
 
 
-def draw(area: Any, result: Result, narrow: bool) -> None:
+def draw(area: FigureBase, result: Result, narrow: bool) -> None:
     axes = area.subplots()
     colours = style.colours(result)
     low, high = _limits(result)
@@ -46,7 +53,7 @@ def draw(area: Any, result: Result, narrow: bool) -> None:
         _label(axes, row, one, colours[one.arm], narrow)
     style.name_rows(axes, [one.arm for one in compared], narrow)
     study = result.study
-    reference = style.short(study.reference.profile if study.across else study.reference.name)
+    reference = style.short(study.reference.profile if study.view is View.WORKLOADS else study.reference.name)
     unit = messages.TimeOver(reference, tables.header(result)[0])
     style.name_axis(axes, (unit, *_other_references(study), scaling.steps(study)), narrow)
     for side_name, side, away in (
@@ -60,8 +67,10 @@ def draw(area: Any, result: Result, narrow: bool) -> None:
 
 def _other_references(study: Study) -> list[Message]:
     """Return whose time the axis is of in those rows of an ablation that are not beside the baseline."""
-    names = {study.reference_of(arm).name for arm in study.compared if study.ablated} - {study.reference.name}
-    whole = [messages.WithoutOver(style.short(study.whole.name))] if study.ablated and study.whole.name in names else []
+    if study.view is not View.SETTINGS:
+        return []
+    names = {study.reference_of(arm).name for arm in study.compared} - {study.reference.name}
+    whole = [messages.WithoutOver(style.short(study.whole.name))] if study.whole.name in names else []
     libraries = {one.needs for one in study.ablated if one.beside in names and one.needs is not None}
     return [*whole, *map(messages.LibraryOver, sorted(libraries))]
 
@@ -82,7 +91,7 @@ def _limits(result: Result) -> tuple[float, float]:
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 
-def _row(axes: Any, row: int, one: Comparison, colour: str) -> None:
+def _row(axes: Axes, row: int, one: Comparison, colour: str) -> None:
     rest = one.without_interference
     for found, down, width, size, faint in ((one.speedup, 0.0, 2.0, 5.5, 1.0), (rest, 0.26, 1.4, 4.0, 0.45)):
         if found is not None:
@@ -91,15 +100,19 @@ def _row(axes: Any, row: int, one: Comparison, colour: str) -> None:
             axes.plot(found.ratio, row + down, "s", color=colour, alpha=faint, markersize=size, markeredgewidth=0)
 
 
-def _label(axes: Any, row: int, one: Comparison, colour: str, narrow: bool) -> None:
+def _label(axes: Axes, row: int, one: Comparison, colour: str, narrow: bool) -> None:
     """The result in figures: beside its row or, on a narrow picture, with the profile's name above it."""
     found = one.speedup
     figures = f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})" if found else one.words.lower()
-    box = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.0}  # the line at 1 may go through it
-    style.label(axes, row, one.arm, figures, colour if found else style.SOFT, narrow, 0.24, bbox=box)
+    box: dict[str, object] = {
+        "facecolor": style.PAPER,
+        "edgecolor": "none",
+        "pad": 1.0,
+    }  # the line at 1 may go through it
+    style.label(axes, row, one.arm, figures, colour if found else style.SOFT, narrow, 0.24, box)
 
 
-def _background(axes: Any, result: Result) -> list[Any]:
+def _background(axes: Axes, result: Result) -> list[Artist]:
     margin, floor = result.study.stopping.margin, _floor(result)
     axes.axvline(1, color=style.INK, linewidth=1, zorder=1.2)
     band = axes.axvspan(1 / (1 + margin), 1 + margin, color=style.BAND, linewidth=0, zorder=0)
@@ -111,8 +124,8 @@ def _background(axes: Any, result: Result) -> list[Any]:
     return [band, lines[0]]
 
 
-def _handles(result: Result) -> list[Any]:
-    looks: dict[str, Any] = {"color": style.INK, "marker": "s"}
+def _handles(result: Result) -> list[Line2D]:
+    looks: dict[str, object] = {"color": style.INK, "marker": "s"}
     handles = [style.handle(text(messages.IntervalOfSpeedup(1 - ERROR_RATE)), **looks, linewidth=2, markersize=5.5)]
     if any(one.without_interference for one in result.comparisons):
         looks |= {"linewidth": 1.4, "markersize": 4, "alpha": 0.45}

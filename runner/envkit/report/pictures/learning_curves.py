@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.analysis.learning_curves import LearningCurve, target_of
 from envkit.analysis.result import Result
@@ -13,6 +13,11 @@ from envkit.report.messages import headings
 from envkit.report.messages import pictures as messages
 from envkit.report.pictures import style
 from envkit.worker.measure.quality_target import LOSS
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
 
 # Longer trainings are shown in minutes.
 LONG_S = 300.0
@@ -29,11 +34,11 @@ def height(result: Result, narrow: bool) -> float:
     return 1.7 * len(_metrics(result)) + 0.9 + legend
 
 
-def draw(area: Any, result: Result, narrow: bool) -> None:
+def draw(area: FigureBase, result: Result, narrow: bool) -> None:
     colours, metrics = style.colours(result), _metrics(result)
     longest_s = max(one.epochs[-1].training_s for one in result.learning)
     unit, seconds = ("minutes", 60.0) if longest_s > LONG_S else ("seconds", 1.0)
-    grid = area.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0]
+    grid = area.subplots(len(metrics), 1, sharex=True, squeeze=False).flat
     for metric, axes in zip(metrics, grid, strict=True):
         for number, one in enumerate(result.learning):
             looks = {"color": colours[one.arm], "marker": MARKERS[number % len(MARKERS)], "markersize": 4}
@@ -44,7 +49,7 @@ def draw(area: Any, result: Result, narrow: bool) -> None:
         axes.set_xlim(left=0)
         _percentages(axes, metric)
         _draw_target(axes, result, metric)
-    grid[-1].set_xlabel(text(messages.TrainingTime(unit)))
+    axes.set_xlabel(text(messages.TrainingTime(unit)))
     style.legend(area, _handles(result, colours), narrow)
 
 
@@ -71,20 +76,20 @@ def _title(metric: str) -> str:
     return headings.MEAN_LOSS if metric == LOSS else text(messages.FigureOfTest(metric))
 
 
-def _percentages(axes: Any, metric: str) -> None:
+def _percentages(axes: Axes, metric: str) -> None:
     from matplotlib.ticker import FuncFormatter
 
     if metric in quality.SHARES:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g}%"))
 
 
-def _draw_target(axes: Any, result: Result, metric: str) -> None:
+def _draw_target(axes: Axes, result: Result, metric: str) -> None:
     target = target_of(result.study)
     if target is not None and target.metric == metric:
         axes.axhline(target.value, color=style.SOFT, linewidth=1, linestyle=":")
 
 
-def _handles(result: Result, colours: dict[str, str]) -> Sequence[Any]:
+def _handles(result: Result, colours: dict[str, str]) -> Sequence[Artist]:
     handles = [
         style.handle(style.short(one.arm), color=colours[one.arm], marker=MARKERS[number % len(MARKERS)], markersize=4)
         for number, one in enumerate(result.learning)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.analysis.result import Result
+from envkit.bench.arms import View
 from envkit.rendering import text
 from envkit.report import grid
 from envkit.report.messages import pictures as messages
 from envkit.report.pictures import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
 
 # By M. Okabe and K. Ito, as all colours here, but for those that are pale on paper; with more workers than these they
 # begin again, with other markers.
@@ -19,7 +24,7 @@ COLUMNS = 2
 
 
 def missing(result: Result) -> str | None:
-    if not grid.is_grid(result.study):
+    if result.study.view is not View.LOADERS:
         return messages.NO_LOADER_SETTINGS
     return None if grid.cells(result) else messages.NO_SAMPLE
 
@@ -29,7 +34,7 @@ def height(result: Result, narrow: bool) -> float:
     return math.ceil(shown / (1 if narrow else COLUMNS)) * 3.0 + 0.8
 
 
-def draw(area: Any, result: Result, narrow: bool) -> None:
+def draw(area: FigureBase, result: Result, narrow: bool) -> None:
     variants = grid.variants(grid.cells(result))
     columns = 1 if narrow else min(COLUMNS, len(variants))
     rows = math.ceil(len(variants) / columns)
@@ -43,11 +48,10 @@ def draw(area: Any, result: Result, narrow: bool) -> None:
         axes.set_title(text(variants[number].title), loc="left", size=9)
         if number % columns == 0:
             axes.set_ylabel(text(grid.UNIT))
-    handles, _ = places.flat[0].get_legend_handles_labels()
-    style.legend(area, handles, narrow)
+    style.legend(area, places.flat[0].get_legend_handles_labels()[0], narrow)
 
 
-def _lines(axes: Any, variant: grid.Variant, workers: list[int]) -> None:
+def _lines(axes: Axes, variant: grid.Variant, workers: list[int]) -> None:
     batches = variant.batches
     for number in variant.workers:
         which = workers.index(number)

@@ -15,13 +15,20 @@ import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
 from envkit.analysis.result import Result
 from envkit.messages import Message
 from envkit.rendering import text
 from envkit.stats.verdict import Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.axis import XAxis, YAxis
+    from matplotlib.figure import Figure, FigureBase
+    from matplotlib.lines import Line2D
 
 # Not quite black: matplotlib would leave black out of an SVG, and a page could not turn it into white.
 INK, SOFT, FAINT, BAND = "#1f1f1f", "#6b6b6b", "#c9c9c9", "#e3e3e3"
@@ -54,7 +61,7 @@ ROUND = (
     (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8), (1, 1.5, 2, 3, 5, 7),
     (1, 2, 5), (1, 3), (1,),
 )  # fmt: skip
-SETTINGS: Any = {
+SETTINGS: dict[str, object] = {
     "font.family": "DejaVu Sans", "font.size": 9.5,
     "xtick.labelsize": 9, "ytick.labelsize": 9, "legend.fontsize": 9, "figure.titlesize": 10.5,
     "text.color": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK, "axes.edgecolor": SOFT,
@@ -67,7 +74,7 @@ SETTINGS: Any = {
 
 
 @contextmanager
-def matplotlib_figure(size: tuple[float, float]) -> Iterator[Any]:
+def matplotlib_figure(size: tuple[float, float]) -> Iterator[Figure]:
     """An empty figure, ``size`` in inches, drawn with our settings whatever the user's own matplotlibrc says."""
     matplotlib = _imported()
     from matplotlib.figure import Figure
@@ -90,13 +97,13 @@ def _imported() -> Any:
             os.environ["MPLBACKEND"] = asked_for
 
 
-def to_png(figure: Any, dpi: int) -> bytes:
+def to_png(figure: Figure, dpi: int) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi, metadata={"Software": None})
     return buffer.getvalue()
 
 
-def to_svg(figure: Any, name: str, alternative: str) -> str:
+def to_svg(figure: Figure, name: str, alternative: str) -> str:
     """An element without ids that another one in the page could have, without a date, and without a size of its own."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", transparent=True)
@@ -133,7 +140,7 @@ def short(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 
-def log_axis(axis: Any, low: float, high: float, most: int) -> None:
+def log_axis(axis: XAxis | YAxis, low: float, high: float, most: int) -> None:
     """Make ``axis`` (an x or y axis) logarithmic from ``low`` to ``high``, with ``most`` ticks at round numbers."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
@@ -158,7 +165,7 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
     return [float(f"{tick:.6g}") for tick in even if low <= tick <= high and tick > 0]
 
 
-def name_rows(axes: Any, names: Sequence[str], narrow: bool) -> None:
+def name_rows(axes: Axes, names: Sequence[str], narrow: bool) -> None:
     """A row for each of ``names``, which stand beside them; not on a narrow picture, where ``label`` has them."""
     shown = [] if narrow else [short(name) for name in names]
     axes.set_yticks(range(len(shown)), shown)
@@ -167,29 +174,40 @@ def name_rows(axes: Any, names: Sequence[str], narrow: bool) -> None:
     axes.grid(axis="x")
 
 
-def label(axes: Any, row: int, name: str, figures: str, colour: str, narrow: bool, up: float, **looks: Any) -> None:
+def label(
+    axes: Axes,
+    row: int,
+    name: str,
+    figures: str,
+    colour: str,
+    narrow: bool,
+    up: float,
+    box: dict[str, object] | None = None,
+) -> None:
     """Figures beside a row or, on a narrow picture, ``up`` rows above it and beside its name."""
     side = axes.get_yaxis_transform()  # x as a share of the axes' width, y in rows
     colour = OF_TEXT.get(colour, colour)
     if narrow:
-        axes.text(0, row - up, short(name), transform=side, va="bottom", ha="left", size=9, **looks)
-        axes.text(1, row - up, figures, transform=side, va="bottom", ha="right", size=9, color=colour, **looks)
+        axes.text(0, row - up, short(name), transform=side, va="bottom", ha="left", size=9, bbox=box)
+        axes.text(1, row - up, figures, transform=side, va="bottom", ha="right", size=9, color=colour, bbox=box)
     else:
         axes.text(1.02, row, figures, transform=side, va="center", ha="left", color=colour)
 
 
-def name_axis(axes: Any, lines: Iterable[Message | str | None], narrow: bool) -> None:
+def name_axis(axes: Axes, lines: Iterable[Message | str | None], narrow: bool) -> None:
     """Write ``lines`` below ``axes``, each broken where it is too long; those that are None are left out."""
     longest = LONGEST_NARROW_LINE if narrow else LONGEST_LINE
     axes.set_xlabel("\n".join(textwrap.fill(text(line), longest) for line in lines if line))
 
 
-def handle(label: str, **looks: Any) -> Any:
+def handle(label: str, **looks: object) -> Line2D:
     """A line or a marker of the legend."""
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], label=label, **looks)
+    line = Line2D([], [], label=label)
+    line.set(**looks)
+    return line
 
 
-def legend(area: Any, handles: Sequence[Any], narrow: bool) -> None:
+def legend(area: FigureBase, handles: Sequence[Artist], narrow: bool) -> None:
     area.legend(handles=list(handles), loc="outside lower left", ncols=1 if narrow else 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from envkit.analysis.result import Result
 from envkit.analysis.sample_times import Sample
@@ -13,6 +13,11 @@ from envkit.report import scaling
 from envkit.report.messages import headings
 from envkit.report.messages import pictures as messages
 from envkit.report.pictures import style
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
 
 # More arms than this are put into two columns.
 ONE_COLUMN = 6
@@ -36,7 +41,7 @@ def _columns(arms: int, narrow: bool) -> int:
     return 2 if arms > ONE_COLUMN and not narrow else 1
 
 
-def draw(area: Any, result: Result, narrow: bool) -> None:
+def draw(area: FigureBase, result: Result, narrow: bool) -> None:
     arms, colours = style.measured(result), style.colours(result)
     columns = _columns(len(arms), narrow)
     rows = math.ceil(len(arms) / columns)
@@ -59,7 +64,7 @@ def draw(area: Any, result: Result, narrow: bool) -> None:
         axes.tick_params(axis="x", labelbottom=lowest)
         style.name_axis(axes, (headings.MINUTES, steps) if lowest else (), narrow or columns > 1)
     unit = messages.StepMs if narrow or columns > 1 else messages.MeanStepMs
-    grid[0, 0].set_title(text(unit(result.study.step_name)), loc="right", size=9, pad=3, color=style.SOFT)
+    grid.flat[0].set_title(text(unit(result.study.step_name)), loc="right", size=9, pad=3, color=style.SOFT)
     if result.interference:
         style.legend(area, _handles(), narrow)
 
@@ -76,7 +81,7 @@ def _span(samples: Sequence[Sample]) -> float:
     return math.log(max(times) / min(times))
 
 
-def _course(axes: Any, own: Sequence[tuple[float, Sample]], result: Result, colour: str) -> None:
+def _course(axes: Axes, own: Sequence[tuple[float, Sample]], result: Result, colour: str) -> None:
     at = [place for place, _ in own]
     times = [1000 * sample.mean_step_s for _, sample in own]
     axes.plot(at, times, color=colour, linewidth=0.8, alpha=0.4)
@@ -89,8 +94,8 @@ def _course(axes: Any, own: Sequence[tuple[float, Sample]], result: Result, colo
         )  # fmt: skip
 
 
-def _handles() -> list[Any]:
-    edge: dict[str, Any] = {"linewidth": 0, "markeredgewidth": 0.8}
+def _handles() -> list[Artist]:
+    edge: dict[str, object] = {"linewidth": 0, "markeredgewidth": 0.8}
     hit = {**edge, "marker": "X", "color": style.INTERFERENCE, "markeredgecolor": style.INK, "markersize": 7}
     beside = {**edge, "marker": "o", "color": style.PAPER, "markeredgecolor": style.SOFT, "markersize": 4.5}
     return [

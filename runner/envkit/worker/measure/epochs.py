@@ -11,8 +11,8 @@ from envkit.worker import distributed
 from envkit.worker.measure.quality_target import QualityTarget
 from envkit.worker.measure.stretch import Stretch, joined
 
-if TYPE_CHECKING:  # Python 3.8 can't evaluate it
-    Figures = dict[str, Any]
+if TYPE_CHECKING:
+    Figures = dict[str, Any]  # which Python 3.8 could not evaluate
 
 
 def train_epochs(

@@ -42,7 +42,7 @@ def test_those_first_of_which_the_most_is_expected_and_then_as_ever(expect, tune
     (recorded,) = events(tmp_path, "order")
     assert (recorded["shipped"], recorded["expected"]) == (order, {"arenas-7": 1.2, "arenas-8": 1.3})
     # by the trial of the baseline before the first round, which costs nothing more
-    assert [trial["event"] for trial in trials] == ["warm-up"]
+    assert [trial.event for trial in trials] == ["warm-up"]
     assert set(events(tmp_path, "round")[0]["order"]) == {-1, 0, 1, 2, 3, 4, 5}
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 
 from envkit.advice.expected import Expected
-from envkit.tuning import expected_order
-from envkit.tuning.expected_order import by_gain, gains
+from envkit.common import codec
+from envkit.engines.measurement import Measurement
+from envkit.tuning import shipped as shipped_profiles
 from envkit.tuning.search import Candidate
+from envkit.tuning.shipped import by_gain, gains
 from envkit.tuning.space import choices, profile
 from envkit.tuning.trial_store import BASELINE
 from envkit.worker.request import Train
@@ -42,13 +44,14 @@ def test_what_is_expected_follows_from_what_a_trial_used(monkeypatch):
         seen.append(symptoms)
         return [Expected(name, 1.25, 1.1, 1.4) for name in list(profiles)[:1]]
 
-    monkeypatch.setattr(expected_order, "expected", of)
+    monkeypatch.setattr(shipped_profiles, "expected", of)
     _, given = shipped()
     trial = sample(document_of(Train("cnn", "synthetic", steps=10)), {"seconds": [2.0]}, 0, {})
-    assert gains(trial, given) == {given[0].profile.name: 1.25}
+    assert gains(codec.parse(trial, Measurement), given) == {given[0].profile.name: 1.25}
     assert (seen[0].system_share, seen[0].faults_per_s) == (0.2, 500)
     # what was learnt on CPUs says nothing of a training on a GPU
-    assert gains({**trial, "evidence": {**trial["evidence"], "gpu": {"name": "a GPU"}}}, given) == {}
+    on_gpu = {**trial, "evidence": {**trial["evidence"], "gpu": {"name": "a GPU"}}}
+    assert gains(codec.parse(on_gpu, Measurement), given) == {}
 
 
 def test_the_best_is_tried_in_the_first_round_where_it_is_expected():

@@ -1,0 +1,68 @@
+"""The document of a worker that inspects an image, as ``envkit.worker.image.inspection`` prints it.
+
+Documents are recorded as they are, so these types name the keys that later code reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypedDict
+
+
+class Facts(TypedDict, total=False):
+    """Counts of the machine that profiles refer to (``envkit.worker.host.cpu_facts``)."""
+
+    usable_cpus: int
+    physical_cores: int
+    numa_nodes: int
+    memory_nodes: int  # where there are more of them
+    affinity_cpus: int
+    online_cpus: int
+    cpu_quota: float | None  # in CPUs; None without one
+    smt: bool
+    cpu_vendor: str | None
+    gpus: int  # where they were looked for
+
+
+class Python(TypedDict):
+    """The interpreter of the image."""
+
+    version: str
+    executable: str
+    prefix: str
+
+
+class Accelerator(TypedDict, total=False):
+    """GPUs that a worker can use (``envkit.worker.gpus.look``)."""
+
+    devices: list[dict[str, object]]
+    usable: int
+    problem: dict[str, object] | None  # a message as JSON, where no GPU is usable
+    by_setting: bool  # CUDA_VISIBLE_DEVICES is the reason
+    interfaces: list[str]
+
+
+class Inspection(TypedDict, total=False):
+    """The inside of an image. A key is missing where it was not asked for."""
+
+    facts: Facts
+    accelerator: Accelerator
+    memory_limit: int | None  # in bytes
+    groups_seen: bool  # control groups could be read
+    fingerprint: dict[str, object]
+    python: Python
+    packages: dict[str, str | None]  # versions
+    libraries: dict[str, dict[str, object]]
+    package_folders: list[str]
+    python_path: str | None
+    commands: dict[str, str | None]  # the path of each that was looked for
+    python_headers: bool
+    contents: dict[str, dict[str, str]]  # all packages, by kind
+    program: Mapping[str, str | None]  # which file the first word of a user's command is, by the PATH
+
+
+class Surroundings(TypedDict):
+    """An engine's description, and the inspection of its image."""
+
+    engine: dict[str, str]
+    inspection: Inspection
