@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -37,10 +37,6 @@ def train_epochs(
         seconds = stretches[-1].seconds
         curve.append({"seconds": seconds, "loss": loss, "quality": quality, "test_s": round(took_s, 6)})
     return joined(stretches), curve
-
-
-def _reached(until: QualityTarget, curve: Sequence[Mapping[str, Any]]) -> bool:
-    return until.reached_after(until.reading(one["loss"], one["quality"]) for one in curve) is not None
 
 
 def _of_all_ranks(loss: float | None, quality: Figures | None) -> tuple[float | None, Figures | None]:

@@ -12,11 +12,14 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 FOLDER = Path(__file__).resolve().parent
 
-# Each instruction's bytes in hexadecimal, and what they are in assembly, as objdump prints it in Intel's syntax.
-Instructions = tuple[tuple[str, str], ...]
+if TYPE_CHECKING:  # Python 3.8 can't evaluate it
+    # Each instruction's bytes in hexadecimal, and its assembly, as objdump prints it in Intel's syntax.
+    Instructions = tuple[tuple[str, str], ...]
+
 RETURN_1: Instructions = (("b801000000", "mov eax, 0x1"), ("c3", "ret"))
 # 0x8000 is "flush to zero", 0x0040 "denormals are zeros" (Intel SDM volume 1, section 10.2.3). A new thread inherits
 # these bits from the one that creates it.
