@@ -77,7 +77,7 @@ class Message:
             raise TypeError(f"{other!r} and {cls!r} have the same code: {cls.code}")
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        given = {**dict(zip(self.FIELDS, values)), **named}  # noqa: B905 - Python 3.10 brought it
+        given = {**dict(zip(self.FIELDS, values)), **named}
         wrong = given.keys() ^ {name for name in self.FIELDS if name in given or not hasattr(type(self), name)}
         if wrong or len(given) < len(values) + len(named):
             raise TypeError(f"{type(self).__qualname__}: the fields are {self.FIELDS}, given were {values} and {named}")

@@ -55,7 +55,7 @@ class GpuClock:
 
     def times(self) -> list[float]:
         self._events[-1].synchronize()
-        steps = (earlier.elapsed_time(later) / 1e3 for earlier, later in itertools.pairwise(self._events))
+        steps = (earlier.elapsed_time(later) / 1e3 for earlier, later in zip(self._events, self._events[1:]))
         return list(itertools.accumulate(steps, initial=0.0))
 
 

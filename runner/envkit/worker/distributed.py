@@ -141,7 +141,7 @@ def of_all(found: Any) -> list[Any]:
     padded[: own.numel()] = own
     texts = [torch.zeros_like(padded) for _ in range(size())]
     group.all_gather(texts, padded)
-    return [json.loads(bytes(text[: int(length)].tolist())) for text, length in zip(texts, lengths, strict=True)]
+    return [json.loads(bytes(text[: int(length)].tolist())) for text, length in zip(texts, lengths)]
 
 
 def backend_of(device: str) -> str:
@@ -235,19 +235,19 @@ def _digests(document: dict[str, Any]) -> dict[str, str]:
 
 def _together(times: Iterable[Sequence[float]]) -> list[float]:
     """How long each step of all ranks took: maxima of the ranks' own steps would add up to more than the whole."""
-    ends = [max(of_step) for of_step in zip(*map(itertools.accumulate, times), strict=True)]
-    return [round(end - begin, 7) for begin, end in itertools.pairwise([0.0, *ends])]
+    ends = [max(of_step) for of_step in zip(*map(itertools.accumulate, times))]
+    return [round(end - begin, 7) for begin, end in zip([0.0, *ends], ends)]
 
 
 def _exchanged(documents: Sequence[dict[str, Any]]) -> list[dict[str, float]]:
     """How long each size took, as the mean over ranks, which is what nccl-tests give."""
-    of_sizes = zip(*(one["exchange"] for one in documents), strict=True)
+    of_sizes = zip(*(one["exchange"] for one in documents))
     return [{"bytes": ranks[0]["bytes"], "seconds": fmean(one["seconds"] for one in ranks)} for ranks in of_sizes]
 
 
 def _losses(documents: Sequence[dict[str, Any]]) -> list[float]:
     known = [one["losses"] for one in documents if None not in one["losses"]]
-    return [fmean(of_step) for of_step in zip(*known, strict=True)]
+    return [fmean(of_step) for of_step in zip(*known)]
 
 
 def _sum(values: Iterable[Any]) -> Any:

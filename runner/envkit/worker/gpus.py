@@ -44,7 +44,7 @@ def look() -> dict[str, Any]:
     silent: Message | None = None
     try:
         library = nvml.start()
-        found |= {"driver": library.driver(), "driver_cuda": library.cuda(), "devices": library.devices()}
+        found.update(driver=library.driver(), driver_cuda=library.cuda(), devices=library.devices())
     except nvml.Unavailable as error:
         silent = error.message
     uuids = [one["uuid"] or "" for one in found["devices"]]

@@ -25,7 +25,7 @@ def draw(count: int, seed: int) -> tuple[Any, Any]:
     pictures: Any = numpy.empty((count, 3, SIZE, SIZE), dtype=numpy.uint8)
     masks: Any = numpy.empty((count, SIZE, SIZE), dtype=numpy.uint8)
     rows, columns = numpy.mgrid[0:SIZE, 0:SIZE].astype(numpy.float32)
-    for picture, mask in zip(pictures, masks, strict=True):
+    for picture, mask in zip(pictures, masks):
         _background(random, picture, rows, columns)
         mask[:] = 0
         for _ in range(int(random.integers(1, MOST_PEOPLE + 1))):

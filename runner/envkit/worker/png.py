@@ -70,7 +70,7 @@ def decode(content: bytes) -> Any:
 def _line_by_line(numpy: Any, filters: Any, stored: Any) -> Any:
     picture = numpy.empty(stored.shape, dtype=numpy.uint8)
     above = numpy.zeros(stored.shape[1:], dtype=numpy.uint8)
-    for line, kind, values in zip(picture, filters, stored, strict=True):
+    for line, kind, values in zip(picture, filters, stored):
         if kind == SUB:
             line[:] = numpy.cumsum(values, axis=0, dtype=numpy.uint8)
         elif kind == UP:

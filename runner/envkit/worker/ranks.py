@@ -77,7 +77,7 @@ def _cores_of_nodes(cpus: Collection[int], root: Path) -> dict[int, list[list[in
     node_of = {}
     for folder in (root / "sys/devices/system/node").glob("node[0-9]*"):
         for cpu in expand_cpu_list(text_of(folder / "cpulist")):
-            node_of[cpu] = int(folder.name.removeprefix("node"))
+            node_of[cpu] = int(folder.name[len("node") :])
     cores: dict[tuple[int, str, str], list[int]] = {}
     for cpu in sorted(cpus):
         cores.setdefault((node_of.get(cpu, 0), *core_of(cpu, root)), []).append(cpu)
@@ -117,7 +117,7 @@ def launch(asked: Ranks) -> int:
     with scratch.folder("envkit-ranks") as logs:
         if nodes == 1:  # torchrun's TCP store, as of --standalone, would listen on all of the machine's addresses
             where += ["--rdzv-endpoint", str(logs / "launcher")]
-            os.environ |= {NO_TCP_STORE: "1", MEETING: str(logs / "ranks")}
+            os.environ.update({NO_TCP_STORE: "1", MEETING: str(logs / "ranks")})
         # 2: stderr goes to a file for each rank (torch.distributed.elastic.multiprocessing.Std)
         options = ["--nproc-per-node", str(nproc), "--redirects", "2", "--log-dir", str(logs), "--no-python"]
         options += ["--max-restarts", "0", "--rdzv-id", "envkit"]

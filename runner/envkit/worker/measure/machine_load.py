@@ -79,9 +79,7 @@ def _seconds(text: str) -> dict[str, float] | None:
     fields = text.split()[: len(FIELDS)]
     if not fields or not all(field.isdigit() for field in fields):
         return None
-    return dict.fromkeys(FIELDS, 0.0) | {
-        name: int(ticks) / TICKS_PER_S for name, ticks in zip(FIELDS, fields, strict=False)
-    }
+    return dict.fromkeys(FIELDS, 0.0) | {name: int(ticks) / TICKS_PER_S for name, ticks in zip(FIELDS, fields)}
 
 
 def between(before: Counters, after: Counters) -> Load:

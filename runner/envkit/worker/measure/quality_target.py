@@ -53,7 +53,7 @@ def parse(text: str) -> QualityTarget:
     if not metric or not equals:
         raise TargetError(NotATarget())
     try:
-        value = float(given.removesuffix("%")) / (100 if given.endswith("%") else 1)
+        value = float(given[:-1]) / 100 if given.endswith("%") else float(given)
     except ValueError:
         raise TargetError(NoTargetNumber()) from None
     if not math.isfinite(value) or value <= 0:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection
-from itertools import pairwise
 from typing import TypeVar
 
 from envkit.worker.accelerator import Clock
@@ -49,7 +48,8 @@ class Recorder:
     def take(self) -> dict[str, float]:
         """How long each phase took, in seconds, up to the end of the last one; what comes next is counted anew."""
         seconds: dict[str, float] = defaultdict(float)
-        for phase, (begin, end) in zip(self._begun, pairwise(self._clock.times()), strict=False):
+        times = self._clock.times()
+        for phase, begin, end in zip(self._begun, times, times[1:]):
             seconds[phase] += end - begin
         self._start_anew()
         return dict(seconds)

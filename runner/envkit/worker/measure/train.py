@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import resource
 import time
@@ -78,7 +77,7 @@ def timed(
 
 
 def step_seconds(times: list[float]) -> list[float]:
-    return [round(end - begin, 7) for begin, end in itertools.pairwise(times)]
+    return [round(end - begin, 7) for begin, end in zip(times, times[1:])]
 
 
 def _stretch(

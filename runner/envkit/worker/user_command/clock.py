@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 from envkit.messages import Message
@@ -118,7 +117,7 @@ def _impossible(metric: Metric, readings: Sequence[Reading], count: int, total: 
 
 
 def _intervals(readings: Sequence[Reading]) -> list[float]:
-    return [after.at_s - before.at_s for before, after in pairwise(readings)]
+    return [after.at_s - before.at_s for before, after in zip(readings, readings[1:])]
 
 
 def _span(readings: Sequence[Reading]) -> float:
@@ -146,7 +145,7 @@ def _correlation(left: Sequence[float], right: Sequence[float]) -> float:
     """Return Spearman's rank correlation; 0 where one side is constant."""
     one, other = _ranks(left), _ranks(right)
     mean = (len(one) - 1) / 2
-    both = sum((a - mean) * (b - mean) for a, b in zip(one, other, strict=True))
+    both = sum((a - mean) * (b - mean) for a, b in zip(one, other))
     spread = math.sqrt(sum((a - mean) ** 2 for a in one) * sum((b - mean) ** 2 for b in other))
     return both / spread if spread else 0.0
 
@@ -167,7 +166,7 @@ def _require_direction(metric: Metric, readings: Sequence[Reading]) -> None:
         return
     if (direction > 0) != (metric.unit in RATES):
         return
-    logs = [(math.log(one.raw), math.log(gap)) for one, gap in zip(readings[1:], intervals, strict=True)]
+    logs = [(math.log(one.raw), math.log(gap)) for one, gap in zip(readings[1:], intervals)]
     as_rate, as_time = _spread([x + gap for x, gap in logs]), _spread([x - gap for x, gap in logs])
     if direction < 0 and 2 * as_rate < as_time:
         raise NotMeasured(RatesReadAsTimes(len(readings), metric.text))
@@ -189,7 +188,7 @@ def _require_room(metric: Metric, readings: Sequence[Reading], warmup: int, proc
 def _average(readings: Sequence[Reading]) -> bool:
     """Tell whether the numbers are averages since the start: the total behind them grows as the clock does."""
     totals = [number * reading.seconds for number, reading in enumerate(readings, 1)]
-    gains, intervals = [after - before for before, after in pairwise(totals)], _intervals(readings)
+    gains, intervals = [after - before for before, after in zip(totals, totals[1:])], _intervals(readings)
     quarter = max(1, len(gains) // 4)
     shares = [
         sum(gains[at : at + quarter]) / passed
@@ -212,7 +211,7 @@ def _spread(values: Sequence[float]) -> float:
 def _clock(readings: Sequence[Reading]) -> type[ElapsedTime] | type[RemainingTime] | None:
     """Return the message class of the clock that the numbers show, or None."""
     intervals = _intervals(readings)
-    gains = [after.raw - before.raw for before, after in pairwise(readings)]
+    gains = [after.raw - before.raw for before, after in zip(readings, readings[1:])]
     quarter = len(gains) // 4
     if len(gains) < FEWEST or not _span(readings):
         return None

@@ -58,6 +58,7 @@ from envkit.worker.user_command.optimizer_steps import POLL_S, Asked, Watch, cho
 
 HOOK = Path(__file__).resolve().parents[1] / "evidence_hook"
 READ_BYTES = 2**16
+PIPE_SIZE = 1032  # F_GETPIPE_SZ, which fcntl has since Python 3.10 (https://man7.org/linux/man-pages/man2/fcntl.2.html)
 # So much of the output, in bytes, is passed on at once, and as much again of its end: when the command ends, or when it
 # has printed nothing for so long, as it may hang and all of this be killed.
 PASSED_ON, SILENT_S = 2**16, 1.0
@@ -308,7 +309,7 @@ def _watch(child: Child, watched: _Watched, lookout: Lookout, watch: Watch | Non
         # what is in the pipe; its end may be held open, and it filled, by processes that the command left behind
         os.set_blocking(descriptor, False)
         with contextlib.suppress(BlockingIOError):
-            for _ in range(-(-fcntl.fcntl(descriptor, fcntl.F_GETPIPE_SZ) // READ_BYTES)):
+            for _ in range(-(-fcntl.fcntl(descriptor, PIPE_SIZE) // READ_BYTES)):
                 if not _take(descriptor, stream, watched, watched.ended_s):
                     break
         if stream.text:

@@ -21,7 +21,7 @@ class Content(NamedTuple):
 def named(argv: Sequence[str], folder: Path) -> dict[str, Content]:
     """By name the files that ``argv`` names: ``train.py``, ``--config=x.yaml`` or ``-m package.train``."""
     names = []
-    for earlier, word in zip(("", *argv), argv, strict=False):
+    for earlier, word in zip(("", *argv), argv):
         if earlier == "-m":
             module = word.replace(".", "/")
             names += [f"{module}.py", f"{module}/__main__.py"]

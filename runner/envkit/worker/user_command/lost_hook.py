@@ -99,7 +99,7 @@ def _is_running(pid: int) -> bool:
 def _program(pid: int, argv: Sequence[str]) -> str:
     """Return the name of the file that the process executes; by its command line where that can't be read."""
     try:
-        return os.readlink(f"/proc/{pid}/exe").rpartition("/")[2]  # noqa: PTH115 - a name and no path
+        return os.readlink(f"/proc/{pid}/exe").rpartition("/")[2]
     except OSError:
         return argv[0].rpartition("/")[2]
 

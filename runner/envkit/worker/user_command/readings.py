@@ -220,7 +220,7 @@ class Readings:
                 raise NotMeasured(WrongUnit(texts, self.metric.text, self.metric.unit, fix))
             return
         items = {reading.unit.item for reading in self.every if reading.unit is not None and reading.unit.item}
-        if len({item.lower().removesuffix("s") for item in items}) > 1:
+        if len({re.sub("s$", "", item.lower()) for item in items}) > 1:
             raise NotMeasured(SeveralItems(tuple(sorted(items)), self.metric.text))
 
     def _chosen(self) -> list[Reading]:

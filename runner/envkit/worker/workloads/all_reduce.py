@@ -51,7 +51,7 @@ class Exchange:
 
     def step(self) -> float:
         """Add up all sizes; the result as a share of what it must be, which is the same for any number of ranks."""
-        for numbers, seconds in zip(self._sums, self._seconds, strict=True):
+        for numbers, seconds in zip(self._sums, self._seconds):
             numbers.fill_(distributed.rank() + 1)
             self._add_up(numbers)
             clock = accelerator.clock(self._device)
@@ -72,7 +72,7 @@ class Exchange:
 
     def exchanged(self, steps: int) -> list[dict[str, float]]:
         """For each size (bytes) how long this rank took for one (seconds): medians over the last ``steps``."""
-        timed = zip(self._bytes, self._seconds, strict=True)
+        timed = zip(self._bytes, self._seconds)
         return [{"bytes": size, "seconds": median(seconds[-steps:])} for size, seconds in timed]
 
     def quality(self) -> None:
@@ -80,7 +80,7 @@ class Exchange:
 
     def weights(self) -> str:
         """As that of ``modes.Network``: ranks must have the same sums."""
-        return modes.digest_of((str(size), numbers) for size, numbers in zip(self._bytes, self._sums, strict=True))
+        return modes.digest_of((str(size), numbers) for size, numbers in zip(self._bytes, self._sums))
 
     def seen(self) -> dict[str, Any]:
         """As that of ``modes.Network``: there is nothing to train in another mode."""

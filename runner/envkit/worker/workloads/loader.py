@@ -168,7 +168,7 @@ def _loader(torch: Any, pictures: Pictures, batches: Batches, settings: Settings
 
     given: dict[str, Any] = {"pin_memory": settings.pin, "num_workers": workers}
     if workers:
-        given |= {"prefetch_factor": settings.prefetch, "multiprocessing_context": "fork"}
+        given.update(prefetch_factor=settings.prefetch, multiprocessing_context="fork")
     made: Any = DataLoader
     return made(pictures, batch_sampler=batches, **given)
 

@@ -83,7 +83,7 @@ class Training:
             words = wanted != PAD
             accuracy = float((found == wanted)[words].float().mean())
             written = self._translated(source)
-        pairs = [[_words(own), _words(reference[1:])] for own, reference in zip(written, target.tolist(), strict=True)]
+        pairs = [[_words(own), _words(reference[1:])] for own, reference in zip(written, target.tolist())]
         return {"token accuracy": accuracy, TRANSLATIONS: pairs}
 
     def _translated(self, source: Any) -> list[list[int]]:

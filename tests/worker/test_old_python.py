@@ -1,0 +1,80 @@
+"""A worker runs in the Python that trains, 3.8 or later, which may be older than the kit's own."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.simulation import PROJECT
+
+PACKAGE = PROJECT / "runner/envkit"
+MODULES = [PACKAGE / "messages.py", *sorted((PACKAGE / "worker").rglob("*.py"))]
+# Of the standard library, what came with Python 3.9 and 3.10, as far as a worker could want it; ruff knows the syntax.
+NEWER = {
+    "pairwise", "removeprefix", "removesuffix", "randbytes", "is_relative_to", "hardlink_to", "bit_count", "cache",
+    "F_GETPIPE_SZ", "F_SETPIPE_SZ", "lcm", "nextafter", "ulp", "to_thread", "aclosing", "TypeAlias", "ParamSpec",
+}  # fmt: skip
+NEWER_ARGUMENTS = {"zip": "strict", "dataclass": "slots", "field": "kw_only"}
+# Each is imported by itself, without what is not installed there.
+IMPORT = """
+import importlib, sys
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name.partition(".")[0] == "envkit":
+            raise
+"""
+
+
+def newer(tree: ast.Module) -> list[str]:
+    """Return what a module uses that Python 3.8 lacks, with its line."""
+    found = []
+    for node in ast.walk(tree):
+        name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+        if name in NEWER:
+            found.append(f"{name} in line {node.lineno}")
+        if isinstance(node, ast.ImportFrom):
+            found += [f"{part.name} in line {node.lineno}" for part in node.names if part.name in NEWER]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            arguments = {keyword.arg for keyword in node.keywords}
+            argument = NEWER_ARGUMENTS.get(node.func.id)
+            if argument is not None and argument in arguments:
+                found.append(f"{node.func.id}({argument}=) in line {node.lineno}")
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_worker_uses_nothing_that_python_3_8_lacks(path: Path) -> None:
+    assert newer(ast.parse(path.read_text())) == []
+
+
+def test_what_is_newer_is_found() -> None:
+    code = "from itertools import pairwise\nzip(a, b, strict=True)\nos.fcntl.F_GETPIPE_SZ\n'a'.removeprefix('b')\n"
+    assert len(newer(ast.parse(code))) == 4
+
+
+def works(python: Path | str) -> bool:
+    """Whether it is one, and no shim that would say which versions there are."""
+    return subprocess.run([python, "--version"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("version", ["3.8", "3.9"])
+def test_a_worker_is_imported_by_an_old_python(version: str) -> None:
+    programs = [*Path.home().glob(f".pyenv/versions/{version}.*/bin/python"), shutil.which(f"python{version}")]
+    python = next((program for program in programs if program is not None and works(program)), None)
+    if python is None:
+        pytest.skip(f"no python{version} here")
+    names = [
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+        for path in MODULES
+        if path.stem not in ("__main__", "sitecustomize")
+    ]
+    outcome = subprocess.run(
+        [python, "-S", "-c", IMPORT, *names], env={"PYTHONPATH": str(PACKAGE.parent)}, capture_output=True, check=False
+    )
+    assert (outcome.returncode, outcome.stderr.decode()) == (0, "")
