@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from envkit.engines.base import WORKER
+from envkit.worker.request import RunCommand, UserCommand, WorkerRequest
 
 from tests.simulation import PROJECT
 
@@ -63,12 +67,18 @@ def works(python: Path | str) -> bool:
     return subprocess.run([python, "--version"], capture_output=True, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("version", ["3.8", "3.9"])
-def test_a_worker_is_imported_by_an_old_python(version: str) -> None:
+@pytest.fixture(params=["3.8", "3.9"])
+def python(request: pytest.FixtureRequest) -> str:
+    """Return the path of an old Python that is there."""
+    version = request.param
     programs = [*Path.home().glob(f".pyenv/versions/{version}.*/bin/python"), shutil.which(f"python{version}")]
-    python = next((program for program in programs if program is not None and works(program)), None)
+    python = next((str(program) for program in programs if program is not None and works(program)), None)
     if python is None:
         pytest.skip(f"no python{version} here")
+    return python
+
+
+def test_a_worker_is_imported_by_an_old_python(python: str) -> None:
     names = [
         ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
         for path in MODULES
@@ -78,3 +88,24 @@ def test_a_worker_is_imported_by_an_old_python(version: str) -> None:
         [python, "-S", "-c", IMPORT, *names], env={"PYTHONPATH": str(PACKAGE.parent)}, capture_output=True, check=False
     )
     assert (outcome.returncode, outcome.stderr.decode()) == (0, "")
+
+
+def test_a_users_command_is_measured_in_an_old_python(python: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import time\nfor step in range(6):\n    time.sleep(0.05)\n    print('step', step, flush=True)\n"
+    )
+    command = UserCommand((python, "train.py"), str(tmp_path), metric="step [0-9]+", warmup_lines=1)
+    request = WorkerRequest(RunCommand(command, warmup=1), parent=os.getpid())
+    outcome = subprocess.run(
+        [python, WORKER, "-"],
+        input=request.line(),
+        text=True,
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    document = json.loads(outcome.stdout)
+    assert len(document["step_s"]) == 4
+    assert document["evidence"]

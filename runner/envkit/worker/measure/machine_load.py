@@ -79,7 +79,8 @@ def _seconds(text: str) -> dict[str, float] | None:
     fields = text.split()[: len(FIELDS)]
     if not fields or not all(field.isdigit() for field in fields):
         return None
-    return dict.fromkeys(FIELDS, 0.0) | {name: int(ticks) / TICKS_PER_S for name, ticks in zip(FIELDS, fields)}
+    seconds = {name: int(ticks) / TICKS_PER_S for name, ticks in zip(FIELDS, fields)}
+    return {**dict.fromkeys(FIELDS, 0.0), **seconds}
 
 
 def between(before: Counters, after: Counters) -> Load:

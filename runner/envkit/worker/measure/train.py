@@ -183,7 +183,7 @@ def train(
     return {
         **({"exchange": training.exchanged(len(whole.step_s))} if known.exchange else {}),
         # read right around the timed steps, whose usage has the little that this takes; and what some more steps tell
-        **({"gpu": whole.gpu | accelerator.profiled(training.step)} if whole.gpu is not None else {}),
+        **({"gpu": {**whole.gpu, **accelerator.profiled(training.step)}} if whole.gpu is not None else {}),
         **(_of_ranks(training, options, profiled) if distributed.size() > 1 else {}),
         **({"loader": training.workers_seen()} if known.epoch_steps else {}),
         "seconds": whole.seconds,

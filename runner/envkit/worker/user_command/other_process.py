@@ -39,7 +39,7 @@ def look(pid: int, earlier: Look | None) -> Look | None:
     files = {os.path.realpath(one[5]) for one in columns if len(one) == 6}
     found = {**seen(given, files), ALLOCATOR: allocator(given, files)}
     before = earlier.variables["preloaded"] if earlier else {}
-    found["preloaded"] |= {entry: "mapped" for entry in found["preloaded"] if before.get(entry) == "mapped"}
+    found["preloaded"].update({entry: "mapped" for entry in found["preloaded"] if before.get(entry) == "mapped"})
     return Look(block, found)
 
 
