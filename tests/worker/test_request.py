@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -38,6 +39,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import mutations
+from tests.simulation import PROJECT
 
 TRAIN = Train("cnn", HostFolder("/data set"), 2, 5, Options("bf16-autocast", scale=2), until="loss=0.4", least_s=1.5)
 OWN = UserCommand(("python", "a b.py", "-", "\udcff"), "/home/me", r"-t=(\d+)", links=("data",))
@@ -146,3 +148,9 @@ def test_only_what_is_marked_as_a_folder_of_the_host_is_relocated():
     named = RunCommand(UserCommand(("python", "train.py", "/data set"), "/data set"))
     for work in (named, Train("cnn", "synthetic")):
         assert (Launch(work).data, inside(Launch(work))) == (None, WorkerRequest(work))
+
+
+def test_the_step_that_set_up_trains_is_a_request():
+    """It compiles what a worker imports; without it the first measurement would do that."""
+    (line,) = re.findall(r"compiled -m envkit\.worker - <<<'(.*)'", (PROJECT / "images/setup").read_text())
+    assert WorkerRequest.from_json(json.loads(line)) == WorkerRequest(Train("cnn", "synthetic", steps=1))
