@@ -141,7 +141,8 @@ def test_conda_libraries_reach_an_image(oci_image: str, builder: str, tree: Path
     assert run("images/manifest", builder, oci_image).stdout.splitlines() == locked(tree)
     seen = [inspected(builder, built_image(builder)), inspected(builder, oci_image)]
     arms = [Arm(name, "baseline", builder, image=name) for name in ("debian", "conda")]
-    beginning = SimpleNamespace(engines={arm.target: one for arm, one in zip(arms, seen, strict=True)})
+    engines = {arm.target: one for arm, one in zip(arms, seen, strict=True)}
+    beginning = SimpleNamespace(engines=engines, inspection=lambda target: engines[target]["inspection"])
     measured: Any = SimpleNamespace(study=study_of(arms), beginning=beginning, samples=lambda *of: [])
     differences = {one.what: one for one in of_run(measured)["conda"]}
     library = differences["library jemalloc"]
