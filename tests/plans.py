@@ -1,4 +1,4 @@
-"""Plans for tests: every field has a usual value, and a test names those that it is about."""
+"""Studies for tests: every field has a usual value, and a test names those that it is about."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TRAINING = {"warmup_steps": 1, "steps": 3}
 
 
 def study_of(arms: Sequence[Arm], workload: str = "cnn", seed: int = 1, **given: Any) -> Study:
-    """The plan of ``arms``; ``given`` are fields of it, of its stopping rule, or of how each workload is trained."""
+    """The study of ``arms``; ``given`` are fields of it, of its stopping rule, or of how each workload is trained."""
     stopping = StoppingRule(**{**STOPPING, **_taken(given, StoppingRule)})
     training = WorkloadSpec(**{**TRAINING, **_taken(given, WorkloadSpec)})
     options = EngineOptions(**given.pop("engine_options", {}))

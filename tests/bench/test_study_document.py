@@ -1,4 +1,4 @@
-"""A plan goes to JSON and back, and one that can't be measured is refused."""
+"""A study goes to JSON and back, and one that can't be measured is refused."""
 
 from __future__ import annotations
 

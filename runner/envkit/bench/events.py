@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from envkit.checks.effect import Check
 from envkit.engines.inspection import Inspection
-from envkit.engines.measurement import Communication, Measurement, Number
+from envkit.engines.measurement import Communication, ComparedTraining, Number
 
 
 class Timed(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="event"):
@@ -154,16 +154,13 @@ class Loader(Struct, frozen=True, kw_only=True):
     steps_per_epoch: int = 0
 
 
-class Sample(Measurement, frozen=True, kw_only=True, tag_field="event", tag="sample"):
+class Sample(ComparedTraining, frozen=True, kw_only=True, tag_field="event", tag="sample"):
     """The event ``sample``: what one worker measured and observed."""
 
     block: int
     arm: str
-    seconds: float  # of the timed steps
     warmup_step_s: list[float]
-    losses: list[float | None]  # None each where a workload learns nothing; of a command those its loss metric reads
     images_per_step: Number | None  # None of a user's command
-    digests: dict[str, str]
     peak_memory_bytes: Number
     checks: list[Check]
     time: float = 0.0
@@ -181,11 +178,6 @@ class Sample(Measurement, frozen=True, kw_only=True, tag_field="event", tag="sam
     rank_lines: tuple[str, int] | None = None  # the mark of the lines that were read, and how many ranks print
     readings_cover: ReadingsCover | None = None  # where a metric's times are far from the time of their printing
     readings_rounding: float | None = None  # the share of a metric's times that their last digits stand for
-
-    @property
-    def known_losses(self) -> list[float]:
-        """Return the losses; none of a workload that learns nothing."""
-        return [loss for loss in self.losses if loss is not None]
 
 
 class Failure(Timed, frozen=True, kw_only=True, tag="failure"):

@@ -283,7 +283,7 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
     """
     run = _Run(job, record, events, progress)
     measured = {(sample.block, sample.arm) for sample in run.so_far.samples()}
-    prepared = job.study.epochs > 0  # a full training has no warm-up of its own
+    prepared = job.study.epochs > 0  # a full training starts cold, as the user's would
     for block in itertools.count():
         missing = [arm for arm in job.study.order(block) if (block, arm.name) not in measured]
         if not missing:

@@ -25,8 +25,8 @@ from envkit.common import atomic, yamlfile
 from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.common.machine_lock import machine_lock
 from envkit.rendering import text_of
-from envkit.tuning import conclusion, session, space_file
-from envkit.tuning.events import Event, parse_all
+from envkit.tuning import conclusion, events, session, space_file
+from envkit.tuning.events import Event
 from envkit.tuning.session import Session
 from envkit.tuning.shared_trials import SharedTrials, publish, published, storage_in
 from envkit.tuning.trial_store import Entry, merged
@@ -136,12 +136,12 @@ def _reopened(place: Path) -> Record:
 
 def _session(settings: Settings, folder: Path, opened: Record, node: str, number: int) -> Session:
     place = opened.path.parent
-    first, *events = record.read(place, "tune")
+    first, *later = record.read(place, "tune")
     fields, context = _intent(settings, folder)  # the record is only compared with what was submitted
     require_same_tuning(place, first, fields, context)
     space = space_file.read(place / session.SPACE_FILE)
     peers = SharedTrials(storage_in(folder), node, settings.nodes, space)
-    return session_of(opened, [{**first, **fields}, *events], context, quiet=False, peers=peers, turn=number)
+    return session_of(opened, [{**first, **fields}, *later], context, quiet=False, peers=peers, turn=number)
 
 
 def _chosen(confirming: Session, folder: Path, node: str) -> tuple[int, int | None]:
@@ -180,4 +180,4 @@ def choose(confirming: Session, folder: Path) -> Chosen:
 def records(folder: Path) -> list[list[Event]]:
     """Return what each node that has begun to search has recorded."""
     places = sorted(folder / name for name in node_status.seen(folder))
-    return [parse_all(record.read(place, "tune")) for place in places if record.is_begun(place)]
+    return [events.read(place) for place in places if record.is_begun(place)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from msgspec import Struct
@@ -92,6 +92,24 @@ class Measurement(Struct, frozen=True, kw_only=True):
     instances: list[Process] | None = None  # that trained at once, each by itself
     observed: Observed | None = None  # of a command that was watched
     stderr: str = ""
+
+
+class ComparedTraining(Measurement, frozen=True, kw_only=True):
+    """A measurement with the losses and digests that it is compared by with others."""
+
+    seconds: float  # of the timed steps
+    losses: list[float | None]  # None each where a workload learns nothing; of a command those its loss metric reads
+    digests: dict[str, str]
+
+    @property
+    def known_losses(self) -> list[float]:
+        """Return the losses; none of a workload that learns nothing."""
+        return known(self.losses)
+
+
+def known(losses: Sequence[float | None]) -> list[float]:
+    """Return ``losses`` without those of steps that learn nothing."""
+    return [loss for loss in losses if loss is not None]
 
 
 class EpochDocument(TypedDict):

@@ -6,14 +6,16 @@ A field with a default may be missing in the record. Numbers of candidates are t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
 
 from envkit.bench import events as bench_events
+from envkit.bench import record
 from envkit.bench.events import Resume, Timed
 from envkit.common import codec
-from envkit.engines.measurement import Measurement, Usage
+from envkit.engines.measurement import ComparedTraining, Usage
 
 Document = dict[str, object]  # plain data that another class parses
 
@@ -79,19 +81,11 @@ class Trial(Timed, frozen=True, kw_only=True, tag="trial"):
     usage: Usage
 
 
-class WarmUp(Measurement, frozen=True, kw_only=True, tag_field="event", tag="warm-up"):
+class WarmUp(ComparedTraining, frozen=True, kw_only=True, tag_field="event", tag="warm-up"):
     """The event ``warm-up``: the baseline's first trial that counts, with whose losses all others are compared."""
 
     worker_seconds: float
-    seconds: float  # of the timed steps
-    losses: list[float | None]  # None each where a workload learns nothing
-    digests: dict[str, str]
     time: float = 0.0
-
-    @property
-    def known_losses(self) -> list[float]:
-        """Return the losses; none of a workload that learns nothing."""
-        return [loss for loss in self.losses if loss is not None]
 
 
 class Failure(Timed, frozen=True, kw_only=True, tag="failure"):
@@ -150,3 +144,10 @@ def parse(document: Mapping[str, object]) -> Event:
 def parse_all(documents: Iterable[Mapping[str, object]]) -> list[Event]:
     """Return the events of these lines, in order. Raise as ``parse``."""
     return [parse(document) for document in documents]
+
+
+def read(folder: Path) -> list[Event]:
+    """Return the events of the tuning recorded in ``folder``. Raise InputError for a damaged record."""
+    documents = record.read(folder, "tune")
+    with record.reading(folder):
+        return parse_all(documents)

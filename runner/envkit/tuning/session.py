@@ -124,7 +124,7 @@ class Session:
             try:
                 self.search.run(trials, view.after_round)
             except BaselineFailed:  # candidates that failed shortly before it need not be at fault: others may try them
-                self.search.peers.tell(TrialStore.of(events.parse_all(record.read(self.folder, "tune"))))
+                self.search.peers.tell(TrialStore.of(events.read(self.folder)))
                 raise
 
     def warm(self) -> None:

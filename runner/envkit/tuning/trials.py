@@ -18,7 +18,7 @@ from envkit.bench.parse_sample import other_loader, other_ranks, parse_sample
 from envkit.bench.study import REFERENCE_PROFILE
 from envkit.checks.sample_effect import check_sample
 from envkit.engines.base import Outcome
-from envkit.engines.measurement import TrainingDocument
+from envkit.engines.measurement import TrainingDocument, known
 from envkit.engines.messages import TimedOut
 from envkit.messages import Message, MessageError, from_json
 from envkit.profiles.environment import Environment
@@ -149,7 +149,7 @@ class Trials:
             if not check.holds:
                 return NotInEffect(check.key, str(check.expected), str(check.seen))
         reference = self._reference
-        losses = [loss for loss in document["losses"] if loss is not None]
+        losses = known(document["losses"])
         # those of a user's command may differ among samples of the baseline too: it takes several to tell
         if number == BASELINE or reference is None or not losses or self.job.study.user_command:
             return None
