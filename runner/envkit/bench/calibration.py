@@ -14,7 +14,7 @@ from envkit.bench.run import Run
 from envkit.bench.study import Study
 from envkit.common.errors import InputError
 from envkit.engines import ENGINES
-from envkit.engines.inspection import Inspection, Surroundings
+from envkit.profiles.inspection import Inspection, Surroundings
 from envkit.stats.interval import MIN_BLOCKS
 
 # The options that name what workers run in, which its engine says besides, and may be an arm's own.

@@ -11,8 +11,8 @@ from typing import cast
 from msgspec import Struct
 
 from envkit.checks.effect import Check
-from envkit.engines.inspection import Inspection
 from envkit.engines.measurement import Communication, ComparedTraining, Number
+from envkit.profiles.inspection import Inspection
 
 
 class Timed(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="event"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from envkit.checks.effect import readings, shown
 from envkit.checks.finding_messages import Unmet
@@ -31,6 +31,7 @@ from envkit.messages import Message
 from envkit.profiles import profile
 from envkit.profiles.environment import Environment
 from envkit.profiles.formats.python import BEFORE_TORCH, read_at_start
+from envkit.profiles.inspection import Inspection
 from envkit.profiles.preload_links import linked
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import resolve
@@ -106,7 +107,7 @@ def _resolved(chosen: Profile, cpus: set[int]) -> Environment:
     bound = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cpus)
     try:
-        return resolve(chosen, linked(inspect(chosen.prefix[:1], accelerators=True)))
+        return resolve(chosen, linked(cast(Inspection, inspect(chosen.prefix[:1], accelerators=True))))
     finally:
         os.sched_setaffinity(0, bound)
 

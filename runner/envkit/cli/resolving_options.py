@@ -9,9 +9,9 @@ from envkit.cli import engine_options
 from envkit.cli.parser import Parser
 from envkit.engines.base import Engine
 from envkit.engines.inspect_image import inspect
-from envkit.engines.inspection import Inspection
 from envkit.profiles import catalogue, profile
 from envkit.profiles.environment import Environment
+from envkit.profiles.inspection import Inspection
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import resolve
 

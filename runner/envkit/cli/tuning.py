@@ -29,6 +29,7 @@ from envkit.messages import Message, from_json
 from envkit.profiles import places
 from envkit.profiles import profile as profiles
 from envkit.profiles.environment import Environment
+from envkit.profiles.inspection import Inspection
 from envkit.profiles.resolve import of_rank, resolve
 from envkit.tuning import profile_file, session, space_file
 from envkit.tuning import shipped as shipped_profiles
@@ -162,7 +163,7 @@ def session_of(
         return Session(settings, job, inspection, opened, parse_all(events), begin, quiet, peers, turn)
 
 
-def _begin(context: ExecutionContext, data_source: Message, inspection: Mapping[str, Any]) -> Any:
+def _begin(context: ExecutionContext, data_source: Message, inspection: Inspection) -> Any:
     """Writes the first event of the confirmation's record."""
 
     def begin(opened: Record, job: Job) -> Event:

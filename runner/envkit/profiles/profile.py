@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, TypeVar, cast
 
 from envkit.common import ownership, schema, yamlfile
 from envkit.common.errors import InputError
@@ -29,6 +29,7 @@ from envkit.profiles.messages import (
     ProjectProfile,
     UnknownProfile,
 )
+from envkit.profiles.needs import Need
 from envkit.profiles.places import PROFILE_FOLDER, Kind, Place, local_folder, passed_over, places
 from envkit.worker.libraries import LIBRARIES, ONE_RUNS, preloadable
 
@@ -37,6 +38,7 @@ SCHEMA = Path(__file__).resolve().parent / "schemas/profile.schema.json"
 WITH_EXPRESSIONS = ("needs", "env", "prefix", "expect")
 MOST_VARIABLES = 500  # each that is unknown is compared with all that the kit knows
 Numerics = Literal["same", "may-differ"]
+Entry = TypeVar("Entry")
 VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # Any facts do to check an expression; 1 can't be divided to zero by min and max.
 _SAMPLE_FACTS = dict.fromkeys(FACTS, 1)
@@ -68,7 +70,7 @@ class Profile:
     path: Path
     helps: str | None = None
     hurts: str | None = None
-    needs: dict[str, Any] = field(default_factory=dict)  # of host facts, for it to apply to a machine: see needs.py
+    needs: dict[str, Need] = field(default_factory=dict)  # of host facts, for it to apply to a machine: see needs.py
     ranks: int = 1  # so many processes train together, each on its part of the CPUs, for which facts stand then
     cpu: str | None = None  # the model of the processor that it holds for, where it was tuned on such ones
 
@@ -249,9 +251,9 @@ def _load(path: Path, where: Sequence[Place], chain: tuple[Path, ...]) -> Profil
     )
 
 
-def _merged(inherited: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """Key by key; an own value of null takes an inherited key away."""
-    return {key: value for key, value in {**inherited, **own}.items() if value is not None}
+def _merged(inherited: Mapping[str, Entry], entries: Mapping[str, Entry | None]) -> dict[str, Entry]:
+    """Return the inherited entries with a profile's in their places; null takes an inherited entry away."""
+    return {key: value for key, value in {**inherited, **entries}.items() if value is not None}
 
 
 def _env_texts(file: YamlFile) -> dict[str, str | None]:
@@ -263,7 +265,7 @@ def _check(file: YamlFile) -> None:
     """Raise InputError for what the schema can't say: the file's name, and which expressions there are."""
     if file.data["name"] != file.path.stem:
         raise file.error(("name",), NameIsNotFile(file.data["name"], file.path.stem))
-    require_libraries(file, (), file.data)
+    require_libraries(file, (), file.data.get("preload"))
     if (number := len(file.data.get("env") or ())) > MOST_VARIABLES:
         raise file.error(("env",), TooManyVariables(number, MOST_VARIABLES))
     texts: dict[Path_, str] = {}
@@ -275,17 +277,17 @@ def _check(file: YamlFile) -> None:
                 if not isinstance(error.message, DividesByZero):
                     raise file.error(at, error.message) from None
                 texts[at] = REFERENCE.sub("1", text)
-    require_no_code(file, (), file.data, texts)
+    require_no_code(file, (), file.data.get("env"), file.data.get("prefix"), texts)
 
 
-def require_libraries(file: YamlFile, at: Path_, data: Mapping[str, Any]) -> None:
-    """Raise InputError if the list ``preload`` at ``at`` names what is no library of the registry, or two of a kind.
+def require_libraries(file: YamlFile, at: Path_, preload: Sequence[str] | None) -> None:
+    """Raise InputError if the list ``preload`` below ``at`` names what is no library of the registry, or two of a kind.
 
     The second of two allocators would do nothing.
     """
     known = tuple(preloadable())
     first: dict[str, str] = {}
-    for index, name in enumerate(data.get("preload") or ()):
+    for index, name in enumerate(preload or ()):
         where = (*at, "preload", index)
         if name not in known:
             raise file.error(where, schema.not_a_choice(file, where, name, known))
@@ -294,15 +296,21 @@ def require_libraries(file: YamlFile, at: Path_, data: Mapping[str, Any]) -> Non
             raise file.error(where, SecondOfAKind(name, first[kind]))
 
 
-def require_no_code(file: YamlFile, at: Path_, data: Mapping[str, Any], texts: Mapping[Path_, str]) -> None:
-    """Raise InputError if the keys ``env`` and ``prefix`` at ``at`` let the file choose what is run.
+def require_no_code(
+    file: YamlFile,
+    at: Path_,
+    env: Mapping[str, object] | None,
+    prefix: Sequence[object] | None,
+    texts: Mapping[Path_, str],
+) -> None:
+    """Raise InputError if ``env`` and ``prefix`` below ``at`` let the file choose what is run.
 
     ``texts`` are those of the file with values in the places of expressions.
     """
-    for name, value in (data.get("env") or {}).items():
+    for name, value in (env or {}).items():
         where = (*at, "env", name)
-        if value is not None and (wrong := code_variables.problem(name, texts[where])):
-            raise file.error(where, wrong)
-    words = [(*at, "prefix", index) for index in range(len(data.get("prefix") or ()))]
+        if value is not None and (problem := code_variables.problem(name, texts[where])):
+            raise file.error(where, problem)
+    words = [(*at, "prefix", index) for index in range(len(prefix or ()))]
     if found := launchers.problem([texts[where] for where in words]):
         raise file.error(words[found[0]], found[1])

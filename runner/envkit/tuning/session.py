@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from envkit.analysis.result import Result, conclude
 from envkit.bench import batch_split, measure, record, resuming
@@ -23,6 +22,7 @@ from envkit.common.progress import Progress
 from envkit.messages import from_json
 from envkit.profiles import profile
 from envkit.profiles.environment import Environment
+from envkit.profiles.inspection import Inspection
 from envkit.profiles.profile import Profile
 from envkit.tuning import conclusion, confirm, events, live, profile_file, space_file
 from envkit.tuning import conclusion_messages as messages
@@ -61,7 +61,7 @@ class Session:
 
     settings: Settings
     job: Job
-    inspection: Mapping[str, Any]
+    inspection: Inspection
     record: Record
     events: list[Event]
     begin: Callable[[Record, Job], RecordEvent]

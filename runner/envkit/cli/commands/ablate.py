@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from envkit import engines
 from envkit.bench import early_checks, requirements
@@ -29,6 +28,7 @@ from envkit.messages import Message
 from envkit.profiles import ablation, catalogue, profile
 from envkit.profiles.ablation import Setting
 from envkit.profiles.environment import Environment
+from envkit.profiles.inspection import Inspection
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import resolve
 from envkit.rendering import text
@@ -44,7 +44,7 @@ FOLDER = "profiles"  # in the record's folder: what was made of the profile, as 
 class Parts:
     """What a profile is taken apart into, by what the record calls it; ``environments`` has it and the baseline too."""
 
-    inspection: Mapping[str, Any]
+    inspection: Inspection
     asked: Study
     environments: dict[str, Environment] = field(default_factory=dict)
     profiles: dict[str, Profile] = field(default_factory=dict)
@@ -148,7 +148,7 @@ def _try_and_measure(asked: Study, whole: Profile, how: Invocation) -> int:
     return measuring.run_locked(asked, replace(how, output=folder), left_out=parts.left_out, made=made)
 
 
-def take_apart(whole: Profile, inspection: Mapping[str, Any], asked: Study) -> Parts:
+def take_apart(whole: Profile, inspection: Inspection, asked: Study) -> Parts:
     """Return the parts of a profile. Raise InputError if the profile can't be measured in the inspected image."""
     parts = Parts(inspection, asked)
     for one in (profile.load(REFERENCE_PROFILE), whole):

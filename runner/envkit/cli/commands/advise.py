@@ -46,6 +46,7 @@ from envkit.engines.local import LocalEngine
 from envkit.engines.measurement import Measurement
 from envkit.messages import Message
 from envkit.profiles import profile
+from envkit.profiles.inspection import Inspection
 from envkit.rendering import text
 from envkit.report import advised, terminal
 from envkit.report.advised import Advice
@@ -169,7 +170,7 @@ def _callers_threads(asked: Study, usable: int) -> tuple[str, int] | None:
     return f"{name}={threads}", threads
 
 
-def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, Message]]:
+def _apply(inspection: Inspection) -> tuple[list[str], dict[str, Message]]:
     """Return the fitted profiles that apply here, and why the others do not."""
     applying: list[str] = []
     left_out: dict[str, Message] = {}
@@ -182,7 +183,7 @@ def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, Message]
     return applying, left_out
 
 
-def _clashing(names: Iterable[str], evidence: Mapping[str, Any], inspection: Mapping[str, Any]) -> dict[str, Message]:
+def _clashing(names: Iterable[str], evidence: Mapping[str, Any], inspection: Inspection) -> dict[str, Message]:
     """Return why profiles abort the training: each preloads an OpenMP runtime, and it loads another that can't share.
 
     ``names`` are the profiles to look at.
@@ -198,7 +199,7 @@ def _clashing(names: Iterable[str], evidence: Mapping[str, Any], inspection: Map
     return found
 
 
-def _instead(left_out: Iterable[str], inspection: Mapping[str, Any]) -> list[str]:
+def _instead(left_out: Iterable[str], inspection: Inspection) -> list[str]:
     """Return what applies here of the profiles that those left out extend, where no fit tells what they gain."""
     found = []
     for name in dict.fromkeys(profile.load(one).extends for one in left_out):
@@ -214,7 +215,7 @@ def _advice(
     symptoms: Symptoms,
     applying: Iterable[str],
     left_out: Mapping[str, Message],
-    inspection: Mapping[str, Any],
+    inspection: Inspection,
     instead: Iterable[str],
     findings: Sequence[Finding] = (),
     proving: str | None = None,
@@ -239,7 +240,7 @@ def _of_process(pid: int, arguments: argparse.Namespace) -> Advice:
     return _advice(of_process(seen), applying, left_out, inspection, instead, found)
 
 
-def _findings(inspection: Mapping[str, Any], evidence: Mapping[str, Any]) -> list[Finding]:
+def _findings(inspection: Inspection, evidence: Mapping[str, Any]) -> list[Finding]:
     return diagnose_process(Situation(inspection["facts"], inspection["fingerprint"], None, evidence))
 
 

@@ -24,6 +24,7 @@ from envkit.messages import Message
 from envkit.profiles import catalogue, needs, profile
 from envkit.profiles.catalogue import Variable
 from envkit.profiles.expressions import ExpressionError
+from envkit.profiles.inspection import Inspection
 from envkit.rendering import text, text_of
 from envkit.report import terminal
 from envkit.report.parts import together
@@ -84,9 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     return MEASURED
 
 
-def _here(
-    variable: Variable, engine: Engine, inspection: Mapping[str, Any], inherited: dict[str, str]
-) -> tuple[Any, Message]:
+def _here(variable: Variable, engine: Engine, inspection: Inspection, inherited: dict[str, str]) -> tuple[Any, Message]:
     """Return the value in a worker with nothing set, None if unknown, and how it is known.
 
     A short training is started, in which a library that reads the variable runs.
@@ -127,7 +126,7 @@ def _profiles(name: str) -> dict[str, str]:
     return {one.name: one.env[name] for one in loaded if name in one.env}
 
 
-def _not_here(names: Iterable[str], inspection: Mapping[str, Any]) -> dict[str, str]:
+def _not_here(names: Iterable[str], inspection: Inspection) -> dict[str, str]:
     """Return why profiles do not apply here, by the facts that were inspected. In containers GPUs are not."""
     facts, found = needs.known(inspection["facts"]), {}
     for name in names:

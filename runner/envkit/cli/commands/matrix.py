@@ -34,6 +34,7 @@ from envkit.common.machine_lock import machine_lock
 from envkit.messages import Message
 from envkit.profiles import catalogue, profile
 from envkit.profiles.environment import Environment
+from envkit.profiles.inspection import Inspection
 from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import of_rank, resolve
 from envkit.rendering import text
@@ -164,7 +165,7 @@ def arms_of(choice: Choice, engine: str) -> list[Arm]:
 
 def choose(
     loaded: Mapping[str, Profile],
-    inspection: Mapping[str, Any],
+    inspection: Inspection,
     asked: Study,
     require: Callable[[Environment], None],
 ) -> Choice:

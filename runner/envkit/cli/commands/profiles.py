@@ -83,7 +83,7 @@ def _document(one: Profile, place: Place, hidden: Sequence[Path]) -> dict[str, A
     return {**{key: getattr(one, key) for key in keys}, **where}
 
 
-def _lacks(one: Profile, facts: Mapping[str, Any]) -> str | None:
+def _lacks(one: Profile, facts: Mapping[str, object]) -> str | None:
     """Return why a profile does not apply to this machine, for its own Python; None if it does."""
     try:
         found = needs.unmet(one.needs, facts)

@@ -22,6 +22,7 @@ class Facts(TypedDict, total=False):
     smt: bool
     cpu_vendor: str | None
     gpus: int  # where they were looked for
+    machine_numa_nodes: int  # in the facts of a rank: those of the whole machine
 
 
 class Python(TypedDict):
@@ -30,6 +31,14 @@ class Python(TypedDict):
     version: str
     executable: str
     prefix: str
+
+
+class LibraryFile(TypedDict):
+    """A library of the registry that was found (``envkit.worker.libraries.locate``)."""
+
+    path: str
+    sha256: str
+    others: list[str]  # files of the same name and other content
 
 
 class Accelerator(TypedDict, total=False):
@@ -46,13 +55,15 @@ class Inspection(TypedDict, total=False):
     """The inside of an image. A key is missing where it was not asked for."""
 
     facts: Facts
+    whole: Facts  # in the inspection of a rank: the facts of the machine, of which ``facts`` are a share
     accelerator: Accelerator
     memory_limit: int | None  # in bytes
     groups_seen: bool  # control groups could be read
     fingerprint: dict[str, object]
     python: Python
     packages: dict[str, str | None]  # versions
-    libraries: dict[str, dict[str, object]]
+    libraries: dict[str, LibraryFile]
+    library_folders: list[str]
     package_folders: list[str]
     python_path: str | None
     commands: dict[str, str | None]  # the path of each that was looked for
