@@ -143,7 +143,7 @@ OPENS = {
         "checks.steady_process._require", "engines.enroot._require_namespaces", "engines.local._is_own",
         "engines.local.LocalEngine.for_process", "engines.owner.boot_id", "engines.owner.stat_fields",
         "worker.child._children", "worker.evidence.limits.probe", "worker.evidence.symbols._is_program",
-        "worker.evidence.symbols.mapped_files", "worker.evidence.threads.probe",
+        "worker.evidence.symbols.mapped_files", "worker.evidence.cpu_use.thread_masks",
         "worker.evidence.torch_build._asks_for_huge_pages", "worker.evidence_hook.optimizer_steps._delay_s",
         "worker.evidence_hook.sitecustomize._AtTorch.find_spec", "worker.evidence_hook.sitecustomize._watch",
         "worker.initial_environment.block_of", "worker.initial_environment.own", "worker.measure.helpers._add",

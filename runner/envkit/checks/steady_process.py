@@ -62,7 +62,7 @@ class CpuUse:
             threads = found["threads"]
             if threads is not None and found["cpu_s"] - before_s > (threads + SPARE_CPUS) * max(now - since_s, 1.0):
                 found.pop("threads_by", None)  # it has changed that number since it was started
-            self._last[pid] = found
+            self._last[pid] = dict(found)
 
     def of_trainer(self, left_in: Path | None = None) -> dict[str, Any]:
         """Return that of the process that trains; what it said itself, in the folder ``left_in``, counts more."""

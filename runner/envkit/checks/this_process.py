@@ -37,7 +37,8 @@ from envkit.profiles.profile import Profile
 from envkit.profiles.resolve import resolve
 from envkit.rendering import text, text_of
 from envkit.worker import initial_environment
-from envkit.worker.evidence import collect, openmp, threads
+from envkit.worker.evidence import collect, openmp
+from envkit.worker.evidence.cpu_use import thread_masks
 from envkit.worker.host import expand_cpu_list
 from envkit.worker.image.inspection import inspect
 from envkit.worker.performance_variables import LISTS, PRELOAD, is_performance_variable, is_withheld, joined
@@ -88,7 +89,7 @@ def _started_on() -> set[int]:
 
     A kernel's threads that wait for messages began before it, and a runtime's are bound to one of these CPUs each.
     """
-    return set().union(*map(expand_cpu_list, threads.probe()["masks"]))
+    return set().union(*map(expand_cpu_list, thread_masks()))
 
 
 def _at_torch(started: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str] | None:
