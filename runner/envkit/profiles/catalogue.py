@@ -122,7 +122,7 @@ def readers(inspection: Inspection) -> frozenset[str]:
     """
     fingerprint, torch = inspection["fingerprint"], inspection["packages"].get("torch")
     parts = {"system"}
-    if str(fingerprint.get("libc") or "").startswith("glibc"):
+    if (fingerprint.get("libc") or "").startswith("glibc"):
         parts.add("glibc")
     if torch is not None:
         parts.add("torch")
@@ -142,7 +142,7 @@ def readers(inspection: Inspection) -> frozenset[str]:
 
 def versions(inspection: Inspection) -> dict[str, str]:
     """Return the version of each library of which the inspection tells it."""
-    libc = str(inspection["fingerprint"].get("libc") or "").split()
+    libc = (inspection["fingerprint"].get("libc") or "").split()
     known = {
         "glibc": libc[1] if len(libc) == 2 and libc[0] == "glibc" else None,
         "python": inspection["python"].get("version"),

@@ -25,6 +25,27 @@ class Facts(TypedDict, total=False):
     machine_numa_nodes: int  # in the facts of a rank: those of the whole machine
 
 
+class Fingerprint(TypedDict, total=False):
+    """The machine (``envkit.worker.host.fingerprint``). A value is None if it can't be read."""
+
+    cpu_model: str
+    cpu_numbers: str | None  # family, model and stepping
+    architecture: str
+    microcode: str | None
+    caches: dict[str, object]
+    memory_bytes: int | None
+    kernel: str
+    distribution: str | None
+    libc: str | None
+    thp_enabled: str | None
+    thp_defrag: str | None
+    governor: str | None
+    frequency_driver: str | None
+    hypervisor: str | None
+    isa: list[str]  # instruction sets
+    aslr: str | None
+
+
 class Python(TypedDict):
     """The interpreter of the image."""
 
@@ -59,7 +80,7 @@ class Inspection(TypedDict, total=False):
     accelerator: Accelerator
     memory_limit: int | None  # in bytes
     groups_seen: bool  # control groups could be read
-    fingerprint: dict[str, object]
+    fingerprint: Fingerprint
     python: Python
     packages: dict[str, str | None]  # versions
     libraries: dict[str, LibraryFile]

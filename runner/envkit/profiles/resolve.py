@@ -131,7 +131,7 @@ def _of_its_rank(profile: Profile, inspection: Inspection) -> Inspection:
 
 def _require_cpu(profile: Profile, inspection: Inspection) -> None:
     """Raise InputError for a profile that was tuned for another processor."""
-    if profile.cpu is not None and (here := str(inspection["fingerprint"]["cpu_model"])) != profile.cpu:
+    if profile.cpu is not None and (here := inspection["fingerprint"]["cpu_model"]) != profile.cpu:
         raise InputError(TunedElsewhere(profile.name, TunedForOther(profile.cpu, here)))
 
 

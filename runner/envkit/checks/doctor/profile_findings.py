@@ -132,11 +132,11 @@ def gpu_missing(situation: Situation) -> Finding | None:
     """CUDA takes a number that is not there for the end of the list, and says nothing."""
     if not situation.accelerator.get("devices"):
         return None
-    uuids = [one["uuid"] or "" for one in situation.accelerator["devices"]]
-    wrong = gpus.hidden(situation.variable(gpus.VISIBLE), uuids)
-    if wrong is None:
+    uuids = [str(device["uuid"] or "") for device in situation.accelerator["devices"]]
+    hidden = gpus.hidden(situation.variable(gpus.VISIBLE), uuids)
+    if hidden is None:
         return None
-    return found("gpu-missing", GpuMissing(wrong))
+    return found("gpu-missing", GpuMissing(hidden))
 
 
 def interface_missing(situation: Situation) -> Finding | None:

@@ -203,7 +203,7 @@ def _judge(
         lines: Sequence[Message] = process_checks.verdict(resolved, judged_processes)
         testified = [observed.to_json() for observed in judged_processes]
     else:
-        in_effect, lines = process_scan.verdict(environment, seen)
+        in_effect, lines = process_scan.verdict(resolved, seen)
     lines = [*lines, *_findings(resolved, [observed.evidence for observed in judged_processes])]
     unread = [found.problem] if found.problem else []
     for line in [*lines, *unread, *process_scan.lost(seen)]:
@@ -215,7 +215,7 @@ def _judge(
             "seen_from_outside": [
                 {
                     "pid": pid, "argv": one.argv, "lost": one.lost and one.lost.to_json(),
-                    "wrong": [problem.to_json() for problem in one.wrong(environment)],
+                    "wrong": [problem.to_json() for problem in one.wrong(resolved)],
                 }
                 for pid, one in seen.items()
             ],
@@ -229,13 +229,13 @@ def _findings(environment: Environment, evidence: Sequence[Mapping[str, Any]]) -
     """Return what is wrong with the variables, the number of threads or the CPUs of the process that trained."""
     from envkit.checks.doctor import cpu_use_findings, process_findings
     from envkit.checks.doctor.finding import Finder, Situation
+    from envkit.checks.evidence import cpu_use
     from envkit.report.messages.advised import FindingWithFix
 
     if not evidence:
         return []
-    trains, used = cpu_use_findings.trainer(evidence), [one.get("cpu_use") or {} for one in evidence]
-    facts = {"usable_cpus": (trains.get("cpu_use") or {}).get("cpus", 1)}
-    situation = Situation(facts, {}, environment, trains)
+    trains, used = cpu_use_findings.trainer(evidence), [cpu_use(process) for process in evidence]
+    situation = Situation({"usable_cpus": cpu_use(trains).get("cpus", 1)}, {}, environment, trains)
     checks: list[Finder] = [process_findings.children_on_one_core]
     if any({"threads_by", "cpus_by"} & one.keys() and one["cpu_s"] >= TRAINS_S for one in used):
         checks += cpu_use_findings.CPU_USE_CHECKS
