@@ -134,21 +134,21 @@ def increase(looks: Sequence[Look]) -> ResourceUse:
     A process that began meanwhile had used nothing before; of one that ended, its last reading counts.
     """
     first = looks[0]
-    processes = {pid: usage for one in looks for pid, usage in one.tree.processes.items()}
-    waited_s = {pid: seconds for one in looks for pid, seconds in one.waited_s.items()}
-    whole = process_tree.Look(looks[-1].at_s, processes)
-    found = process_tree.increase(first.tree, whole, without=())
+    processes = {pid: usage for look in looks for pid, usage in look.tree.processes.items()}
+    waited_s = {pid: seconds for look in looks for pid, seconds in look.waited_s.items()}
+    used = process_tree.increase(first.tree, process_tree.Look(looks[-1].at_s, processes), without=())
     return {
-        "seconds": found["seconds"],
-        "usage": {name: found[name] for name in process_tree.Usage._fields},
+        "seconds": used["seconds"],
+        "usage": {name: used[name] for name in process_tree.Usage._fields},
         "waited_s": sum(seconds - first.waited_s.get(pid, 0.0) for pid, seconds in waited_s.items()),
     }
 
 
-def _require(pid: int, seen: Look) -> None:
+def _require(pid: int, look: Look) -> None:
     """Raise InputError if a process can't be watched, or neither it nor what it started has PyTorch."""
     try:
-        mapped = "".join(Path(f"/proc/{one}/maps").read_text(errors="replace") for one in {pid, *seen.tree.processes})
+        processes = {pid, *look.tree.processes}
+        mapped = "".join(Path(f"/proc/{process}/maps").read_text(errors="replace") for process in processes)
     except (FileNotFoundError, ProcessLookupError):
         raise InputError(NoSuchProcess(pid)) from None
     except PermissionError:

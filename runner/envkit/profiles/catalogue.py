@@ -82,7 +82,7 @@ class Problem:
 
 @cache
 def load() -> dict[str, Variable]:
-    """All variables by name. The files are the kit's own: its tests hold them against ``variables.schema.json``."""
+    """Return all variables by name. Tests of the kit compare its files with ``variables.schema.json``."""
     variables: dict[str, Variable] = {}
     for path in sorted(FOLDER.glob("*.yaml")):
         file = yamlfile.read(path, PART, own=True).data
@@ -115,7 +115,7 @@ def _variable(name: str, entry: Mapping[str, object]) -> Variable:
 
 
 def readers(inspection: Inspection) -> frozenset[str]:
-    """The libraries of the registry that are in the image, by what ``envkit.worker inspect`` printed in there.
+    """Return the libraries of the registry that are in an image, by the inspection of it.
 
     PyTorch's version names its build, which tells what it has built in. All wheels bring libgomp and oneDNN, and those
     for x86-64 bring MKL. All but ``+cpu``, ``+rocm`` and ``+xpu`` ones bring CUDA and NCCL.
@@ -156,7 +156,7 @@ def versions(inspection: Inspection) -> dict[str, str]:
 
 
 def check(variables: Mapping[str, str], readers: Collection[str], versions: Mapping[str, str]) -> list[Problem]:
-    """What would be ignored, refused or misread of ``variables`` in an image with these libraries, in their order.
+    """Return the variables that an image with these libraries would ignore, refuse or misread, in their order.
 
     Who will really read a variable is decided when the worker loads its libraries, and seen in its evidence; here a
     variable is wrong only where no library that is in the image could take it.
@@ -166,7 +166,7 @@ def check(variables: Mapping[str, str], readers: Collection[str], versions: Mapp
 
 
 def settings(variable: Variable, value: str) -> list[tuple[str, Kind, str]]:
-    """The known keys in a variable's value with their kinds and values; the key of one that has none is empty."""
+    """Return the known keys in a variable's value with their kinds and values; of a plain value the key is empty."""
     kind = variable.kind
     if not kind.keys:
         return [("", kind, value)]
@@ -175,7 +175,7 @@ def settings(variable: Variable, value: str) -> list[tuple[str, Kind, str]]:
 
 
 def nearest(name: str) -> str | None:
-    """The known variable that ``name`` most likely stands for."""
+    """Return the known variable that ``name`` most likely stands for."""
     upper = name.upper()
     near = [upper] if upper in load() else difflib.get_close_matches(upper, load(), n=1)
     return near[0] if near else None
@@ -195,7 +195,9 @@ def _check(name: str, value: str, readers: Collection[str], versions: Mapping[st
         wanted = tuple(f"{library} {variable.read_by[library]}" for library in present)
         return Problem(name, "unread", VersionDoesNotRead(older), RemoveOrUpdate(wanted))
     try:
-        refused = refusal(variable.kind, value, next((versions[one] for one in fitting if one in versions), None))
+        refused = refusal(
+            variable.kind, value, next((versions[library] for library in fitting if library in versions), None)
+        )
     except SettingsError as error:
         return Problem(name, "unknown" if isinstance(error.message, UnknownKey) else "value", error.message, error.fix)
     if refused is not None:
@@ -223,7 +225,7 @@ def _unknown(name: str) -> Problem | None:
 
 
 def _reads(wanted: str, version: str | None) -> bool:
-    """Whether a library of this version reads it; a version that is not known may."""
+    """Return whether a library of this version reads a variable; one of an unknown version may."""
     match = _READS.fullmatch(wanted)
     if match is None or match.group(1) is None or version is None:
         return True

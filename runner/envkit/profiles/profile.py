@@ -49,7 +49,7 @@ def _to_nobody(message: Message) -> None:
     pass
 
 
-# Who is told that a name stands for a file of the project: the command line prints it.
+# Called if a name stands for a file of the project: the command line prints the message.
 announce: Callable[[Message], None] = _to_nobody
 
 
@@ -81,7 +81,7 @@ class Profile:
 
 
 def names(folder: Path = PROFILE_FOLDER) -> list[str]:
-    """The names of the profiles that ``folder`` has for every machine, sorted."""
+    """Return the names of the profiles that ``folder`` has for every machine, sorted."""
     return sorted(path.stem for path in folder.glob("*.yaml"))
 
 
@@ -91,13 +91,13 @@ def tuned_name() -> str:
 
 
 def type_name() -> str | None:
-    """The same for the type of nodes that this one is of; None outside of a Slurm job, which names their partition."""
+    """Return the same for the type of this node; None outside of a Slurm job, which names the partition."""
     partition = os.environ.get("SLURM_JOB_PARTITION")
     return f"{partition}-{TUNED}" if partition else None
 
 
 def load(name: str, folder: Path | None = None) -> Profile:
-    """The profile called ``name``, or the one in the file ``name`` if it ends in ``.yaml``.
+    """Return the profile called ``name``, or the one in the file ``name`` if it ends in ``.yaml``.
 
     Names are looked up in ``places()``, or in ``folder`` alone; what it extends is looked up beside it, then in the
     places that follow its own. Raises InputError naming file, line and fix.
@@ -107,18 +107,18 @@ def load(name: str, folder: Path | None = None) -> Profile:
     if folder is None and not _is_file_name(name) and name not in (TUNED, BASELINE):
         _announce_passed_over(name)
     if files:
-        found = _load(files[0], where, chain=())
+        profile = _load(files[0], where, chain=())
         if _is_of_project(files[0], where) and not _is_file_name(name):
             hidden = str(files[1]) if len(files) > 1 else None
-            _announce(files[0], ProjectProfile(name, str(files[0]), hidden, found.prefix, found.preload))
-        return found
+            _announce(files[0], ProjectProfile(name, str(files[0]), hidden, profile.prefix, profile.preload))
+        return profile
     if _is_file_name(name):
         raise InputError(NoProfileFile(name))
     if name == TUNED:
         raise InputError(NotTuned(str(local_folder(folder or PROFILE_FOLDER) / f"{tuned_name()}.yaml")))
-    known = dict.fromkeys(one for place in where for one in place.names())
+    known = dict.fromkeys(known_name for place in where for known_name in place.names())
     near = tuple(difflib.get_close_matches(name, known, cutoff=0.7))
-    raise InputError(UnknownProfile(name, tuple(str(one.folder) for one in where if one.folder.is_dir()), near))
+    raise InputError(UnknownProfile(name, tuple(str(place.folder) for place in where if place.folder.is_dir()), near))
 
 
 def listed() -> tuple[list[tuple[Profile, Place, list[Path]]], list[InputError]]:
@@ -127,20 +127,20 @@ def listed() -> tuple[list[tuple[Profile, Place, list[Path]]], list[InputError]]
     They come by place, the shipped ones first, and by name.
     """
     where = places()
-    found, bad = [], []
+    profiles, bad = [], []
     for place in reversed(where):
         for name in place.names():
             first, *hidden = _files(name, where)
             if first.parent == place.folder:
                 try:
-                    found.append((_load(first, where, chain=()), place, hidden))
+                    profiles.append((_load(first, where, chain=()), place, hidden))
                 except InputError as error:
                     bad.append(error)
-    return found, bad
+    return profiles, bad
 
 
 def known(name: str) -> bool:
-    """Whether ``name`` stands for a profile in one of the places."""
+    """Return whether ``name`` stands for a profile in one of the places."""
     return bool(_files(name, places()))
 
 
@@ -156,9 +156,9 @@ def anywhere(name: str) -> str:
     return str(files[0]) if files and _is_of_project(files[0], where) else name
 
 
-def place_of(one: Profile) -> Kind | None:
+def place_of(profile: Profile) -> Kind | None:
     """Return whose a profile is; None for a file that was named by its path, in no place."""
-    return next((place.kind for place in places() if place.folder == one.path.parent), None)
+    return next((place.kind for place in places() if place.folder == profile.path.parent), None)
 
 
 def _is_file_name(name: str) -> bool:
@@ -177,11 +177,11 @@ def _files(name: str, where: Sequence[Place]) -> list[Path]:
     if _is_file_name(name):
         return [Path(name)] if Path(name).is_file() else []
     if name == TUNED:
-        own = [one for one in (tuned_name(), type_name()) if one]
-        found = [place.file_of(one) for one in own for place in where if place.kind == "user"]
+        tuned = filter(None, (tuned_name(), type_name()))
+        paths = [place.file_of(stem) for stem in tuned for place in where if place.kind == "user"]
     else:
-        found = [place.file_of(name) for place in where if name != BASELINE or place.kind == "shipped"]
-    return [path for path in found if path is not None]
+        paths = [place.file_of(name) for place in where if name != BASELINE or place.kind == "shipped"]
+    return [path for path in paths if path is not None]
 
 
 def _parents(path: Path, extends: str, where: Sequence[Place]) -> list[Path]:
@@ -191,7 +191,7 @@ def _parents(path: Path, extends: str, where: Sequence[Place]) -> list[Path]:
     if at is not None and where[at].kind == "project":
         _announce_passed_over(extends)
     beside = Place("user", path.parent) if at is None else where[at]
-    return [found for place in (beside, *after) if (found := place.file_of(extends)) is not None]
+    return [file for place in (beside, *after) if (file := place.file_of(extends)) is not None]
 
 
 def _announce(path: Path, message: Message) -> None:
@@ -212,7 +212,7 @@ def _read(path: Path) -> yamlfile.YamlFile:
 
 def _load(path: Path, where: Sequence[Place], chain: tuple[Path, ...]) -> Profile:
     file = _read(path)
-    place = next((one for one in where if one.folder == path.parent), None)
+    place = next((place for place in where if place.folder == path.parent), None)
     if place is None or place.kind == "user":  # of the others ``places`` has asked, or they are the kit's
         ownership.require_own(path)
     schema.validate(file, SCHEMA)
@@ -226,7 +226,7 @@ def _load(path: Path, where: Sequence[Place], chain: tuple[Path, ...]) -> Profil
             near = nearest(data["extends"], where[-1].names())
             raise file.error(("extends",), ExtendsUnknown(data["extends"], near))
         # one that is called as what it extends means that of a later place, if there is one
-        parent_path = next((one for one in there if one != path), there[0])
+        parent_path = next((file for file in there if file != path), there[0])
         if parent_path.resolve() in (*(link.resolve() for link in chain), path.resolve()):
             circle = " -> ".join([*(link.stem for link in chain), path.stem, parent_path.stem])
             raise file.error(("extends",), ExtendsCircle(circle))
@@ -312,5 +312,6 @@ def require_no_code(
         if value is not None and (problem := code_variables.problem(name, texts[where])):
             raise file.error(where, problem)
     words = [(*at, "prefix", index) for index in range(len(prefix or ()))]
-    if found := launchers.problem([texts[where] for where in words]):
-        raise file.error(words[found[0]], found[1])
+    if problem_of_prefix := launchers.problem([texts[where] for where in words]):
+        index, message = problem_of_prefix
+        raise file.error(words[index], message)

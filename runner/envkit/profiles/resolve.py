@@ -34,13 +34,13 @@ from envkit.worker.performance_variables import PRELOAD
 # torchrun gives ranks one thread where this says nothing (torch/distributed/run.py); by itself ATen has as many as MKL
 # takes, which is one for each core (aten/src/ATen/ParallelOpenMP.cpp).
 THREADS = "OMP_NUM_THREADS"
-# What says where a process runs: taskset(1), and numactl(8) with one of these options (--cpubind is an old name).
+# Commands that bind a process: taskset(1), and numactl(8) with one of these options (--cpubind is an old name).
 BINDING, NUMACTL = "taskset", "numactl"
 NUMACTL_BINDS = ("--cpunodebind", "--cpubind", "--physcpubind", "--membind", "-N", "-c", "-C", "-m")
 
 
 def of_rank(inspection: Inspection, parts: int) -> Inspection:
-    """What one of ``parts`` processes that share the CPUs has: its part of the facts, beside those of the ``whole``.
+    """Return the inspection for one of ``parts`` processes that share the CPUs. ``whole`` has the machine's facts.
 
     The machine has as many NUMA nodes as before, whatever a process uses of them: MACHINE_NODES says how many. It has
     one GPU, if there are any.
@@ -74,14 +74,14 @@ def resolve(profile: Profile, inspection: Inspection) -> Environment:
     """
     if profile.ranks > 1:
         inspection = _of_its_rank(profile, inspection)
-    machine, whole = needs.known(inspection["facts"]), inspection.get("whole")
+    machine, whole_machine = needs.known(inspection["facts"]), inspection.get("whole")
     facts = needs.numbers(machine)
     machine["numa_nodes"] = inspection["facts"].get(MACHINE_NODES, facts["numa_nodes"])
-    if whole:
-        machine["gpus"] = needs.known(whole)["gpus"]
+    if whole_machine:
+        machine["gpus"] = needs.known(whole_machine)["gpus"]
     _require(profile, machine, inspection)
     _require_cpu(profile, inspection)
-    if whole and binds(profile.prefix):
+    if whole_machine and binds(profile.prefix):
         raise InputError(CantBeUsed(profile.name, BindsProcesses(" ".join(profile.prefix))))
     preload = {}
     for library in profile.preload:
@@ -100,7 +100,7 @@ def resolve(profile: Profile, inspection: Inspection) -> Environment:
         raise InputError(About(str(profile.path), error.message)) from None
     if prefix and inspection["commands"].get(prefix[0]) is None:
         raise InputError(CantBeUsed(profile.name, CommandMissing(prefix[0])))
-    if whole and THREADS not in variables:
+    if whole_machine and THREADS not in variables:
         variables[THREADS] = str(facts["physical_cores"])
         expect = {"openmp.max_threads": facts["physical_cores"], **expect}
     if preload:
@@ -112,7 +112,7 @@ def resolve(profile: Profile, inspection: Inspection) -> Environment:
 
 
 def binds(prefix: Sequence[str]) -> bool:
-    """Whether a command that workers are started with chooses CPUs, or the node of all memory."""
+    """Return whether a command that workers are started with chooses CPUs, or the node of all memory."""
     programs = [Path(word).name for word in prefix]
     if BINDING in programs:
         return True
@@ -120,7 +120,7 @@ def binds(prefix: Sequence[str]) -> bool:
 
 
 def _of_its_rank(profile: Profile, inspection: Inspection) -> Inspection:
-    """What one of the profile's ranks has. Raises InputError where there are too few cores, or it is one of others."""
+    """Return the inspection for one of the profile's ranks. Raise InputError for too few cores, or inside a rank."""
     if "whole" in inspection:
         raise InputError(CantBeUsed(profile.name, HasRanks(profile.ranks)))
     cores = inspection["facts"]["physical_cores"]
@@ -151,7 +151,7 @@ def _require(profile: Profile, facts: needs.Known, inspection: Inspection) -> No
 
 
 def _expected(value: str | int | bool, facts: Mapping[str, int]) -> str | int | bool:
-    """A text that is one whole ``${...}`` stands for a number, as the evidence has it."""
+    """Return an expected value; a text that is one ``${...}`` alone becomes a number, as the evidence has it."""
     if not isinstance(value, str):
         return value
     text = expand(value, facts)
