@@ -23,7 +23,7 @@ from envkit.bench.prepare import Prepared, located
 from envkit.bench.prepare import begin as begin_record
 from envkit.bench.record import Event, Record
 from envkit.bench.study import REFERENCE_PROFILE, Study
-from envkit.checks.preflight import preflight
+from envkit.checks.doctor import preflight
 from envkit.cli import measuring, rank_options
 from envkit.messages import Message, from_json
 from envkit.profiles import places

@@ -17,9 +17,9 @@ import stat
 from pathlib import Path
 
 from envkit.common.errors import InputError
+from envkit.common.file_messages import FolderOpen, OfAnother, WritableFile
 from envkit.common.files import reason
 from envkit.common.messages import Unreadable
-from envkit.common.ownership_messages import FolderOpen, OfAnother, WritableFile
 
 # Docker and Podman put these files into each container.
 CONTAINER = (Path("/.dockerenv"), Path("/run/.containerenv"))

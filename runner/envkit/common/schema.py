@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envkit import __version__
-from envkit.common import user_folders
+from envkit.common import folders
 from envkit.common.errors import InputError
 from envkit.common.messages import (
     BAD_KEYS,
@@ -57,7 +57,7 @@ def validate(file: YamlFile, *schemas: Path) -> None:
     accepted = None
     with contextlib.suppress(RuntimeError):  # no home
         accepted = (
-            user_folders.cache() / "valid" / hashlib.sha256(repr((__version__, texts, file.data)).encode()).hexdigest()
+            folders.cache() / "valid" / hashlib.sha256(repr((__version__, texts, file.data)).encode()).hexdigest()
         )
         if os.access(accepted, os.F_OK):
             return

@@ -12,7 +12,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from envkit.common import user_folders
+from envkit.common import folders
 from envkit.common.errors import InputError
 from envkit.common.key_messages import (
     IS_LINK,
@@ -41,7 +41,7 @@ class NoKey(MessageError):
 def path() -> Path:
     """Return the path of the key, which may not exist yet. Raise NoKey if the user has no home."""
     try:
-        return user_folders.configuration() / NAME
+        return folders.configuration() / NAME
     except RuntimeError:
         raise NoKey(NoHome()) from None
 

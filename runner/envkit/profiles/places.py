@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from envkit.common import user_folders
+from envkit.common import folders
 
 # In a checkout the package has a link to its envprofiles/, and in a wheel a copy of the files.
 SHIPPED = Path(__file__).resolve().parents[1] / "envprofiles"
@@ -102,5 +102,5 @@ def passed_over(name: str | None = None) -> list[Path]:
 
 def _configured() -> list[Path]:
     with contextlib.suppress(RuntimeError):  # no home
-        return [user_folders.configuration() / "profiles"]
+        return [folders.configuration() / "profiles"]
     return []

@@ -8,7 +8,7 @@ import os
 import re
 from pathlib import Path
 
-from envkit.common import user_folders
+from envkit.common import folders
 from envkit.profiles.inspection import Inspection, LibraryFile
 
 # Where the loader splits LD_PRELOAD (ld.so(8)), and what else ends a word there.
@@ -32,7 +32,7 @@ def _named(path: str) -> str:
     if ENDS_A_NAME.search(path) is None:
         return path
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: no home
-        links = user_folders.cache() / "preload"
+        links = folders.cache() / "preload"
         links.mkdir(mode=0o700, parents=True, exist_ok=True)
         about = links.stat()
         if about.st_uid == os.geteuid() and not about.st_mode & OTHERS_CAN_WRITE:

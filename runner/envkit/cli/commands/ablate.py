@@ -14,7 +14,7 @@ from envkit.bench.context import ExecutionContext, execution_context
 from envkit.bench.job import Job
 from envkit.bench.prepare import located
 from envkit.bench.study import REFERENCE_PROFILE, Study
-from envkit.checks.preflight import preflight
+from envkit.checks.doctor import preflight
 from envkit.cli import measuring, measuring_options, trying
 from envkit.cli.arguments import option
 from envkit.cli.commands import messages

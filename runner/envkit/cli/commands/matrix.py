@@ -17,7 +17,7 @@ from envkit.bench.context import ExecutionContext, execution_context
 from envkit.bench.job import Job
 from envkit.bench.prepare import located
 from envkit.bench.study import REFERENCE_PROFILE, Study
-from envkit.checks.preflight import preflight
+from envkit.checks.doctor import preflight
 from envkit.cli import measuring, measuring_options, submission, submitted, trying
 from envkit.cli.commands.help_messages import MATRIX
 from envkit.cli.commands.messages import LeftOut, NoneLeft, SameName, SetsNothingHere
