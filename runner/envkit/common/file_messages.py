@@ -1,4 +1,4 @@
-"""Messages about files from outside that must not be read or run, and about documents that can't be read."""
+"""Messages about files from outside that must not be read, and about documents that can't be."""
 
 from __future__ import annotations
 
@@ -120,34 +120,3 @@ class ForeignPlace(Message):
 
     file: str
     owner: int
-
-
-class OfAnother(Message):
-    """A file that names a program belongs to another user."""
-
-    template = "{file}: user {owner} owns it and can change what it starts; make a copy of your own"
-
-    file: str
-    owner: str
-
-
-class WritableFile(Message):
-    """Others can write a file that names a program."""
-
-    template = "{file}: other users can write it and so choose what it starts; read it, then run: {mend:command}"
-
-    file: str
-    mend: tuple[str, ...]
-
-
-class FolderOpen(Message):
-    """Others can replace a file that names a program."""
-
-    template = (
-        "{file}: other users can replace it, because they can write to {folder}; "
-        "move it to a folder of your own, or run: {mend:command}"
-    )
-
-    file: str
-    folder: str
-    mend: tuple[str, ...]

@@ -17,9 +17,8 @@ import stat
 from pathlib import Path
 
 from envkit.common.errors import InputError
-from envkit.common.file_messages import FolderOpen, OfAnother, WritableFile
 from envkit.common.files import reason
-from envkit.common.messages import Unreadable
+from envkit.common.messages import FolderOpen, OfAnother, Unreadable, WritableFile
 
 # Docker and Podman put these files into each container.
 CONTAINER = (Path("/.dockerenv"), Path("/run/.containerenv"))

@@ -26,23 +26,23 @@ class Facts(TypedDict, total=False):
 
 
 class Fingerprint(TypedDict, total=False):
-    """The machine (``envkit.worker.host.fingerprint``). A value is None if it can't be read."""
+    """The machine that a result is of (``envkit.worker.host.fingerprint``). A value that could not be read is None."""
 
     cpu_model: str
-    cpu_numbers: str | None  # family, model and stepping
+    cpu_numbers: str | None  # of the kernel, which tell the kind of processor
     architecture: str
     microcode: str | None
-    caches: dict[str, object]
+    caches: object
     memory_bytes: int | None
     kernel: str
     distribution: str | None
     libc: str | None
-    thp_enabled: str | None
+    thp_enabled: str | None  # transparent huge pages
     thp_defrag: str | None
     governor: str | None
     frequency_driver: str | None
     hypervisor: str | None
-    isa: list[str]  # instruction sets
+    isa: list[str]
     aslr: str | None
 
 
@@ -66,6 +66,8 @@ class Accelerator(TypedDict, total=False):
     """GPUs that a worker can use (``envkit.worker.gpus.look``)."""
 
     devices: list[dict[str, object]]
+    driver: str | None  # its version
+    torch_cuda: str | None  # the CUDA that torch was built for; None for CPUs alone
     usable: int
     problem: dict[str, object] | None  # a message as JSON, where no GPU is usable
     by_setting: bool  # CUDA_VISIBLE_DEVICES is the reason
@@ -83,8 +85,10 @@ class Inspection(TypedDict, total=False):
     fingerprint: Fingerprint
     python: Python
     packages: dict[str, str | None]  # versions
+    unverified_packages: str | None  # one that was installed without its digest being checked
     libraries: dict[str, LibraryFile]
     library_folders: list[str]
+    providers: dict[str, str]  # of libraries, by their names
     package_folders: list[str]
     python_path: str | None
     commands: dict[str, str | None]  # the path of each that was looked for
