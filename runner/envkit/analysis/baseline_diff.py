@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from envkit.analysis import baseline_messages as messages
 from envkit.analysis.baselines import Baseline
@@ -21,6 +20,7 @@ from envkit.bench.record_messages import Difference as Changed
 from envkit.bench.run import INITIAL_WEIGHTS
 from envkit.common.errors import InputError
 from envkit.common.text_enum import TextEnum
+from envkit.engines.inspection import Inspection
 from envkit.messages import Message
 from envkit.stats.interval import ERROR_RATE
 from envkit.stats.two_sample import autocorrelation, shift, widened
@@ -102,16 +102,16 @@ class Difference:
 def obstacles(old: Baseline, new: Baseline) -> list[Message]:
     """Return why no speeds of the two can be compared, each as a clause; none if they can."""
     pairs: list[Pair] = [(messages.WORKLOAD, old.study["workload"], new.study["workload"])]
-    pairs += [
-        (label, old.study[name], new.study[name])
-        for name, label in messages.PLANNED.items()
-        if max(old.study[name], new.study[name]) > ALIKE * max(1, min(old.study[name], new.study[name]))
-    ]
+    lengths = (
+        (messages.PLANNED_STEPS, old.study["steps"], new.study["steps"]),
+        (messages.PLANNED_WARM_UP, old.study["warmup_steps"], new.study["warmup_steps"]),
+    )
+    pairs += [pair for pair in lengths if max(pair[1:]) > ALIKE * max(1, min(pair[1:]))]
     pairs.append((messages.MODES, _modes(old), _modes(new)))
     for name in old.document["digests"]:
         if name != INITIAL_WEIGHTS and name in new.document["digests"]:
-            digests = (one.document["digests"][name][:SHOWN_OF_DIGEST] for one in (old, new))
-            pairs.append((f"{messages.WORKLOAD_DIGEST} {name}", *digests))
+            then, now = (one.document["digests"][name][:SHOWN_OF_DIGEST] for one in (old, new))
+            pairs.append((f"{messages.WORKLOAD_DIGEST} {name}", then, now))
     for arm in _common(old, new):
         pairs += machine_pairs(old.engine(arm)["inspection"], new.engine(arm)["inspection"])
     found = [unequal(pair) for pair in dict.fromkeys(pairs) if pair[1] != pair[2]]
@@ -126,7 +126,7 @@ def _modes(one: Baseline) -> str:
     return ", ".join(said) or messages.USUAL
 
 
-def machine_pairs(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Pair]:
+def machine_pairs(old: Inspection, new: Inspection) -> list[Pair]:
     """Return what must be equal of two machines, as seen from inside an image: (name, then, now).
 
     GPUs are compared if there were some then.
@@ -232,7 +232,7 @@ def _facts(one: Baseline) -> dict[str, str]:
     document = one.document
     found: dict[str, str | None] = {messages.KIT: document["kit_version"]}
     found[messages.SKIPPED] = str(one.skipped_steps)
-    found[messages.STEPS], found[messages.WARM_UP_STEPS] = (str(one.study[key]) for key in messages.PLANNED)
+    found[messages.STEPS], found[messages.WARM_UP_STEPS] = str(one.study["steps"]), str(one.study["warmup_steps"])
     found |= {f"option {name}": value for name, value in document["study"]["engine_options"].items()}
     for name, seen in document["engines"].items():
         # one engine each: whatever it is called, it is compared with the other session's

@@ -4,15 +4,41 @@ from __future__ import annotations
 
 import statistics as basic
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict, cast
 
 from envkit.bench.events import Gpu, GpuReading, Sample
-from envkit.engines.measurement import Number
+from envkit.engines.inspection import Inspection
+from envkit.engines.measurement import Evidence, Number, probe
 
 # A GPU's clocks are not held back where it has nothing to do.
 NOT_HELD_BACK = ("idle",)
+
+
+class NcclCall(TypedDict):
+    """The algorithm and protocol that NCCL chose for calls of a collective."""
+
+    collective: str
+    algorithm: str
+    protocol: str
+    calls: int
+
+
+class NcclLog(TypedDict):
+    """The choices in NCCL's log (``envkit.worker.evidence.nccl``); None for one that it has no line on."""
+
+    version: str | None
+    ranks: int | None
+    network: str | None
+    transports: str | None
+    channels: int | None
+    rings: int
+    trees: int
+    algorithms: str | None
+    protocols: str | None
+    choices: list[NcclCall]
+    warnings: list[str]
 
 
 @dataclass(frozen=True)
@@ -31,7 +57,7 @@ class GpuReadings:
     idle_share: float | None
     kernels_per_step: float | None
     allocated_bytes: float | None  # the most that tensors had
-    nccl: dict[str, Any] | None  # what the first log says that there is (envkit.worker.evidence.nccl)
+    nccl: NcclLog | None  # what the first log says that there is (envkit.worker.evidence.nccl)
 
 
 def readings(arm: str, own: Sequence[Sample]) -> GpuReadings | None:
@@ -57,11 +83,11 @@ def readings(arm: str, own: Sequence[Sample]) -> GpuReadings | None:
     )
 
 
-def nccl_of(sample: Sample) -> dict[str, Any] | None:
+def nccl_of(sample: Sample) -> NcclLog | None:
     """Return what NCCL's log says in the first process of a sample that has one."""
-    processes = (sample, *(sample.other_processes or ()))
-    found = (one.evidence.get("nccl") or {} for one in processes)
-    return next((one for one in found if one.get("log") == "written"), None)
+    evidence: list[Evidence] = [sample.evidence, *(process.evidence for process in sample.other_processes or ())]
+    logs = (probe(one, "nccl") for one in evidence)
+    return next((cast(NcclLog, log) for log in logs if log.get("log") == "written"), None)
 
 
 def _range(name: str, around: Sequence[Sequence[GpuReading]]) -> tuple[Number, Number] | None:
@@ -74,7 +100,7 @@ def _median(name: str, told: Sequence[Gpu]) -> float | None:
     return basic.median(values) if values else None
 
 
-def trained_on(inspection: Mapping[str, Any]) -> str:
+def trained_on(inspection: Inspection) -> str:
     """``, NVIDIA H100 80GB HBM3 (driver 580.95.05)`` for a sentence on the machine; empty where no GPU was looked for.
 
     Different GPUs are all named.

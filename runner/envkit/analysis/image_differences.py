@@ -61,8 +61,8 @@ def between(there: Mapping[str, str | None], here: Mapping[str, str | None]) -> 
 
 def _inspected(run: Run, arm: Arm) -> dict[str, str | None]:
     """Everything of an arm's image that could differ, by the name that reports use."""
-    seen = run.beginning.engines[arm.target]
-    contents = run.beginning.inspection(arm.target).get("contents", {})
+    seen = run.beginning.surroundings(arm.target)
+    contents = seen["inspection"].get("contents", {})
     found = engine_facts(seen)
     found |= {f"torch's build: {name}": value for name, value in contents.get("torch", {}).items()}
     for part, words in FROM.items():

@@ -6,7 +6,6 @@ import math
 import statistics as basic
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from envkit.analysis.course import Course, course
 from envkit.analysis.findings import findings
@@ -21,7 +20,7 @@ from envkit.analysis.sample_times import Sample, sample_times
 from envkit.analysis.scaling import Scaled, ScaledInstances, scaled, scaled_instances
 from envkit.bench import dataset_messages as _of_data  # noqa: F401  from_json knows those that were imported
 from envkit.bench.arms import Arm, Role
-from envkit.bench.events import Failure, LeftOut, ReferenceKernel
+from envkit.bench.events import Calibration, Failure, LeftOut, ReferenceKernel
 from envkit.bench.events import Sample as Recorded
 from envkit.bench.measure import ENDED, FAILED, PRECISE
 from envkit.bench.problems import restored
@@ -30,6 +29,7 @@ from envkit.bench.study import Study
 from envkit.checks.doctor.finding import Finding
 from envkit.checks.effect import Check
 from envkit.checks.sample_effect import set_by_the_command
+from envkit.engines.inspection import Inspection, Surroundings
 from envkit.engines.measurement import probe
 from envkit.messages import Message, from_json
 from envkit.profiles.environment import Environment
@@ -57,7 +57,7 @@ class Measured:
     quality: dict[str, float]  # the figures of a test where one was made
     final_loss: float | None  # that of the last step; of a user's command where its losses are read
     checks: list[Check]
-    not_observed: dict[str, Any] | None = None  # a worker's message, as JSON, on what could not be seen of it
+    not_observed: dict[str, object] | None = None  # a worker's message, as JSON, on what could not be seen of it
     set_by_itself: dict[str, str] = field(default_factory=dict)  # performance variables
     unit: str = "images"  # what images_per_s counts
     cpu_s: float = 0.0  # of a user's command: that of a run
@@ -113,7 +113,7 @@ class Result:
     """The result of a run, as its record has it."""
 
     study: Study
-    engines: dict[str, dict[str, Any]]  # by Arm.target: what each said of itself (engine) and its image (inspection)
+    engines: dict[str, Surroundings]  # by Arm.target
     data_source: Message
     environments: dict[str, Environment]
     command: list[str]  # as it was typed
@@ -132,7 +132,7 @@ class Result:
     left_out: dict[str, int]  # the same by workload, with those before them that are not timed
     reference_drift: Drift | None  # how the reference's own time changed
     seconds_per_block: float  # with the starts of the workers
-    calibration: dict[str, Any] | None  # what the baseline against itself showed
+    calibration: Calibration | None
     findings: list[Finding]
     failures: list[Failure]
     removed_variables: list[str]
@@ -160,11 +160,11 @@ class Result:
         """Return the arms in which a training did not reach its target."""
         return [one for one in self.learning if one.to_target and one.to_target.seconds is None]
 
-    def inspection(self, arm: Arm) -> dict[str, Any]:
-        """Return what was seen inside the image that ``arm`` ran in, before it ran."""
-        return dict(self.engines[arm.target]["inspection"])
+    def inspection(self, arm: Arm) -> Inspection:
+        """Return the inspection of the image that ``arm`` ran in, from before it ran."""
+        return self.engines[arm.target]["inspection"]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return what a script needs."""
         return {
             "reference": self.study.reference.name,
@@ -228,7 +228,7 @@ def conclude(run: Run) -> Result:
     intervals = Intervals(run, in_effect)
     return Result(
         study=study,
-        engines=first.engines,
+        engines={target: first.surroundings(target) for target in first.engines},
         data_source=from_json(first.data_source),
         environments=environments,
         command=first.command,

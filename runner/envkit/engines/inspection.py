@@ -24,6 +24,27 @@ class Facts(TypedDict, total=False):
     gpus: int  # where they were looked for
 
 
+class Fingerprint(TypedDict, total=False):
+    """The machine that a result is of (``envkit.worker.host.fingerprint``). A value that could not be read is None."""
+
+    cpu_model: str
+    cpu_numbers: str | None  # of the kernel, which tell the kind of processor
+    architecture: str
+    microcode: str | None
+    caches: object
+    memory_bytes: int | None
+    kernel: str
+    distribution: str | None
+    libc: str | None
+    thp_enabled: str | None  # transparent huge pages
+    thp_defrag: str | None
+    governor: str | None
+    frequency_driver: str | None
+    hypervisor: str | None
+    isa: list[str]
+    aslr: str | None
+
+
 class Python(TypedDict):
     """The interpreter of the image."""
 
@@ -36,6 +57,8 @@ class Accelerator(TypedDict, total=False):
     """GPUs that a worker can use (``envkit.worker.gpus.look``)."""
 
     devices: list[dict[str, object]]
+    driver: str | None  # its version
+    torch_cuda: str | None  # the CUDA that torch was built for; None for CPUs alone
     usable: int
     problem: dict[str, object] | None  # a message as JSON, where no GPU is usable
     by_setting: bool  # CUDA_VISIBLE_DEVICES is the reason
@@ -49,10 +72,12 @@ class Inspection(TypedDict, total=False):
     accelerator: Accelerator
     memory_limit: int | None  # in bytes
     groups_seen: bool  # control groups could be read
-    fingerprint: dict[str, object]
+    fingerprint: Fingerprint
     python: Python
     packages: dict[str, str | None]  # versions
+    unverified_packages: str | None  # one that was installed without its digest being checked
     libraries: dict[str, dict[str, object]]
+    providers: dict[str, str]  # of libraries, by their names
     package_folders: list[str]
     python_path: str | None
     commands: dict[str, str | None]  # the path of each that was looked for

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from envkit.advice import expected, reasons
 from envkit.advice.expected import Expected
@@ -14,6 +13,7 @@ from envkit.analysis.result import Result
 from envkit.checks.doctor.cpu_use_findings import FIX_FIRST
 from envkit.checks.doctor.finding import Finding
 from envkit.common.messages import About
+from envkit.engines.inspection import Inspection
 from envkit.messages import Message
 from envkit.profiles import profile
 from envkit.rendering import text
@@ -161,7 +161,7 @@ def parts(advice: Advice) -> list[Part]:
     return [Rows(rows(advice), bold=True), *([found] if found.rows else []), Rows(closing(advice))]
 
 
-def machine(inspection: Mapping[str, Any]) -> str:
+def machine(inspection: Inspection) -> str:
     """Return what decides whether ranges that were fitted elsewhere hold here: processors and usable CPUs."""
     return f"{inspection['fingerprint']['cpu_model']}, {inspection['facts']['usable_cpus']} usable CPUs"
 

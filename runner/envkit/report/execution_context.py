@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
 from envkit.analysis.engine_facts import cpu_name
 from envkit.analysis.result import Result
 from envkit.bench.arms import Arm
 from envkit.bench.job import TRACKERS_OFF
 from envkit.bench.study import Study
+from envkit.engines.inspection import Inspection, Surroundings
 from envkit.messages import Message
 from envkit.report import certainty, images, scaling
 from envkit.report.images import SHOWN_OF_DIGEST
@@ -94,12 +94,13 @@ def _machine(result: Result) -> list[Row]:
 
 
 def _engines(result: Result) -> list[Row]:
-    found = [Row("engine", _engine(**seen)) for seen in result.engines.values()]
+    found = [Row("engine", _engine(seen)) for seen in result.engines.values()]
     options = [f"--{name.replace('_', '-')} {value}" for name, value in result.study.engine_options.to_json().items()]
     return [*found, *([Row("options", ", ".join(options))] if options else [])]
 
 
-def _engine(engine: dict[str, Any], inspection: dict[str, Any], **_: object) -> Message:
+def _engine(seen: Surroundings) -> Message:
+    engine, inspection = seen["engine"], seen["inspection"]
     digest = engine["digest"][:SHOWN_OF_DIGEST] if "digest" in engine else None
     versions = (inspection["python"]["version"], inspection["packages"]["torch"])
     return messages.Engine(engine["name"], engine["version"], engine["image"], digest, *versions)
@@ -132,7 +133,7 @@ def sides(result: Result, arm: Arm) -> list[tuple[str, str, str]]:
     return [*settings, *((name, text, theirs[name]) for name, text in ours.items() if text != theirs[name])]
 
 
-def _inside(seen: dict[str, Any]) -> dict[str, str]:
+def _inside(seen: Inspection) -> dict[str, str]:
     """The versions in an image, and its limits."""
     limits = {name.replace("_", " "): seen["facts"][name] for name in ("usable_cpus", "physical_cores", "cpu_quota")}
     versions = {"Python": seen["python"]["version"], "libc": seen["fingerprint"]["libc"], **seen["packages"]}
@@ -141,7 +142,7 @@ def _inside(seen: dict[str, Any]) -> dict[str, str]:
 
 def _set(result: Result, arm: Arm) -> dict[str, str]:
     environment = result.environments[arm.name]
-    libraries: dict[str, Any] = result.inspection(arm)["libraries"]
+    libraries = result.inspection(arm)["libraries"]
     engine = result.engines[arm.target]["engine"]
     found = {"profile": arm.profile, "engine": f"{arm.engine}: {engine['image']}"}
     if environment.prefix:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from envkit.analysis.gpu_readings import GpuReadings
+from envkit.analysis.gpu_readings import GpuReadings, NcclLog
 from envkit.analysis.result import Result
 from envkit.messages import Message
 from envkit.report.messages import gpus as messages
@@ -49,10 +47,11 @@ def _ends(ends: tuple[float, float]) -> tuple[int, int | None]:
     return least, None if least == most else most
 
 
-def choices(log: dict[str, Any]) -> list[Message]:
+def choices(log: NcclLog) -> list[Message]:
     """Return NCCL's version, ranks, channels and so on, as far as its log has them."""
     found: list[Message] = [messages.NcclVersion(log["version"] or None, log["ranks"] or None)]
-    made = tuple(messages.Count(log[name], name) for name in ("rings", "trees", "channels") if log[name])
+    counts = (("rings", log["rings"]), ("trees", log["trees"]), ("channels", log["channels"]))
+    made = tuple(messages.Count(count, name) for name, count in counts if count)
     found += [messages.NcclTopology(made)] if made else []
     found += [messages.NcclChoice(messages.BETWEEN_RANKS, log["transports"])] if log["transports"] else []
     found += [messages.NcclChoice(messages.NETWORK, log["network"])] if log["network"] else []

@@ -289,7 +289,7 @@ def machine(result: Result) -> str:
     return text(system(result))
 
 
-def _engine(name: str, version: str) -> str:
+def _engine(name: str, version: str | None) -> str:
     return text(messages.Torch(version, None if name == "local" else name))
 
 

@@ -10,7 +10,7 @@ from envkit.analysis import ranking
 from envkit.analysis.result import Measured, Result
 from envkit.bench import quality
 from envkit.bench.arms import View
-from envkit.bench.problems import problem_of, restored
+from envkit.bench.problems import problem_of
 from envkit.bench.record import Event
 from envkit.common.messages import About
 from envkit.messages import Message
@@ -79,12 +79,18 @@ def to_json(result: Result, folder: str) -> dict[str, object]:
     rows = [row for section in report.sections for part in section.parts if isinstance(part, Rows) for row in part.rows]
     told = [{"label": row.label, **row.text.to_json()} for row in rows if isinstance(row.text, Message)]
     verdicts = {one.arm: verdict.of(result, one).to_json() for one in result.comparisons}
-    found = {**result.to_json(), "headline": headline(result), "verdicts": verdicts, "messages": told}
-    failures = [{**one, "problem": _told(restored(one["problem"]))} for one in found["failures"]]
-    findings = [finding_document(one) for one in result.findings]
-    not_measured = {name: _told(reason) for name, reason in result.not_measured.items()}
-    others = {"data_source": _told(result.data_source), "not_measured": not_measured}
-    return {**found, "failures": failures, "findings": findings, **others}
+    return {
+        **result.to_json(),
+        "headline": headline(result),
+        "verdicts": verdicts,
+        "messages": told,
+        "failures": [
+            {"block": one.block, "arm": one.arm, "problem": _told(problem_of(one))} for one in result.failures
+        ],
+        "findings": [finding_document(one) for one in result.findings],
+        "data_source": _told(result.data_source),
+        "not_measured": {name: _told(reason) for name, reason in result.not_measured.items()},
+    }
 
 
 def first_line(result: Result) -> Row:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from rich import table as rich_table
 from rich.console import Console
+from rich.segment import Segment
 from rich.text import Text
 
 from envkit.analysis.result import Result
@@ -33,14 +34,9 @@ class _Console(HarmlessConsole):
     It fills up the columns of tables with blanks: to the end of a line they are left out of what is no terminal.
     """
 
-    def print(self, *objects: Any, **options: Any) -> None:
-        if self.is_terminal:
-            super().print(*objects, **options)
-            return
-        with self.capture() as shown:
-            super().print(*objects, **options)
-        self.file.write(BLANKS.sub("", shown.get()))
-        self.file.flush()
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        printed = super()._render_buffer(buffer)
+        return printed if self.is_terminal else BLANKS.sub("", printed)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError

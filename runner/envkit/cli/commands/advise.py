@@ -42,6 +42,7 @@ from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import short
 from envkit.common.machine_lock import machine_lock
 from envkit.engines.inspect_image import inspect
+from envkit.engines.inspection import Inspection
 from envkit.engines.local import LocalEngine
 from envkit.engines.measurement import Measurement
 from envkit.messages import Message
@@ -214,7 +215,7 @@ def _advice(
     symptoms: Symptoms,
     applying: Iterable[str],
     left_out: Mapping[str, Message],
-    inspection: Mapping[str, Any],
+    inspection: Inspection,
     instead: Iterable[str],
     findings: Sequence[Finding] = (),
     proving: str | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics as basic
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from envkit.analysis.gpu_readings import nccl_of
@@ -72,7 +72,7 @@ def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
 
 def _nccl(sample: Sample) -> Row:
     """Return what NCCL chose, of a sample with a log of it."""
-    log = nccl_of(sample)
+    log: Mapping[str, object] | None = nccl_of(sample)
     return {} if log is None else {f"nccl_{name}": log[name] for name in NCCL}
 
 

@@ -15,7 +15,8 @@ import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
 from envkit.analysis.result import Result
@@ -86,7 +87,7 @@ def matplotlib_figure(size: tuple[float, float]) -> Iterator[Figure]:
         yield Figure(figsize=size, layout="constrained")
 
 
-def _imported() -> Any:
+def _imported() -> ModuleType:
     """matplotlib, without a word of its font cache, and whatever backend is asked for: a Figure needs no display."""
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     asked_for = os.environ.pop("MPLBACKEND", None)  # an unknown one would be refused
