@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from envkit.analysis.engine_facts import engine_facts, shortened, text
-from envkit.bench.arms import Arm, View
+from envkit.bench.arms import Arm
 from envkit.bench.events import Sample
 from envkit.bench.run import INITIAL_WEIGHTS, Run
 from envkit.engines import measurement
@@ -38,13 +38,11 @@ class Difference:
 
 
 def of_run(run: Run) -> dict[str, list[Difference]]:
-    """For each arm that is compared, in what its image differs from its reference's; empty where they have one image.
+    """Return for each arm that is compared in what its image differs from its reference's, in a run of two images.
 
     The facts that matter most for timing come first, and system packages last.
     """
     study = run.study
-    if study.view is not View.IMAGES:
-        return {}
     facts = {arm.name: _inspected(run, arm) for arm in study.arms}
     first = {arm.name: run.samples(arm)[:1] for arm in study.arms}
     if all(first.values()):  # else what one of them has not seen yet would be a difference

@@ -8,19 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from envkit.analysis.course import Course, course
-from envkit.analysis.findings import findings
+from envkit.analysis.findings import ArmSamples, findings
 from envkit.analysis.gpu_readings import GpuReadings, readings
 from envkit.analysis.image_differences import Difference, of_run
 from envkit.analysis.intervals import Intervals, SettingEffect, setting_effects
-from envkit.analysis.learning_curves import LearningCurve, learning_curves, reached
+from envkit.analysis.learning_curves import LearningCurve, learning_curve, reached, target_of
 from envkit.analysis.load import Load, load, neighbours
 from envkit.analysis.losses import Losses, between
 from envkit.analysis.noise import disturbed_arms, disturbed_blocks, interference_by_block, reference_kernel_range
 from envkit.analysis.sample_times import Sample, sample_times
 from envkit.analysis.scaling import Scaled, ScaledInstances, scaled, scaled_instances
 from envkit.bench import dataset_messages as _of_data  # noqa: F401  from_json knows those that were imported
-from envkit.bench.arms import Arm, Role
-from envkit.bench.events import Calibration, Failure, LeftOut, ReferenceKernel
+from envkit.bench.arms import Arm, Role, View
+from envkit.bench.events import Calibration, Failure, LeftOut, OtherPrograms, ReferenceKernel
 from envkit.bench.events import Sample as Recorded
 from envkit.bench.measure import ENDED, FAILED, PRECISE
 from envkit.bench.problems import restored
@@ -33,6 +33,7 @@ from envkit.engines.inspection import Inspection, Surroundings
 from envkit.engines.measurement import probe
 from envkit.messages import Message, from_json
 from envkit.profiles.environment import Environment
+from envkit.profiles.resolve import of_rank
 from envkit.stats.bootstrap import Bootstrap, bootstrap
 from envkit.stats.drift import Drift, drift
 from envkit.stats.interval import Speedup
@@ -221,7 +222,9 @@ def conclude(run: Run) -> Result:
         for arm in study.arms
         if (own := run.samples(arm))
     }
-    interference = interference_by_block(run)
+    samples, kernels = run.samples(), run.all(ReferenceKernel)
+    interference = interference_by_block(samples)
+    curves = (learning_curve(arm.name, run.samples(arm), target_of(study.until)) for arm in study.arms)
     fixed = run.lengths
     left_out = run.first(LeftOut)
     in_effect = {one.arm for one in measured.values() if one.in_effect}
@@ -236,10 +239,10 @@ def conclude(run: Run) -> Result:
         commands=fixed.commands if fixed else first.commands,
         measured=list(measured.values()),
         comparisons=[_comparison(run, arm, measured) for arm in study.compared],
-        samples=sample_times(run),
+        samples=sample_times(run.events, run.skipped_steps),
         interference=interference,
-        disturbed_arms=disturbed_arms(run),
-        reference_kernel_range_s=reference_kernel_range(run.all(ReferenceKernel), interference),
+        disturbed_arms=disturbed_arms(samples),
+        reference_kernel_range_s=reference_kernel_range(kernels, interference),
         design=run.design,
         warm_up=fixed.warm_up if fixed else {},
         unsteady=fixed.unsteady if fixed else [],
@@ -248,25 +251,33 @@ def conclude(run: Run) -> Result:
             study.workload_of(arm): study.workload_spec(arm).warmup_steps + run.skipped_steps for arm in study.arms
         },
         reference_drift=drift([basic.fmean(steps) for steps in run.timed_steps(study.reference)]),
-        seconds_per_block=_seconds_per_block(run),
+        seconds_per_block=_seconds_per_block([*samples, *kernels]),
         calibration=first.calibration,
         findings=[
             *map(Finding.of_json, first.findings),
-            *findings(run, environments),
+            *findings([_arm_samples(run, arm, environments[arm.name]) for arm in study.arms if arm.name in measured]),
         ],
         failures=run.all(Failure),
         removed_variables=[*first.removed_variables],
         allowed_variables=[*kept],
         not_measured={name: restored(one) for name, one in left_out.profiles.items()} if left_out else {},
         ended=ended,
-        image_differences=of_run(run),
+        image_differences=of_run(run) if study.view is View.IMAGES else {},
         scaling=_scaling(intervals, measured),
         instances=_instances(intervals),
         gpus=[found for arm in study.arms if (found := readings(arm.name, run.samples(arm)))],
         ablation=setting_effects(intervals),
-        learning=learning_curves(run),
+        learning=[curve for curve in curves if curve is not None],
         course=course(run, ended),
     )
+
+
+def _arm_samples(run: Run, arm: Arm, environment: Environment) -> ArmSamples:
+    """Return the samples of an arm with what they ran in, for findings."""
+    study = run.study
+    inside = of_rank(run.beginning.inspection(arm.target), study.parts_of(arm))
+    has_symptoms = arm in study.references and study.user_command is None
+    return ArmSamples(arm.name, environment, run.samples(arm), inside["facts"], inside["fingerprint"], has_symptoms)
 
 
 def _scaling(intervals: Intervals, measured: Mapping[str, Measured]) -> list[Scaled]:
@@ -286,16 +297,15 @@ def _instances(intervals: Intervals) -> list[ScaledInstances]:
     return [scaled_instances(intervals, arm) for arm in shown]
 
 
-def _seconds_per_block(run: Run) -> float:
-    """How long a block takes, with the starts of its workers; 0 where none is complete."""
-    in_blocks: list[Recorded | ReferenceKernel] = [*run.samples(), *run.all(ReferenceKernel)]
+def _seconds_per_block(in_blocks: Sequence[Recorded | ReferenceKernel]) -> float:
+    """Return how long a block takes, with the starts of its workers; 0 where none is complete."""
     blocks = len({event.block for event in in_blocks})
     return sum(event.worker_seconds for event in in_blocks) / blocks if blocks else 0.0
 
 
 def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison:
     study, ended = run.study, run.ended
-    reference = study.reference_of(arm)
+    reference, target = study.reference_of(arm), target_of(study.until)
     both = [measured[name] for name in (reference.name, arm.name) if name in measured]
     if not all(one.in_effect for one in both):
         return Comparison(arm.name, Verdict.NOT_IN_EFFECT)
@@ -303,7 +313,7 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
     ratios = run.block_ratios(arm)
     if ended == FAILED:
         return Comparison(arm.name, Verdict.FAILED, losses=losses)
-    if not all(reached(run, one) for one in (reference, arm)):
+    if not all(reached(run.samples(one), target) for one in (reference, arm)):
         return Comparison(arm.name, Verdict.NOT_REACHED, losses=losses)
     if study.one_run_each and ratios:
         return Comparison(arm.name, Verdict.ONE_RUN_EACH, single_ratio=math.exp(ratios[0]), losses=losses)
@@ -311,18 +321,21 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
     if ended not in ENDED:
         return Comparison(arm.name, Verdict.NOT_ENDED, losses=losses)
     found = at_end(planned, ratios, study.stopping.margin, stopped_early=ended == PRECISE)
-    hit = disturbed_blocks(run, (reference, arm))
+    samples, others = run.samples(reference, arm), run.first(OtherPrograms)
+    hit = disturbed_blocks(samples)
     quiet = run.block_ratios(arm, without=set(hit))
     blocks = set(run.complete_blocks(arm))
     rest = at_end(planned, quiet, study.stopping.margin, stopped_early=False) if blocks & hit.keys() else None
-    beside = neighbours(run, (reference, arm)) if found else None
+    beside = neighbours(samples, others) if found else None
     return Comparison(
         arm.name,
         verdict=found.verdict if found else Verdict.TOO_FEW_SAMPLES,
         speedup=found,
         losses=losses,
         without_interference=rest,
-        load=load(run, (reference, arm), hit) or beside if found and not rest else None,
+        load=load(samples, len({sample.block for sample in run.samples()}), others) or beside
+        if found and not rest
+        else None,
         beside=beside,
         bootstrap=bootstrap(*(run.comparable_steps(one, blocks) for one in (reference, arm))),
         deviation=basic.stdev(ratios) if len(ratios) > 1 else None,

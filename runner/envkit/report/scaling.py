@@ -103,6 +103,7 @@ def _losses(result: Result, one: Scaled) -> Message | None:
     if one.losses is None:
         return None
     study, losses = result.study, one.losses
-    allowed = loss_tolerance(study, study.arm(one.arm), other_ranks=True)
+    workload = study.workload_of(study.arm(one.arm))
+    allowed = loss_tolerance(workload, study.options.precision, other_ranks=True)
     kind = messages.RanksLosses if losses.agree else messages.RanksLossesDiffer
     return kind(one.arm, losses.largest_difference, losses.steps, allowed)

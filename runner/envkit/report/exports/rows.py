@@ -81,7 +81,7 @@ def _learning(sample: Sample, study: Study) -> Row:
     curve = sample.curve
     if not curve:
         return {}
-    target = target_of(study)
+    target = target_of(study.until)
     found: Row = {"time_to_target_s": time_to(target, curve)} if target else {}
     for number, (epoch, seconds) in enumerate(zip(curve, training_s(curve), strict=True), start=1):
         figures = {name.replace(" ", "_"): value for name, value in (epoch.quality or {}).items()}

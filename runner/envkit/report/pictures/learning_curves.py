@@ -84,7 +84,7 @@ def _percentages(axes: Axes, metric: str) -> None:
 
 
 def _draw_target(axes: Axes, result: Result, metric: str) -> None:
-    target = target_of(result.study)
+    target = target_of(result.study.until)
     if target is not None and target.metric == metric:
         axes.axhline(target.value, color=style.SOFT, linewidth=1, linestyle=":")
 
