@@ -51,7 +51,7 @@ def _about(result: Result) -> list[list[str]]:
     arms = {arm.name: arm.profile for arm in result.study.arms}
     shipped = {name: profile.load(name) for name in profile.names()}
     rows = []
-    for name in ranking.order(result):
+    for name in ranking.order(result.comparisons, result.study.arms, result.study.view):
         known = shipped.get(arms[name])
         more = [known.helps or "", known.hurts or ""] if known else ["", ""]
         rows.append([name, result.environments[name].title, *more])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics as basic
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
@@ -160,6 +161,17 @@ class Result:
     def not_reached(self) -> list[LearningCurve]:
         """Return the arms in which a training did not reach its target."""
         return [one for one in self.learning if one.to_target and one.to_target.seconds is None]
+
+    @property
+    def side_by_side(self) -> bool:
+        """Return whether several profiles are compared, each of them with its cautions in a row of a table."""
+        return len(self.comparisons) > 1 and self.study.view is not View.SETTINGS and not self.study.at_once
+
+    @property
+    def complete_blocks(self) -> int:
+        """Return how many blocks have a sample of each arm."""
+        counts = Counter(sample.block for sample in self.samples)
+        return sum(count == len(self.study.arms) for count in counts.values())
 
     def inspection(self, arm: Arm) -> Inspection:
         """Return the inspection of the image that ``arm`` ran in, from before it ran."""

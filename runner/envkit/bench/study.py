@@ -230,6 +230,10 @@ class Study:
     def workload_of(self, arm: Arm) -> str:
         return arm.workload or self.workload
 
+    def trains_otherwise(self, arm: Arm) -> bool:
+        """Return whether ``arm`` trains another workload than its reference."""
+        return self.workload_of(arm) != self.workload_of(self.reference_of(arm))
+
     def ranks_of(self, arm: Arm) -> int:
         """How many processes train together, on all nodes."""
         return arm.ranks or self.ranks * self.nodes

@@ -16,7 +16,7 @@ from envkit.messages import Message
 from envkit.profiles import catalogue
 from envkit.report import commands, judgement, multi_workload
 from envkit.report.ablation import costs_in_profile
-from envkit.report.judgement import learns_otherwise, other_workload
+from envkit.report.judgement import losses_wrongly_differ
 from envkit.report.messages import advice as messages
 from envkit.report.parts import Row
 from envkit.stats.contribution import NO_DIFFERENCE, Contribution
@@ -87,7 +87,7 @@ def _to_go_on(result: Result, folder: str) -> list[Message]:
 def _to_know_more(result: Result) -> list[Message]:
     """Return how another run would come to a verdict."""
     if any(one.verdict == Verdict.TOO_FEW_SAMPLES for one in result.comparisons):
-        return [messages.RaiseLimit(_limit(result, judgement.fewest(result)))]
+        return [messages.RaiseLimit(_limit(result, result.study.fewest_blocks))]
     if result.study.one_run_each and any(one.single_ratio for one in result.comparisons):
         return [messages.RaiseLimit("--blocks 8", messages.INTERVAL)]
     return [messages.RunFor(messages.MEASURE, messages.BENCH)] if result.samples and not result.comparisons else []
@@ -105,21 +105,23 @@ def _per_profile(result: Result) -> list[Message]:
     if chosen := _of_a_search(result):
         return [chosen]
     found, best_told = list[Message](), False
-    ranked = ranking.ranked(result)
-    if ranking.many(result):  # the noisiest of them is the likeliest to be at the top without being known to be faster
+    ranked = ranking.ranked(result.comparisons, result.study.view)
+    if ranking.many(
+        result.comparisons
+    ):  # the noisiest of them is the likeliest to be at the top without being known to be faster
         ranked = sorted(ranked, key=_by_worth)
     elif len(ranked) > 1:
         ranked = sorted(ranked, key=lambda one: (*_by_worth(one), -(ranking.ratio_of(one) or 0)))
     for one in ranked:
         arm = result.study.arm(one.arm)
-        wrong = one.verdict == Verdict.NOT_IN_EFFECT or learns_otherwise(result, one)
+        wrong = one.verdict == Verdict.NOT_IN_EFFECT or losses_wrongly_differ(one, result.environments[one.arm])
         if len(ranked) > 1 and best_told and not wrong and not result.study.at_once:
             continue
         if result.study.view is View.CALIBRATION:
             told = _after_calibration(one)
-        elif other_workload(result, arm):
+        elif result.study.trains_otherwise(arm):
             told = None  # a change of the training's code, which no profile makes
-        elif learns_otherwise(result, one):
+        elif losses_wrongly_differ(one, result.environments[one.arm]):
             told = messages.ExplainLosses(arm.name, commands.ablate(result, arm))
         else:
             told = too_much_interference(one) or _at_once(result, arm) or _next(result, one, arm)
@@ -139,7 +141,7 @@ def _per_profile(result: Result) -> list[Message]:
 def _supported(result: Result, ranked: Sequence[Comparison], fastest: messages.Use) -> list[Message]:
     """Return what to use: first a profile that leaves results and a vendor's check alone, then one faster still."""
     worth = [one for one in ranked if is_worth_it(one) and not judgement.losses_differ(one)]
-    first = next((one for one in worth if judgement.is_supported(result, one.arm)), None)
+    first = next((one for one in worth if judgement.is_supported(result.environments[one.arm])), None)
     if first is None or first is worth[0] or worth[0].speedup is None:
         return [fastest]
     return [
@@ -169,7 +171,9 @@ def _of_a_search(result: Result) -> Message | None:
     The search compared these two; a report compares both with the baseline alone.
     """
     if not result.study.contrasts_of(Role.CHOICE) or not all(
-        is_worth_it(one) and not learns_otherwise(result, one) and not too_much_interference(one)
+        is_worth_it(one)
+        and not losses_wrongly_differ(one, result.environments[one.arm])
+        and not too_much_interference(one)
         for one in result.comparisons
     ):
         return None
@@ -184,9 +188,11 @@ def _of_settings(result: Result) -> list[Message]:
     study = result.study
     whole = result.comparisons[0]
     found: list[Message] = [
-        messages.ExplainLosses(study.arm(one.arm).name) for one in result.comparisons if learns_otherwise(result, one)
+        messages.ExplainLosses(study.arm(one.arm).name)
+        for one in result.comparisons
+        if losses_wrongly_differ(one, result.environments[one.arm])
     ]
-    wrong = {one.arm for one in result.comparisons if learns_otherwise(result, one)}
+    wrong = {one.arm for one in result.comparisons if losses_wrongly_differ(one, result.environments[one.arm])}
     calmer = too_much_interference(whole)
     if whole.arm in wrong or calmer or not is_worth_it(whole):
         last = None if whole.arm in wrong else calmer or _next(result, whole, study.whole)
@@ -213,7 +219,7 @@ def _of_image(result: Result, one: Comparison) -> Message | None:
     reference = result.study.reference_of(arm)
     if one.verdict == Verdict.NOT_IN_EFFECT:
         return messages.FindOutWhy(commands.diagnose(result, arm))
-    if learns_otherwise(result, one):
+    if losses_wrongly_differ(one, result.environments[one.arm]):
         return messages.ExplainLosses(arm.name)
     if calmer := too_much_interference(one):
         return calmer
@@ -232,7 +238,7 @@ def _on_several_workloads(result: Result) -> list[Message]:
         arm = result.study.arm(one.arm)
         if one.verdict == Verdict.NOT_IN_EFFECT:
             found.append(messages.FindOutWhy(commands.diagnose(result, arm)))
-        elif learns_otherwise(result, one):
+        elif losses_wrongly_differ(one, result.environments[one.arm]):
             wrong.add(arm.profile)
             found.append(messages.ExplainLosses(arm.name))
     loaded = [one.load for one in result.comparisons if one.load]
@@ -294,7 +300,7 @@ def _use(result: Result, arm: Arm) -> Message:
         name = f"{arm.profile}-{each}"
         command = commands.execute(result, replace(arm, profile=name), commands.torchrun(result, arm))
         return messages.UseCopy(arm.profile, name, each, command)
-    kind = messages.Use if judgement.is_supported(result, arm.name) else messages.UseAfterCheck
+    kind = messages.Use if judgement.is_supported(result.environments[arm.name]) else messages.UseAfterCheck
     return kind(arm.profile, commands.execute(result, arm, commands.torchrun(result, arm)))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from envkit.analysis import ranking
-from envkit.analysis.image_differences import CUDA_OF_BUILD
+from envkit.analysis.image_differences import CUDA_OF_BUILD, Difference
 from envkit.analysis.result import Comparison, Result
 from envkit.bench.arms import View
 from envkit.checks.doctor.cpu_use_findings import FIX_FIRST
@@ -29,17 +29,20 @@ DRIFT_P = 0.01
 
 def of(result: Result, one: Comparison) -> list[Message]:
     """Return the cautions on using the profile of a comparison."""
+    study, environment = result.study, result.environments[one.arm]
     found: list[Message] = []
     if judgement.losses_differ(one):
         assert one.losses is not None, "they were compared"
-        found += [messages.LossesDiffer(finite(one.losses.largest_difference))] if tabled(result) else []
-    elif judgement.may_change_results(result, one.arm):
+        in_table = result.side_by_side
+        found += [messages.LossesDiffer(finite(one.losses.largest_difference))] if in_table else []
+    elif judgement.may_change_results(environment):
         found.append(messages.MayChangeResults())
-    if judgement.overrides_vendor(result.environments[one.arm].preload):
+    if judgement.overrides_vendor(environment.preload):
         found.append(messages.VendorCheckOverridden())
-    ratio = memory_ratio(result, one)
-    if ratio is not None:
-        found.append(messages.CostsMemory(ratio))
+    if not study.at_once and study.view is not View.IMAGES and not study.distributed:
+        peaks = {measured.arm: measured.peak_memory_bytes for measured in result.measured}
+        ratio = memory_ratio(peaks.get(one.arm), peaks.get(study.reference_of(study.arm(one.arm)).name))
+        found += [] if ratio is None else [messages.CostsMemory(ratio)]
     return found
 
 
@@ -54,14 +57,11 @@ def finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def memory_ratio(result: Result, one: Comparison) -> float | None:
-    """Return how many times the reference's memory an arm needs, if that is notably more."""
-    study = result.study
-    peak = {found.arm: found.peak_memory_bytes for found in result.measured}
-    own, other = peak.get(one.arm), peak.get(study.reference_of(study.arm(one.arm)).name)
-    if not own or not other or study.at_once or study.view is View.IMAGES or study.distributed:
+def memory_ratio(peak: float | None, reference: float | None) -> float | None:
+    """Return how many times the reference's memory an arm needs (peaks in bytes), if that is notably more."""
+    if not peak or not reference:
         return None
-    return own / other if own >= NOTABLE_RATIO * other and own - other >= NOTABLE_BYTES else None
+    return peak / reference if peak >= NOTABLE_RATIO * reference and peak - reference >= NOTABLE_BYTES else None
 
 
 def rows(result: Result) -> list[Row]:
@@ -69,17 +69,31 @@ def rows(result: Result) -> list[Row]:
 
     With many profiles, each has its own in the table.
     """
+    study = result.study
     found: list[Message] = [messages.SyntheticData()] if result.synthetic else []
-    found += _of_run(result)
-    compared = result.comparisons[:1] if result.study.view is View.SETTINGS else result.comparisons
+    unverified = (surroundings["inspection"]["unverified_packages"] for surroundings in result.engines.values())
+    found += [messages.UnverifiedPackage(package) for package in unverified if package]
+    found += [
+        messages.NotSteady(arm, "--warmup-lines" if study.user_command else "--warmup-steps") for arm in result.unsteady
+    ]
+    found += [
+        messages.HeldBackByQuota(one.arm, one.throttled_s) for one in result.measured if one.throttled_s > NOTABLE_S
+    ]
+    for arm in study.compared:
+        found += _other_builds(arm.name, study.reference_of(arm).name, result.image_differences.get(arm.name, ()))
+    compared = result.comparisons[:1] if study.view is View.SETTINGS else result.comparisons
     if len(compared) == 1:
         found += of(result, compared[0]) if compared[0].speedup or compared[0].single_ratio else []
-        found += _of_measurement(result, compared[0])
-    elif not tabled(result):
+        found += _drift(compared[0])
+    elif not result.side_by_side:
         for one in compared:
             found += [messages.OfArm(one.arm, caution) for caution in of(result, one)]
     said = [Row("Caution", one, "bad" if is_grave(one) else "plain") for one in found]
-    findings = [one for one in ranking.findings(result) if one.severity != "note"]
+    findings = [
+        one
+        for one in ranking.findings(result.findings, result.comparisons, result.study.view)
+        if one.severity != "note"
+    ]
     said += [
         Row("Caution", messages.Finding(one.code, one.seen, one.why, one.fix if one.code in FIX_FIRST else None))
         for one in findings
@@ -90,11 +104,6 @@ def rows(result: Result) -> list[Row]:
 def is_grave(one: Message) -> bool:
     """Return whether a caution is one on the results themselves."""
     return isinstance(one, messages.LossesDiffer | messages.SyntheticData | messages.UnverifiedPackage)
-
-
-def tabled(result: Result) -> bool:
-    """Return whether profiles stand in a table that has a column for cautions."""
-    return len(result.comparisons) > 1 and result.study.view is not View.SETTINGS and not result.study.at_once
 
 
 def legend(result: Result) -> tuple[dict[str, str], list[Message]]:
@@ -120,30 +129,19 @@ def _in_table(caution: Message) -> str:
     return LOSSES_DIFFER
 
 
-def _of_run(result: Result) -> list[Message]:
-    found: list[Message] = [
-        messages.UnverifiedPackage(what)
-        for seen in result.engines.values() if (what := seen["inspection"]["unverified_packages"])
-    ]  # fmt: skip
-    more = "--warmup-lines" if result.study.user_command else "--warmup-steps"
-    found += [messages.NotSteady(name, more) for name in result.unsteady]
-    found += [
-        messages.HeldBackByQuota(one.arm, one.throttled_s) for one in result.measured if one.throttled_s > NOTABLE_S
-    ]
-    for arm in result.study.compared:
-        differences = result.image_differences.get(arm.name, ())
-        build = next((one for one in differences if one.what == CUDA_OF_BUILD), None)
-        if build is not None and None in (build.reference, build.image):
-            reference = result.study.reference_of(arm).name
-            found.append(messages.OtherBuilds(arm.name, _built(build.image), reference, _built(build.reference)))
-    return found
+def _other_builds(arm: str, reference: str, differences: Sequence[Difference]) -> list[Message]:
+    """Return the caution that one of two images has a torch for CPUs alone."""
+    build = next((one for one in differences if one.what == CUDA_OF_BUILD), None)
+    if build is None or None not in (build.reference, build.image):
+        return []
+    return [messages.OtherBuilds(arm, _built(build.image), reference, _built(build.reference))]
 
 
 def _built(cuda: str | None) -> str:
     return f"with CUDA {cuda}" if cuda else "for CPUs alone"
 
 
-def _of_measurement(result: Result, one: Comparison) -> Sequence[Message]:
+def _drift(one: Comparison) -> list[Message]:
     if one.drift is not None and one.speedup is not None and one.drift.p_value < DRIFT_P:
         return [messages.SpeedupDrifted(1 + one.drift.change)]
     return []

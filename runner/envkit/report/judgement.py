@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import math
 import signal
-from collections import Counter
 from collections.abc import Iterable
 
 from envkit.analysis.result import Comparison, Result
-from envkit.bench.arms import Arm, View
+from envkit.bench.arms import View
 from envkit.bench.messages import WorkerEnded
 from envkit.bench.problem_messages import WarmingUp
 from envkit.bench.problems import problem_of
 from envkit.engines.messages import Killed
 from envkit.messages import Message
+from envkit.profiles.environment import Environment
 from envkit.stats.interval import ERROR_RATE
 from envkit.worker.libraries import LIBRARIES
 from envkit.worker.messages import MemoryRanOut
 
 
-def may_change_results(result: Result, arm: str) -> bool:
-    """Return whether the profile of an arm may change numerics."""
-    return result.environments[arm].numerics != "same"
+def may_change_results(environment: Environment) -> bool:
+    """Return whether an environment may change numerics."""
+    return environment.numerics != "same"
 
 
-def is_supported(result: Result, arm: str) -> bool:
-    """Return whether the profile of an arm leaves numerics alone and overrides no vendor's check."""
-    return not may_change_results(result, arm) and not overrides_vendor(result.environments[arm].preload)
+def is_supported(environment: Environment) -> bool:
+    """Return whether an environment leaves numerics alone and overrides no vendor's check."""
+    return not may_change_results(environment) and not overrides_vendor(environment.preload)
 
 
 def overrides_vendor(preload: Iterable[str]) -> bool:
@@ -53,36 +53,19 @@ def memory_that_ran_out(result: Result) -> MemoryRanOut | None:
     return None
 
 
-def learns_otherwise(result: Result, comparison: Comparison) -> bool:
+def losses_wrongly_differ(comparison: Comparison, environment: Environment) -> bool:
     """Return whether losses differ that should not.
 
-    A profile that may change results must still have numbers for losses.
+    An environment that may change results must still have numbers for losses.
     """
     losses = comparison.losses
-    may_differ = may_change_results(result, comparison.arm)
+    may_differ = may_change_results(environment)
     return losses is not None and not losses.agree and not (may_differ and math.isfinite(losses.largest_difference))
 
 
 def losses_differ(comparison: Comparison) -> bool:
     """Return whether losses differ by more than rounding, whether or not they may."""
     return comparison.losses is not None and not comparison.losses.agree
-
-
-def other_workload(result: Result, arm: Arm) -> str | None:
-    """Return what ``arm`` trains, if the reference trains something else."""
-    name = result.study.workload_of(arm)
-    return None if name == result.study.workload_of(result.study.reference_of(arm)) else name
-
-
-def fewest(result: Result) -> int:
-    """Return the fewest blocks that can give each comparison an interval."""
-    return result.study.fewest_blocks
-
-
-def complete_blocks(result: Result) -> int:
-    """Return how many blocks have a sample of each arm."""
-    arms = Counter(sample.block for sample in result.samples)
-    return sum(number == len(result.study.arms) for number in arms.values())
 
 
 def noise_floor(result: Result, blocks: int) -> float | None:

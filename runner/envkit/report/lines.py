@@ -111,7 +111,7 @@ def losses(result: Result) -> list[Message]:
         return []
     if any(one.what == OTHER_WEIGHTS for arm in study.compared for one in result.image_differences.get(arm.name, ())):
         return [messages.LossesNotCompared(messages.OTHER_WEIGHTS)]
-    others = [arm for arm in study.compared if judgement.other_workload(result, arm)]
+    others = [arm for arm in study.compared if study.trains_otherwise(arm)]
     found = _agreeing(result, [one for one in compared if one.losses is not None], len(compared))
     if others:
         names = some_of([arm.name for arm in others], len(study.compared))

@@ -145,13 +145,13 @@ def _found(source: ReportInput) -> Section | None:
 
 def _narrow(result: Result) -> Table:
     """Return the table of one profile and its reference, or of many profiles."""
-    return tables.speedups(result) if cautions.tabled(result) else tables.took(result)
+    return tables.speedups(result) if result.side_by_side else tables.took(result)
 
 
 def _wide(result: Result) -> Table:
     rows, blanks = tables.wide_rows(result), [""] * 5
     book = [[*row, *blanks] for row in tables.book(result)]
-    weights = [*(ranking.weight(result, row[0]) for row in rows), *("soft" for _ in book)]
+    weights = [*(ranking.weight(result.comparisons, row[0]) for row in rows), *("soft" for _ in book)]
     header = tables.wide_header(result)
     cells, numbers = [*rows, *(row[: len(header)] for row in book)], range(1, len(header) - 1)
     return Table(header, cells, numbers, weights, tables.note(result))
@@ -225,7 +225,7 @@ def _place(source: ReportInput) -> list[Row]:
 def _took(source: ReportInput) -> Section | None:
     """Make the table of what each arm took, if the short report has another one."""
     result = source.result
-    other = cautions.tabled(result) or result.study.view is View.SETTINGS or result.not_in_effect
+    other = result.side_by_side or result.study.view is View.SETTINGS or result.not_in_effect
     took = tables.took(result) if other and not source.wide else None
     return _section("took", took, _trained(result))
 
@@ -266,8 +266,12 @@ def _learning(source: ReportInput) -> Section | None:
 
 def _findings(source: ReportInput) -> Section | None:
     """Make the section of what doctor found on the machine and in the workers."""
-    rows = []
-    for one in source.result.findings if source.wide else ranking.findings(source.result):
+    rows, result = [], source.result
+    for one in (
+        source.result.findings
+        if source.wide
+        else ranking.findings(result.findings, result.comparisons, result.study.view)
+    ):
         rows.append(Row(one.severity, one.seen, "plain" if one.severity == "note" else "bad"))
         rows += [Row("", one.why), Row("", About("Fix", one.fix), whole=True)]
     nothing = None if rows else Note(messages.NO_FINDING)

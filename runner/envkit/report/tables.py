@@ -108,7 +108,7 @@ def says_blocks(result: Result) -> bool:
     """Return whether the table, or the first line, of the short report says what a block is."""
     if any(one.verdict in (Verdict.TOO_FEW_SAMPLES, Verdict.NOT_ENDED) for one in result.comparisons):
         return True
-    of_many = cautions.tabled(result) or result.study.view is View.SETTINGS or result.not_in_effect
+    of_many = result.side_by_side or result.study.view is View.SETTINGS or result.not_in_effect
     return medians(result) == messages.Medians(messages.OF_BLOCKS) and not of_many
 
 
@@ -145,7 +145,11 @@ def _ordered(result: Result) -> list[tuple[str, Comparison | None]]:
     found = {one.arm: one for one in result.comparisons}
     if result.study.view is View.WORKLOADS:
         return [(arm.name, one) for arm, one in multi_workload.compared(result)]
-    names = [name for name in ranking.order(result) if name in found or name == result.study.reference.name]
+    names = [
+        name
+        for name in ranking.order(result.comparisons, result.study.arms, result.study.view)
+        if name in found or name == result.study.reference.name
+    ]
     return [(name, found.get(name)) for name in names]
 
 
@@ -167,7 +171,7 @@ def ranked(result: Result) -> list[list[str]]:
     compared = {one.arm: one for one in result.comparisons}
     step_s = {one.arm: one.step_s for one in result.measured}
     rows = []
-    for name in ranking.order(result):
+    for name in ranking.order(result.comparisons, result.study.arms, result.study.view):
         reference = ["1", "", "reference"] if name == result.study.reference.name else ["-", "", ""]
         found = found_cells(compared[name]) if name in compared else reference
         rows.append([name, *found, f"{step_s[name] * 1000:.2f}" if name in step_s else "-"])
@@ -234,7 +238,12 @@ def all_arms(result: Result) -> list[list[str]]:
     """Return a row for each arm of the study, of many the fastest first; one that has no sample has dashes."""
     measured = {one.arm: cells(result, one, wide=True) for one in result.measured}
     dashes = ["-"] * (len(header(result, wide=True)) - 2)
-    names = dict.fromkeys([*ranking.order(result), *(arm.name for arm in result.study.single_processes)])
+    names = dict.fromkeys(
+        [
+            *ranking.order(result.comparisons, result.study.arms, result.study.view),
+            *(arm.name for arm in result.study.single_processes),
+        ]
+    )
     return [measured.get(name, [name, "0", *dashes]) for name in names]
 
 

@@ -65,7 +65,7 @@ def beside(found: Load | None) -> Message | None:
 
 def rows(result: Result) -> list[Row]:
     """Return a row for each comparison: its speedup and verdict."""
-    return [_row(one) for one in ranking.ranked(result)]
+    return [_row(one) for one in ranking.ranked(result.comparisons, result.study.view)]
 
 
 def _row(one: Comparison) -> Row:
@@ -116,9 +116,9 @@ def without_speedup(result: Result, one: Comparison) -> Message:
     if one.verdict == Verdict.NOT_ENDED and wrong:
         return messages.NotInEffect(wrong[0])
     if one.verdict == Verdict.TOO_FEW_SAMPLES:
-        fewest = judgement.fewest(result)
-        return messages.TooFewBlocks(names(result, one)[0], judgement.complete_blocks(result), fewest)
-    unfinished, blocks = result.course.unfinished, judgement.complete_blocks(result)
+        fewest = result.study.fewest_blocks
+        return messages.TooFewBlocks(names(result, one)[0], result.complete_blocks, fewest)
+    unfinished, blocks = result.course.unfinished, result.complete_blocks
     return messages.Unfinished(names(result, one)[0], blocks, unfinished.fewest if unfinished else None)
 
 
@@ -132,7 +132,7 @@ def not_reached(result: Result, one: Comparison) -> Message:
 
 def _of_many(result: Result) -> Message:
     """Return the best that is known to be faster, and how many came to what."""
-    found, of_all = ranking.ranked(result), len(result.comparisons)
+    found, of_all = ranking.ranked(result.comparisons, result.study.view), len(result.comparisons)
     things, counts = tables.things(result), counted(result, found)
     reference = names(result, found[0])[1]
     by_speed = sorted(filter(ranking.ratio_of, found), key=lambda one: ranking.ratio_of(one) or 0, reverse=True)
@@ -149,7 +149,7 @@ def _of_many(result: Result) -> Message:
     chosen = worth or faster or others
     if not chosen:
         return messages.NoneFaster(of_all, things, reference, counts, beside(_shared_load(found)))
-    supported = next((one for one in chosen if judgement.is_supported(result, one.arm)), chosen[0])
+    supported = next((one for one in chosen if judgement.is_supported(result.environments[one.arm])), chosen[0])
     best, number = supported if worth else chosen[0], len(chosen)
     assert best.speedup is not None, "it is faster"
     speedup = (best.speedup.ratio, best.speedup.low, best.speedup.high)
@@ -190,7 +190,9 @@ def counted(result: Result, found: Sequence[Comparison]) -> tuple[messages.Count
 def _kind(result: Result, one: Comparison) -> str:
     if one.speedup is None:
         return COUNTED["not-in-effect" if one.verdict == Verdict.NOT_IN_EFFECT else "no-result"]
-    if judgement.learns_otherwise(result, one) or (one.verdict == Verdict.FASTER and judgement.losses_differ(one)):
+    if judgement.losses_wrongly_differ(one, result.environments[one.arm]) or (
+        one.verdict == Verdict.FASTER and judgement.losses_differ(one)
+    ):
         return COUNTED["losses-differ"]
     if one.verdict == Verdict.EQUIVALENT:
         return f"within {one.speedup.margin * 100:g}%"
@@ -239,7 +241,7 @@ def _without_result(result: Result, subject: str) -> Message | None:
     if not result.samples:
         return messages.NothingMeasured()
     if result.ended in CUT_SHORT:
-        return messages.Unfinished(subject, judgement.complete_blocks(result))
+        return messages.Unfinished(subject, result.complete_blocks)
     return None
 
 

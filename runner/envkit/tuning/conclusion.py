@@ -125,7 +125,7 @@ def show_confirmation(
     if result.not_in_effect:
         table = tables.not_in_effect(result)
     else:
-        table = tables.speedups(result) if cautions.tabled(result) else tables.took(result)
+        table = tables.speedups(result) if result.side_by_side else tables.took(result)
     terminal.show_parts([*([table] if table.rows else []), *_failures(result)], out)
     over = _over(decision.versus, shipped, untried)
     rows = [Row(messages.SHIPPED, over)] if over else []

@@ -58,13 +58,15 @@ def _rows(one: NodeResult) -> list[tuple[list[str], str]]:
         return []
     reference = result.study.reference.name
     rows = []
-    for name, cells in zip(ranking.order(result), tables.ranked(result), strict=True):
+    for name, cells in zip(
+        ranking.order(result.comparisons, result.study.arms, result.study.view), tables.ranked(result), strict=True
+    ):
         if name != reference or not result.comparisons:
             profile, speedup, interval, verdict, time = cells
             samples = sum(sample.arm == name for sample in result.samples)
             said = verdict if one.settled else one.state
             row = [one.name, profile, str(samples), speedup, interval, said, time]
-            rows.append((row, ranking.weight(result, name)))
+            rows.append((row, ranking.weight(result.comparisons, name)))
     return rows
 
 

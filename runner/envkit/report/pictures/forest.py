@@ -45,7 +45,7 @@ def draw(area: FigureBase, result: Result, narrow: bool) -> None:
     low, high = _limits(result)
     room = math.log(high / low) * 0.04
     style.log_axis(axes.xaxis, low * math.exp(-room), high * math.exp(room), 5 if narrow else 8)
-    compared = ranking.ranked(result)
+    compared = ranking.ranked(result.comparisons, result.study.view)
     rows = len(compared)
     axes.set_ylim(rows - 0.5, -0.75 if narrow else -0.5)
     for row, one in enumerate(compared):
