@@ -12,7 +12,7 @@ from envkit.bench.dataset_messages import FOLDER, FromPlace
 from envkit.bench.record import SCHEMA, Event
 from envkit.bench.requests import of_sample
 from envkit.profiles.environment import Environment
-from envkit.report import terminal
+from envkit.report import model, terminal
 from rich.console import Console
 
 from tests.plans import study_of
@@ -104,7 +104,7 @@ def events_of(
 def printed(events: list[Event], full: bool = False, width: int = 80) -> str:
     """Return the report as it looks on a terminal of so many columns."""
     out = io.StringIO()
-    terminal.show(conclude(events), "some/folder", Console(file=out, width=width), full=full)
+    terminal.show(model.report_of(conclude(events), "some/folder", full=full), Console(file=out, width=width))
     return out.getvalue()
 
 

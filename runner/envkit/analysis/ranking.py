@@ -46,7 +46,7 @@ def ranked(comparisons: Sequence[Comparison], view: View) -> list[Comparison]:
 def order(comparisons: Sequence[Comparison], arms: Sequence[Arm], view: View) -> list[str]:
     """Return the names of all arms, the first of which is the reference.
 
-    Of many the fastest come first, with the reference where its 1 belongs; else they stand as planned.
+    If there are many, the fastest come first, with the reference where its 1 belongs; else they stand as planned.
     """
     if not by_speed(comparisons, view):
         return [arm.name for arm in arms]

@@ -12,9 +12,10 @@ from envkit.analysis.course import CUT_SHORT
 from envkit.analysis.load import Load
 from envkit.analysis.result import Comparison, Result
 from envkit.bench.arms import Arm, Role, View
+from envkit.bench.study import StoppingRule, Study
 from envkit.messages import Message
 from envkit.profiles import catalogue
-from envkit.report import commands, judgement, multi_workload
+from envkit.report import commands, judgement
 from envkit.report.ablation import costs_in_profile
 from envkit.report.judgement import losses_wrongly_differ
 from envkit.report.messages import advice as messages
@@ -24,6 +25,7 @@ from envkit.stats.interval import ERROR_RATE, Speedup
 from envkit.stats.power import blocks_needed
 from envkit.stats.verdict import Verdict
 from envkit.worker.libraries import LIBRARIES
+from envkit.worker.request import UserCommand
 
 USED = (
     messages.Use,
@@ -87,22 +89,24 @@ def _to_go_on(result: Result, folder: str) -> list[Message]:
 def _to_know_more(result: Result) -> list[Message]:
     """Return how another run would come to a verdict."""
     if any(one.verdict == Verdict.TOO_FEW_SAMPLES for one in result.comparisons):
-        return [messages.RaiseLimit(_limit(result, result.study.fewest_blocks))]
+        limit = _limit(result.study.stopping, result.study.fewest_blocks, result.seconds_per_block)
+        return [messages.RaiseLimit(limit)]
     if result.study.one_run_each and any(one.single_ratio for one in result.comparisons):
         return [messages.RaiseLimit("--blocks 8", messages.INTERVAL)]
     return [messages.RunFor(messages.MEASURE, messages.BENCH)] if result.samples and not result.comparisons else []
 
 
-def _limit(result: Result, blocks: int) -> str:
+def _limit(stopping: StoppingRule, blocks: int, seconds_per_block: float) -> str:
     """Return the option that lets a run have so many blocks."""
-    if result.study.stopping.blocks:
+    if stopping.blocks:
         return f"--blocks {blocks}"
-    minutes = math.ceil(max(blocks * result.seconds_per_block, result.study.stopping.budget_s) / 60) + 1
+    minutes = math.ceil(max(blocks * seconds_per_block, stopping.budget_s) / 60) + 1
     return f"--budget {minutes}m"
 
 
 def _per_profile(result: Result) -> list[Message]:
-    if chosen := _of_a_search(result):
+    study = result.study
+    if study.contrasts_of(Role.CHOICE) and (chosen := _of_a_search(result)):
         return [chosen]
     found, best_told = list[Message](), False
     ranked = ranking.ranked(result.comparisons, result.study.view)
@@ -124,7 +128,8 @@ def _per_profile(result: Result) -> list[Message]:
         elif losses_wrongly_differ(one, result.environments[one.arm]):
             told = messages.ExplainLosses(arm.name, commands.ablate(result, arm))
         else:
-            told = too_much_interference(one) or _at_once(result, arm) or _next(result, one, arm)
+            told = too_much_interference(one) or (_at_once(result, arm) if arm.instances else None)
+            told = told or _next(result, one, arm)
         if told:
             found += _supported(result, ranked, told) if isinstance(told, messages.Use) and not best_told else [told]
             best_told = best_told or not wrong
@@ -135,7 +140,10 @@ def _per_profile(result: Result) -> list[Message]:
         if found
         else False
     )
-    return [*found, messages.RunFor(messages.TRY_ADVISE, _advise(result))] if unknown and _is_local(result) else found
+    is_local = not study.distributed and {arm.engine for arm in study.arms} == {"local"}
+    if unknown and is_local:
+        found.append(messages.RunFor(messages.TRY_ADVISE, _advise(study.user_command)))
+    return found
 
 
 def _supported(result: Result, ranked: Sequence[Comparison], fastest: messages.Use) -> list[Message]:
@@ -155,14 +163,9 @@ def _by_worth(one: Comparison) -> tuple[bool, bool]:
     return not worth, worth and judgement.losses_differ(one)
 
 
-def _is_local(result: Result) -> bool:
-    return {arm.engine for arm in result.study.arms} == {"local"} and not result.study.distributed
-
-
-def _advise(result: Result) -> str:
-    own = result.study.user_command
-    command = shlex.join(own.argv) if own else "python train.py"
-    return f"{commands.from_folder(result.study)}envkit advise -- {command}"
+def _advise(command: UserCommand | None) -> str:
+    training = shlex.join(command.argv) if command else "python train.py"
+    return f"{commands.from_folder(command)}envkit advise -- {training}"
 
 
 def _of_a_search(result: Result) -> Message | None:
@@ -170,7 +173,7 @@ def _of_a_search(result: Result) -> Message | None:
 
     The search compared these two; a report compares both with the baseline alone.
     """
-    if not result.study.contrasts_of(Role.CHOICE) or not all(
+    if not all(
         is_worth_it(one)
         and not losses_wrongly_differ(one, result.environments[one.arm])
         and not too_much_interference(one)
@@ -243,8 +246,8 @@ def _on_several_workloads(result: Result) -> list[Message]:
             found.append(messages.ExplainLosses(arm.name))
     loaded = [one.load for one in result.comparisons if one.load]
     found += [quieter(loaded[0])] if loaded else []
-    winners = [name for names in multi_workload.winners(result).values() for name in names]
-    everywhere = multi_workload.everywhere(result)
+    winners = [name for names in judgement.winners(result).values() for name in names]
+    everywhere = judgement.everywhere(result)
     differ = {result.study.arm(one.arm).profile for one in result.comparisons if judgement.losses_differ(one)}
     best, fast = (
         sorted((name for name in names if name not in wrong), key=lambda name: name in differ)
@@ -261,8 +264,9 @@ def _on_several_workloads(result: Result) -> list[Message]:
         if one.verdict == Verdict.NOT_FOUND and one.deviation and one.speedup
     ]
     if unknown:  # the noisiest decides
-        name, speedup, deviation = max(unknown, key=lambda one: _needed(result, one[2], one[1].blocks))
-        found.append(_longer(result, speedup, deviation).replace(arm=name))
+        margin, sharing = result.study.stopping.margin, result.study.sharing
+        name, speedup, deviation = max(unknown, key=lambda one: blocks_needed(one[2], one[1].blocks, margin, sharing))
+        found.append(_longer(result.study, speedup, deviation, result.seconds_per_block).replace(arm=name))
     return found
 
 
@@ -289,7 +293,7 @@ def _next(result: Result, comparison: Comparison, arm: Arm) -> Message | None:
     if comparison.verdict == Verdict.SLOWER:
         return messages.KeepReference(reference)
     if comparison.verdict == Verdict.NOT_FOUND and comparison.deviation:
-        return _longer(result, comparison.speedup, comparison.deviation)
+        return _longer(result.study, comparison.speedup, comparison.deviation, result.seconds_per_block)
     return _use(result, arm) if comparison.verdict == Verdict.FASTER else None
 
 
@@ -359,19 +363,15 @@ def _after_calibration(comparison: Comparison) -> Message | None:
     return messages.RunFor(messages.MEASURE, messages.BENCH) if comparison.speedup else None
 
 
-def _longer(result: Result, found: Speedup, deviation: float) -> messages.MeasureLonger:
+def _longer(study: Study, found: Speedup, deviation: float, seconds_per_block: float) -> messages.MeasureLonger:
     """Return how long it takes to find a difference as small as the margin.
 
     If so many blocks were measured already, it is about a smaller difference.
     """
-    margin, blocks = result.study.stopping.margin, found.blocks
-    while (needed := _needed(result, deviation, blocks, margin)) <= blocks:
+    margin, blocks = study.stopping.margin, found.blocks
+    while (needed := blocks_needed(deviation, blocks, margin, study.sharing)) <= blocks:
         margin /= 2
-    minutes = math.ceil(needed * result.seconds_per_block / 60) + 1
-    option = f"--blocks {needed}" if result.study.epochs or result.study.stopping.blocks else f"--budget {minutes}m"
-    option += "" if margin == result.study.stopping.margin else f" --margin {margin * 100:g}%"
+    minutes = math.ceil(needed * seconds_per_block / 60) + 1
+    option = f"--blocks {needed}" if study.epochs or study.stopping.blocks else f"--budget {minutes}m"
+    option += "" if margin == study.stopping.margin else f" --margin {margin * 100:g}%"
     return messages.MeasureLonger(margin * 100, needed, minutes, option)
-
-
-def _needed(result: Result, deviation: float, blocks: int, margin: float | None = None) -> int:
-    return blocks_needed(deviation, blocks, margin or result.study.stopping.margin, result.study.sharing)

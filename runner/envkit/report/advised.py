@@ -18,7 +18,6 @@ from envkit.messages import Message
 from envkit.profiles import profile
 from envkit.rendering import text
 from envkit.report import cautions, verdict
-from envkit.report.finding_document import finding_document
 from envkit.report.messages import advised as messages
 from envkit.report.messages import headings
 from envkit.report.messages.advice import PROVE, RunFor
@@ -76,7 +75,7 @@ class Advice:
             "expected": [asdict(one) for one in self.expected],
             "unmeasured": list(self.unmeasured),
             "left_out": {name: text(reason) for name, reason in self.left_out.items()},
-            "findings": [finding_document(one) for one in self.findings],
+            "findings": [cautions.finding_document(one) for one in self.findings],
             "passed_on": list(self.passed_on),
             "not_passed_on": list(self.removed),
         }

@@ -11,8 +11,10 @@ from envkit.analysis.image_differences import CUDA_OF_BUILD, Difference
 from envkit.analysis.result import Comparison, Result
 from envkit.bench.arms import View
 from envkit.checks.doctor.cpu_use_findings import FIX_FIRST
+from envkit.checks.doctor.finding import Finding
 from envkit.messages import Message
 from envkit.profiles.profile import Profile
+from envkit.rendering import text
 from envkit.report import judgement
 from envkit.report.messages import cautions as messages
 from envkit.report.messages.headings import LOSSES_DIFFER
@@ -99,6 +101,13 @@ def rows(result: Result) -> list[Row]:
         for one in findings
     ]
     return [row if number == 0 else replace(row, label="") for number, row in enumerate(said)]
+
+
+def finding_document(one: Finding) -> dict[str, object]:
+    """Return a finding as plain data: its texts, and ``message``, which is what was seen as a code with fields."""
+    texts = {"seen": text(one.seen), "why": text(one.why), "fix": text(one.fix)}
+    message = one.seen.to_json() if isinstance(one.seen, Message) else None
+    return {"code": one.code, "severity": one.severity, **texts, "message": message}
 
 
 def is_grave(one: Message) -> bool:

@@ -1,22 +1,33 @@
-"""Command lines that reports name: to run a training under a profile as it was measured, to measure, to diagnose."""
+"""Command lines that reports name: to run a training under a profile as it was measured, to measure, to diagnose.
+
+Also those that repeat a run, with the digest that shows whether its record is unchanged.
+"""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from envkit.analysis.result import Result
+from envkit.bench import record
 from envkit.bench.arms import Arm
-from envkit.bench.record import split_command
-from envkit.bench.study import Study
+from envkit.bench.record import FILE_NAME, Event, split_command
 from envkit.engines import ENGINES
 from envkit.engines.container import LIMITS
 from envkit.profiles import profile
+from envkit.report.messages import context as messages
+from envkit.report.messages.lines import Details
+from envkit.report.parts import Row
 from envkit.worker.gpus import CHOOSING
 from envkit.worker.modes import CUDA
 from envkit.worker.performance_variables import is_needed
+from envkit.worker.request import UserCommand
 from envkit.worker.workloads import DEFAULT
+
+# Where a redacted record's first event has the digest of the record itself.
+RECORD_DIGEST = "record_digest"
 
 
 def torchrun(result: Result, arm: Arm) -> str | None:
@@ -36,7 +47,7 @@ def _named(result: Result, name: str) -> str:
     if not given and profile.known(name):  # a file may be called like one of these
         return name
     file, here = next(iter(given), f"{name}.yaml"), str(Path.cwd())
-    return str(Path(result.cwd) / file) if from_folder(result.study) or result.cwd != here else file
+    return str(Path(result.cwd) / file) if from_folder(result.study.user_command) or result.cwd != here else file
 
 
 def _there(result: Result, arm: Arm) -> str:
@@ -65,8 +76,8 @@ def execute(result: Result, arm: Arm, command: str | None = None) -> str:
     options += ["--allow-unknown"] if allowed else []
     given = "".join(f" {word}" for word in map(shlex.quote, options))
     own = shlex.join(study.user_command.argv) if study.user_command else "python train.py"
-    under = f"{_there(result, arm)}{given}{gpus(study, arm.engine)}"
-    return f"{from_folder(study)}{_envkit('exec', under, '--', command or own)}"
+    under = f"{_there(result, arm)}{given}{gpus(study.options.device, arm.engine)}"
+    return f"{from_folder(study.user_command)}{_envkit('exec', under, '--', command or own)}"
 
 
 def diagnose(result: Result, arm: Arm) -> str:
@@ -97,7 +108,7 @@ def ablate(result: Result, arm: Arm) -> str | None:
 
 def bench(result: Result, arm: Arm) -> str:
     """Return the command that measures the arm's profile with a training of the user's."""
-    device = f"--device {CUDA}" if gpus(result.study, arm.engine) else ""
+    device = f"--device {CUDA}" if gpus(result.study.options.device, arm.engine) else ""
     return _envkit("bench", _there(result, arm), device, "--", "python train.py")
 
 
@@ -106,13 +117,58 @@ def _envkit(*words: str) -> str:
     return " ".join(("envkit", *filter(None, words)))
 
 
-def from_folder(study: Study) -> str:
+def from_folder(command: UserCommand | None) -> str:
     """Return the ``cd`` before a user's command that starts in another folder than the current one, or nothing."""
-    if study.user_command is None or Path(study.user_command.folder).resolve() == Path.cwd():
+    if command is None or Path(command.folder).resolve() == Path.cwd():
         return ""
-    return f"cd {shlex.quote(study.user_command.folder)} && "
+    return f"cd {shlex.quote(command.folder)} && "
 
 
-def gpus(study: Study, engine: str) -> str:
+def gpus(device: str, engine: str) -> str:
     """Return the option of ``envkit exec`` that gives a container the GPUs that were trained on, or nothing."""
-    return " --gpus" if engine != "local" and study.options.device == CUDA else ""
+    return " --gpus" if engine != "local" and device == CUDA else ""
+
+
+# --- to repeat a run, and to check that a report is of an unchanged record ---
+
+
+def digest(folder: Path, events: Sequence[Event] = ()) -> str:
+    """Return the SHA-256 of the record in ``folder``, as ``sha256sum`` prints it; ``events`` may have it."""
+    if events and RECORD_DIGEST in events[0]:
+        return str(events[0][RECORD_DIGEST])
+    return record.digest(folder)
+
+
+def started_with(events: Sequence[Event]) -> str:
+    """Return the command that began the run, as one types it."""
+    began, *arguments = events[0]["command"]
+    script = Path(began)
+    own = ["python", "-m", f"benchmarks.{script.stem}"] if script.parent.name == "benchmarks" else ["envkit"]
+    return shlex.join([*own, *arguments])
+
+
+def repeating(folder: Path, events: Sequence[Event], ended: Row, seed: int | None) -> list[Row]:
+    """Return commands, seed, versions and digests, after why the run ``ended``.
+
+    The engines' versions are in ``envkit.report.execution_context``.
+    """
+    run = events[0]
+    rows = [
+        Row("measured", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(run["time"]))),
+        ended,
+        Row("command", started_with(events)),
+        *([Row("seed", messages.Seed(seed))] if seed is not None else []),
+        Row("kit version", messages.KitVersion(run["kit_version"], run["schema"])),
+    ]
+    if (first := next((event for event in events if event["event"] == "sample"), None)) is not None:
+        rows += [Row(name.replace("_", " "), messages.FileDigest(value)) for name, value in first["digests"].items()]
+    return [
+        *rows,
+        Row("record", messages.FileDigest(digest(folder, events), str(folder / FILE_NAME))),
+        Row("terminal", details(str(folder))),
+    ]
+
+
+def details(folder: str) -> Details:
+    """Return the command that prints all of a report."""
+    return Details(("envkit", "report", folder, "--details"))

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection, Sequence
 
 from envkit.analysis.engine_facts import cpu_name
+from envkit.analysis.image_differences import Difference
 from envkit.analysis.result import Result
 from envkit.bench.arms import Arm
 from envkit.bench.job import TRACKERS_OFF
 from envkit.bench.study import Study
 from envkit.engines.inspection import Inspection, Surroundings
 from envkit.messages import Message
-from envkit.report import certainty, images, scaling
-from envkit.report.images import SHOWN_OF_DIGEST
+from envkit.report import certainty, scaling
 from envkit.report.messages import context as messages
 from envkit.report.messages.certainty import Numbered
 from envkit.report.messages.headings import DEFAULT_MODES
 from envkit.report.messages.lines import OfSubject
-from envkit.report.parts import Row
+from envkit.report.messages.tables import MoreDifferences
+from envkit.report.parts import Row, Table
 from envkit.worker.request import UserCommand
 from envkit.worker.user_command.metric import parse
 
 ABSENT = "-"
+# So many differences are in the short report; packages of the system, which come last, can be hundreds.
+SHOWN = 5
+# The digest of an image, as far as it is shown: sha256: and twelve digits.
+SHOWN_OF_DIGEST = 19
 
 
 def rows(result: Result) -> list[Row]:
@@ -41,7 +47,7 @@ def rows(result: Result) -> list[Row]:
 
 def _of_command(result: Result, own: UserCommand) -> list[Row]:
     found = [
-        Row("command", messages.OwnCommand(tuple(own.argv), _other_name(result.study, own), own.folder)),
+        Row("command", messages.OwnCommand(tuple(own.argv), _other_name(result.study.workload, own.argv), own.folder)),
         Row("metric", messages.FreshProcesses(_metric(result.study, own))),
         Row("folder", messages.InPlace() if own.in_place else messages.FreshCopy(tuple(own.links))),
     ]
@@ -60,24 +66,25 @@ def _of_workloads(study: Study) -> list[Row]:
     return [*(Row("workload", one) for one in lengths), Row("modes", study.options.text() or DEFAULT_MODES)]
 
 
-def what_was_run(result: Result) -> Message:
-    """Return the workload and its modes, or the user's own command."""
-    own = result.study.user_command
-    if own is None:
-        return messages.Workload(trained(result.study))
-    return messages.OwnCommand(tuple(own.argv), _other_name(result.study, own), label=messages.COMMAND)
+def what_was_run(command: UserCommand | None, workload: str, trained: str) -> Message:
+    """Return what was ``trained``, or the user's own command with the name of its workload."""
+    if command is None:
+        return messages.Workload(trained)
+    return messages.OwnCommand(tuple(command.argv), _other_name(workload, command.argv), label=messages.COMMAND)
 
 
-def _other_name(study: Study, own: UserCommand) -> str | None:
+def _other_name(workload: str, argv: Sequence[str]) -> str | None:
     """Return the name of a user's command if it is not the command's own beginning."""
-    return None if shlex.join(own.argv).startswith(study.workload.rstrip("…")) else study.workload
+    return None if shlex.join(argv).startswith(workload.rstrip("…")) else workload
 
 
-def trained(study: Study) -> str:
-    """Return ``cnn``, or ``cnn, translation (bf16-autocast)``: what is trained and in which modes."""
-    names, modes = study.workloads, study.how
-    what = ", ".join(names) if len(names) <= certainty.MOST_WORKLOADS else f"{study.workload}, {len(names)} settings"
-    return f"{what} ({modes})" if modes else what
+def trained(names: Collection[str], workload: str, modes: str) -> str:
+    """Return ``cnn``, or ``cnn, translation (bf16-autocast)``: what is trained and in which ``modes``.
+
+    Many ``names`` are those of settings of one ``workload``.
+    """
+    shown = ", ".join(names) if len(names) <= certainty.MOST_WORKLOADS else f"{workload}, {len(names)} settings"
+    return f"{shown} ({modes})" if modes else shown
 
 
 def _machine(result: Result) -> list[Row]:
@@ -127,7 +134,7 @@ def sides(result: Result, arm: Arm) -> list[tuple[str, str, str]]:
     there, here = _set(result, reference), _set(result, arm)
     settings = [(name, there.get(name, ABSENT), here.get(name, ABSENT)) for name in dict.fromkeys([*there, *here])]
     if arm.name in result.image_differences:  # where images are compared, all that is known to differ
-        differing = images.rows(result.image_differences[arm.name])
+        differing = _image_rows(result.image_differences[arm.name])
         return [*settings, *((what, old, new) for what, old, new in differing)]
     ours, theirs = (_inside(result.inspection(one)) for one in (reference, arm))
     return [*settings, *((name, text, theirs[name]) for name, text in ours.items() if text != theirs[name])]
@@ -151,3 +158,20 @@ def _set(result: Result, arm: Arm) -> dict[str, str]:
         known = (libraries.get(name) or {}).get("sha256")
         found[f"preload {name}"] = f"{path} (SHA-256 {known})" if known else path
     return found | environment.variables
+
+
+def image_table(arm: str, reference: str, differences: Sequence[Difference], most: int | None) -> Table:
+    """Return the differences between the images of an arm and its reference, or the first ``most``."""
+    more = len(differences) - most if most is not None else 0
+    header = ("what differs", f"{reference} (reference)", arm)
+    return Table(header, _image_rows(differences[:most]), note=MoreDifferences(more) if more > 0 else None)
+
+
+def _image_rows(differences: Sequence[Difference]) -> list[tuple[str, str, str]]:
+    return [(one.what, _side(one.what, one.reference), _side(one.what, one.image)) for one in differences]
+
+
+def _side(what: str, value: str | None) -> str:
+    if value is None:
+        return ABSENT
+    return f"{value[:SHOWN_OF_DIGEST]}…" if what == "image digest" else value

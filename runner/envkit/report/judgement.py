@@ -6,8 +6,9 @@ import math
 import signal
 from collections.abc import Iterable
 
+from envkit.analysis import ranking
 from envkit.analysis.result import Comparison, Result
-from envkit.bench.arms import View
+from envkit.bench.arms import Arm, View
 from envkit.bench.messages import WorkerEnded
 from envkit.bench.problem_messages import WarmingUp
 from envkit.bench.problems import problem_of
@@ -15,6 +16,7 @@ from envkit.engines.messages import Killed
 from envkit.messages import Message
 from envkit.profiles.environment import Environment
 from envkit.stats.interval import ERROR_RATE
+from envkit.stats.verdict import Verdict
 from envkit.worker.libraries import LIBRARIES
 from envkit.worker.messages import MemoryRanOut
 
@@ -85,3 +87,32 @@ def noise_floor(result: Result, blocks: int) -> float | None:
 
     farthest = float(stdtrit(seen - 1, 1 - ERROR_RATE / 2))  # Student's t
     return math.expm1(farthest * deviation / math.sqrt(blocks))
+
+
+# --- several workloads in one run ---
+
+
+def winners(result: Result) -> dict[str, list[str]]:
+    """Return for each workload the profiles that are known to be faster than its reference, the fastest first.
+
+    One that was measured beside a load is not known to be. They are compared with the reference only, so it is unknown
+    whether the first is faster than the second.
+    """
+    found: dict[str, list[str]] = {result.study.workload_of(arm): [] for arm in result.study.references}
+    for arm, one in by_workload(result):
+        if one.verdict == Verdict.FASTER and one.load is None:
+            found[result.study.workload_of(arm)].append(arm.profile)
+    return found
+
+
+def everywhere(result: Result) -> list[str]:
+    """Return the profiles that are faster on every workload."""
+    fast = list(winners(result).values())
+    return [name for name in fast[0] if all(name in names for names in fast[1:])] if fast else []
+
+
+def by_workload(result: Result) -> list[tuple[Arm, Comparison]]:
+    """Return the arms that are compared: workload by workload, and on each the fastest first."""
+    study, order = result.study, list(result.study.workloads)
+    pairs = [(study.arm(one.arm), one) for one in result.comparisons]
+    return sorted(pairs, key=lambda pair: (order.index(study.workload_of(pair[0])), -(ranking.ratio_of(pair[1]) or 0)))

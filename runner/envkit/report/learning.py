@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from envkit.analysis.learning_curves import Epoch, LearningCurve
-from envkit.analysis.result import Result
 from envkit.bench import quality
 from envkit.messages import Message
 from envkit.report.messages import headings
@@ -18,33 +17,32 @@ from envkit.report.parts import Fold, Note, Part, Row, Table
 FEW_EPOCHS = 10
 
 
-def rows(result: Result) -> list[Row]:
+def rows(curves: Sequence[LearningCurve], target: str) -> list[Row]:
     """Return when each arm reached the target; nothing without a target."""
-    found = [_reached(result, one) for one in result.learning if one.to_target and one.to_target.seconds is not None]
-    return [replace(row, label="") if number else row for number, row in enumerate(found)]
+    each = [_reached(one, target) for one in curves if one.to_target and one.to_target.seconds is not None]
+    return [replace(row, label="") if number else row for number, row in enumerate(each)]
 
 
-def _reached(result: Result, one: LearningCurve) -> Row:
+def _reached(one: LearningCurve, target: str) -> Row:
     reached = one.to_target
     assert reached is not None
     assert reached.seconds is not None, "it was reached"
     tests_s = sum(epoch.test_s for epoch in one.epochs)
-    target = str(result.study.until)
     return Row("Target", messages.TargetReached(one.arm, target, reached.seconds, reached.epochs or 0, tests_s))
 
 
-def never(result: Result, one: LearningCurve) -> Message:
-    """Return that a training has not reached the target, and how near it came."""
+def never(one: LearningCurve, target: str, epochs: int) -> Message:
+    """Return that a training of so many ``epochs`` has not reached the target, and how near it came."""
     best = one.to_target.best if one.to_target else None
     samples = one.samples if one.samples > 1 else None
-    return messages.NeverReached(one.arm, str(result.study.until), result.study.epochs, samples, best)
+    return messages.NeverReached(one.arm, target, epochs, samples, best)
 
 
-def tables(result: Result, all_epochs: bool) -> list[Part]:
+def tables(curves: Sequence[LearningCurve], all_epochs: bool) -> list[Part]:
     """Return a table for each arm, with ``all_epochs`` of them in it, or else a few."""
-    if not result.learning:
+    if not curves:
         return []
-    folds = [Fold(_title(one), [table(one, None if all_epochs else FEW_EPOCHS)]) for one in result.learning]
+    folds = [Fold(_title(one), [table(one, None if all_epochs else FEW_EPOCHS)]) for one in curves]
     return [Note(headings.READING_EPOCHS), *folds]
 
 

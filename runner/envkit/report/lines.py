@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from envkit.analysis import ranking
 from envkit.analysis.gpu_readings import trained_on
@@ -37,23 +37,22 @@ MOST = 0.8
 def rows(result: Result) -> list[Row]:
     """Return the lines on what was verified and found."""
     if result.study.view is View.LOADERS:
-        return [Row("Noise", one) for one in noise(result)[:1]] + grid.rows_on_fastest(result)
-    found: list[tuple[str, Message | None]] = [
+        return [Row("Noise", message) for message in noise(result)[:1]] + grid.rows_on_fastest(result)
+    lines: list[tuple[str, Message | None]] = [
         ("Left out", messages.LeftOut(len(result.not_measured)) if result.not_measured else None),
         ("Settings", settings(result)),
-        *(("Losses", one) for one in losses(result)),
-        *(("Noise", one) for one in noise(result)),
+        *(("Losses", message) for message in losses(result)),
+        *(("Noise", message) for message in noise(result)),
         ("Why", cause := why(result)),
-        ("Why", the_rest(result, cause)),
     ]
-    said = [(label, one) for label, one in found if one is not None]
-    shown = [
-        label if label != before else ""
-        for (label, _), before in zip(said, ["", *(one for one, _ in said)], strict=False)
-    ]
+    if (purpose := _unexplained(cause)) is not None:
+        command = commands.breakdown(result, result.study.arm(result.comparisons[0].arm))
+        lines.append(("Why", RunFor(purpose, command) if command else None))
+    labelled = [(label, message) for label, message in lines if message is not None]
+    labels = ["", *(label for label, _ in labelled)]
     return [
-        Row(label, one, _weight(one), whole=hasattr(one, "command"))
-        for label, (_, one) in zip(shown, said, strict=True)
+        Row(label if label != before else "", message, _weight(message), whole=hasattr(message, "command"))
+        for (label, message), before in zip(labelled, labels, strict=False)
     ]
 
 
@@ -67,7 +66,7 @@ def settings(result: Result) -> Message | None:
     if not compared:
         compared = [one for one in result.measured if one.arm == result.study.reference.name]
     if len(compared) > 1:
-        return _settings_of_many(result, compared)
+        return _settings_of_many(compared, len(result.study.compared), tables.things(result))
     if result.not_in_effect:
         outside = next((one.not_observed for one in result.not_in_effect if one.not_observed), None)
         if outside:
@@ -76,15 +75,15 @@ def settings(result: Result) -> Message | None:
         return messages.CheckedIn(first.samples, first.arm)
     if not compared:
         return messages.NotVerifiedYet() if result.comparisons else None
-    return _settings_of_one(result, compared[0])
+    has_settings = result.study.view is not View.CALIBRATION and compared[0].arm != result.study.reference.name
+    return _settings_of_one(compared[0], has_settings)
 
 
-def _settings_of_one(result: Result, one: Measured) -> Message | None:
+def _settings_of_one(one: Measured, has_settings: bool) -> Message | None:
     if one.not_observed:
         return messages.SeenFromOutside(from_json(one.not_observed))
     if not one.checks:
-        sets = one.arm != result.study.reference.name
-        return messages.NothingToVerify(one.arm) if sets and result.study.view is not View.CALIBRATION else None
+        return messages.NothingToVerify(one.arm) if has_settings else None
     if one.unverified:
         keys = tuple(check.key for check in one.unverified)
         number = len(one.checks) - len(keys)
@@ -92,13 +91,12 @@ def _settings_of_one(result: Result, one: Measured) -> Message | None:
     return messages.AllVerified(len(one.checks) if len(one.checks) > 1 else None)
 
 
-def _settings_of_many(result: Result, compared: Sequence[Measured]) -> Message:
-    things = tables.things(result)
+def _settings_of_many(compared: Sequence[Measured], everyone: int, things: str) -> Message:
     wrong = tuple(one.arm for one in compared if not one.in_effect)
     partly = tuple(one.arm for one in compared if one.in_effect and (one.unverified or one.not_observed))
     sound = len(compared) - len(wrong) - len(partly)
-    kind = messages.ArmsVerified if sound == len(result.study.compared) else messages.SomeArmsVerified
-    return kind(sound, len(result.study.compared), things, wrong, partly)
+    kind = messages.ArmsVerified if sound == everyone else messages.SomeArmsVerified
+    return kind(sound, everyone, things, wrong, partly)
 
 
 def losses(result: Result) -> list[Message]:
@@ -112,7 +110,9 @@ def losses(result: Result) -> list[Message]:
     if any(one.what == OTHER_WEIGHTS for arm in study.compared for one in result.image_differences.get(arm.name, ())):
         return [messages.LossesNotCompared(messages.OTHER_WEIGHTS)]
     others = [arm for arm in study.compared if study.trains_otherwise(arm)]
-    found = _agreeing(result, [one for one in compared if one.losses is not None], len(compared))
+    known = {one.arm: one.losses for one in compared if one.losses is not None}
+    reference = None if study.user_command is None else study.reference.name
+    found = _agreeing(known, len(compared), reference)
     if others:
         names = some_of([arm.name for arm in others], len(study.compared))
         workloads = tuple(dict.fromkeys(study.workload_of(arm) for arm in others))
@@ -125,9 +125,11 @@ def losses(result: Result) -> list[Message]:
     return [messages.LossesNotCompared(messages.NOT_READ if is_unread else messages.TOO_FEW_SAMPLES)]
 
 
-def _agreeing(result: Result, compared: Sequence[Comparison], everyone: int) -> list[Message]:
-    """Return one message for those whose losses are identical, one for those near, one for those that differ."""
-    known: dict[str, Losses] = {one.arm: one.losses for one in compared if one.losses is not None}
+def _agreeing(known: Mapping[str, Losses], everyone: int, reference: str | None) -> list[Message]:
+    """Return one message for those whose losses are identical, one for those near, one for those that differ.
+
+    Losses of a user's command are known by what they repeat: then ``reference`` is the name of theirs.
+    """
     if not known:
         return []
     steps = next(iter(known.values())).steps
@@ -140,15 +142,15 @@ def _agreeing(result: Result, compared: Sequence[Comparison], everyone: int) -> 
 
     found: list[Message] = []
     if equal:
-        kind = messages.LossesIdentical if result.study.user_command is None else messages.LossesPrintedAlike
+        kind = messages.LossesIdentical if reference is None else messages.LossesPrintedAlike
         found.append(kind(steps, of(equal)))
     if near:
         most = max(known[arm].largest_difference for arm in near)
         own = max(known[arm].own_difference or 0.0 for arm in near)
-        if result.study.user_command is None:
+        if reference is None:
             found.append(messages.LossesRounded(most, steps, of(near)))
         else:
-            found.append(messages.LossesNear(most, own, result.study.reference.name, of(near)))
+            found.append(messages.LossesNear(most, own, reference, of(near)))
     if apart:
         largest = max(known[arm].largest_difference for arm in apart)
         largest = math.inf if any(math.isnan(known[arm].largest_difference) for arm in apart) else largest
@@ -162,7 +164,10 @@ def noise(result: Result) -> list[Message]:
     if not blocks or not result.comparisons or result.study.one_run_each:
         return []
     found: list[Message] = []
-    size = None if tables.says_blocks(result) and result.study.view is not View.LOADERS else ONE_OF_EACH
+    view = result.study.view
+    has_times = not (result.side_by_side or view is View.SETTINGS or result.not_in_effect)
+    is_said = view is not View.LOADERS and tables.says_blocks(result.comparisons, has_times)
+    size = None if is_said else ONE_OF_EACH
     if result.interference:
         few = len(result.comparisons) == 1
         first = result.interference[min(result.interference)][0] if few else None
@@ -219,23 +224,25 @@ def why(result: Result) -> Message | None:
     measured = {found.arm: found for found in result.measured}
     before, after = measured[study.reference_of(study.arm(one.arm)).name], measured[one.arm]
     faster = one.verdict == Verdict.FASTER
-    found = _counters(result, before, after, faster)
-    if found is None and faster and MKL in result.environments[one.arm].preload:
+    environment = result.environments[one.arm]
+    counter = _counters(before, after, faster, environment.variables, tables.faults_unit(study.user_command))
+    if counter is None and faster and MKL in environment.preload:
         return messages.FastestMkl()
-    return found or messages.CauseUnknown()
+    return counter or messages.CauseUnknown()
 
 
-def _counters(result: Result, before: Measured, after: Measured, faster: bool) -> Message | None:
+def _counters(
+    before: Measured, after: Measured, faster: bool, variables: Mapping[str, str], faults_unit: str
+) -> Message | None:
     """Return the counter that moved with the speed: system time, or page faults; None if neither did."""
-    cause = _memory_cause(result, after.arm, before, after)
+    cause = _memory_cause(variables, before, after)
     moved, covered = "fell" if faster else "rose", _covered(before, after, faster)
     apart = after.system_share - before.system_share
     if (apart < 0) == faster and abs(apart) >= NOTABLE_SHARE:
         return messages.SystemTimeChanged(moved, before.system_share, after.system_share, cause, covered)
     least, most = sorted((before.faults_per_step, after.faults_per_step))
     if most >= FEWEST_FAULTS and most >= NOTABLE_FAULTS * least and (after.faults_per_step == least) == faster:
-        unit = tables.faults_unit(result)
-        return messages.FaultsChanged(moved, before.faults_per_step, after.faults_per_step, unit, cause, covered)
+        return messages.FaultsChanged(moved, before.faults_per_step, after.faults_per_step, faults_unit, cause, covered)
     return None
 
 
@@ -247,24 +254,19 @@ def _covered(before: Measured, after: Measured, faster: bool) -> messages.Covere
     return messages.Covered(min(1.0, max(0.0, system / whole)), "saved" if faster else "added")
 
 
-def the_rest(result: Result, found: Message | None) -> Message | None:
-    """Return the command that shows what ``found``, the line on the cause, does not explain, if there is one."""
-    unknown = isinstance(found, messages.CauseUnknown)
-    if not unknown and not isinstance(found, messages.SystemTimeChanged | messages.FaultsChanged):
+def _unexplained(cause: Message | None) -> str | None:
+    """Return what to find out if the line on the cause leaves most of a difference unexplained."""
+    if isinstance(cause, messages.CauseUnknown):
+        return FIND_CAUSE
+    if not isinstance(cause, messages.SystemTimeChanged | messages.FaultsChanged):
         return None
-    covered = getattr(found, "covered", None)
-    if covered is not None and covered.share >= MOST:
-        return None
-    command = commands.breakdown(result, result.study.arm(result.comparisons[0].arm))
-    if command is None:
-        return None
-    return RunFor(FIND_CAUSE if unknown else FIND_REST, command)
+    covered = cause.covered
+    return None if isinstance(covered, messages.Covered) and covered.share >= MOST else FIND_REST
 
 
-def _memory_cause(result: Result, arm: str, before: Measured, after: Measured) -> str | None:
+def _memory_cause(variables: Mapping[str, str], before: Measured, after: Measured) -> str | None:
     if after.faults_per_step * 10 > before.faults_per_step:
         return None
-    variables = result.environments[arm].variables
     if any(name.startswith(ALLOCATORS) for name in variables):
         return messages.MEMORY_KEPT
     return messages.HUGE_PAGES if HUGE_PAGES in variables else None
@@ -272,16 +274,17 @@ def _memory_cause(result: Result, arm: str, before: Measured, after: Measured) -
 
 def system(result: Result) -> Message:
     """Return the machine, the engines and what was trained."""
-    host = result.inspection(result.study.reference)
-    facts, seen = host["facts"], host["fingerprint"]
-    training = execution_context.what_was_run(result)
-    if result.study.user_command:  # it may run in another Python, with another torch
+    study = result.study
+    host = result.inspection(study.reference)
+    cpu, cpus = host["fingerprint"]["cpu_model"], host["facts"]["usable_cpus"]
+    trained = execution_context.trained(study.workloads, study.workload, study.how)
+    training = execution_context.what_was_run(study.user_command, study.workload, trained)
+    if study.user_command:  # it may run in another Python, with another torch
         engines = tuple(name for name in result.engines if name != "local")
-        return messages.System(seen["cpu_model"], facts["usable_cpus"], None, engines or ("local",), training)
-    torch = {name: of["inspection"]["packages"]["torch"] for name, of in result.engines.items()}
+        return messages.System(cpu, cpus, None, engines or ("local",), training)
+    torch = {name: surroundings["inspection"]["packages"]["torch"] for name, surroundings in result.engines.items()}
     engines = tuple(_engine(name, version) for name, version in torch.items())
-    gpu = trained_on(host).removeprefix(", ") or None
-    return messages.System(seen["cpu_model"], facts["usable_cpus"], gpu, engines, training)
+    return messages.System(cpu, cpus, trained_on(host).removeprefix(", ") or None, engines, training)
 
 
 def machine(result: Result) -> str:

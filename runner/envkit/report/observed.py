@@ -1,9 +1,10 @@
-"""Settings of each arm, as its workers observed them."""
+"""Observations of each arm's workers: their settings, their GPUs, and NCCL's choices there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from envkit.analysis.gpu_readings import GpuReadings, NcclLog
 from envkit.analysis.result import Measured, Result
 from envkit.checks import effect
 from envkit.checks.effect import NOT_SEEN, Check
@@ -12,9 +13,12 @@ from envkit.checks.finding_messages import Unmet
 from envkit.checks.process_messages import NotVerified
 from envkit.common.messages import About
 from envkit.messages import Message, from_json
+from envkit.profiles.environment import Environment
 from envkit.rendering import text
 from envkit.report.messages import certainty as messages
-from envkit.report.parts import Row, together
+from envkit.report.messages import gpus as of_gpus
+from envkit.report.messages.lines import OfSubject
+from envkit.report.parts import Fold, Listing, Note, Part, Row, Table, together
 
 
 def rows(result: Result) -> list[Row]:
@@ -36,6 +40,25 @@ def _of_arm(one: Measured) -> list[Row]:
         found.append(Row("settings", messages.ArmVerified(one.arm, number, len(one.checks), messages.EVERY)))
     found += [Row("", About(one.arm, NotVerified(check.key, effect.shown(check.seen)))) for check in one.unverified]
     return [*found, *([Row("", About(one.arm, from_json(one.not_observed)))] if one.not_observed else [])]
+
+
+def settings(one: Measured, environment: Environment, unfolded: bool, page: bool) -> Part:
+    """Return the settings of an arm, as expected and as observed; not ``unfolded`` unless one was not in effect."""
+    variables = [f"{name}={value}" for name, value in environment.variables.items()]
+    if not one.checks and not variables:
+        return Note(messages.ExpectsNothing(one.arm, messages.SETS_NOTHING), "plain")
+    if not one.checks:
+        return Fold(messages.ExpectsNothing(one.arm), [Listing(variables)])
+    rows, weights = [], []
+    for check in one.checks:
+        state = ("ok" if check.holds else "NOT MET") if check.verified else "not verified"
+        rows.append([check.key, shown(check.expected), shown(check.seen), state])
+        weights.append("plain" if check.holds or not check.verified else "bad")
+    state = "NOT IN EFFECT" if not one.in_effect else "not verified" if one.unverified else "in effect"
+    weight = {"in effect": "good", "NOT IN EFFECT": "bad"}.get(state, "plain")
+    table = Table(("check", "expected", "seen", "met") if page else ("", "expected", "seen", ""), rows, weights=weights)
+    listed = [Listing(variables)] if variables else []
+    return Fold(OfSubject(one.arm, state), [table, *listed], unfolded or not one.in_effect, weight)
 
 
 def missed(checks: Iterable[Check]) -> tuple[Message, ...]:
@@ -61,3 +84,57 @@ def shown(value: object) -> str:
 def seen(value: object) -> str:
     """Return ``seen`` and the value, or that it was not seen."""
     return NOT_SEEN if value == NOT_SEEN else f"seen {shown(value)}"
+
+
+# --- GPUs ---
+
+
+def gpus(readings: Iterable[GpuReadings]) -> list[Row]:
+    """Return for each arm clocks, heat, power and idle time of its GPU, and NCCL's choices if its log was read."""
+    return [row for one in readings for row in _of_gpus(one)]
+
+
+def _of_gpus(one: GpuReadings) -> list[Row]:
+    found = []
+    if one.samples:
+        readings = tuple(_readings(one)) or (of_gpus.NoGpuReadings(),)
+        found.append(Row("gpu", of_gpus.GpuState(one.arm, readings)))
+        held_back = one.held_back.items()
+        found += [Row("", of_gpus.HeldBack(reason, samples, one.samples)) for reason, samples in held_back]
+        if one.idle_share is not None:
+            found.append(Row("", of_gpus.IdleGpu(one.idle_share, one.kernels_per_step or None)))
+    if one.nccl is not None:
+        found.append(Row("nccl", of_gpus.NcclState(one.arm, tuple(choices(one.nccl)))))
+        found += [Row("", of_gpus.NcclWarning(warning)) for warning in one.nccl["warnings"]]
+    return found
+
+
+def _readings(one: GpuReadings) -> list[Message]:
+    found: list[Message] = []
+    if one.sm_mhz:
+        found.append(of_gpus.GpuReading(*_ends(one.sm_mhz), "MHz"))
+    if one.temperature_c:
+        found.append(of_gpus.GpuReading(*_ends(one.temperature_c), "°C"))
+    if one.power_w is not None:
+        found.append(of_gpus.Power(one.power_w))
+    if one.allocated_bytes is not None:
+        found.append(of_gpus.InTensors(one.allocated_bytes))
+    return found
+
+
+def _ends(ends: tuple[float, float]) -> tuple[int, int | None]:
+    least, most = map(round, ends)
+    return least, None if least == most else most
+
+
+def choices(log: NcclLog) -> list[Message]:
+    """Return NCCL's version, ranks, channels and so on, as far as its log has them."""
+    found: list[Message] = [of_gpus.NcclVersion(log["version"] or None, log["ranks"] or None)]
+    counts = (("rings", log["rings"]), ("trees", log["trees"]), ("channels", log["channels"]))
+    made = tuple(of_gpus.Count(count, name) for name, count in counts if count)
+    found += [of_gpus.NcclTopology(made)] if made else []
+    found += [of_gpus.NcclChoice(of_gpus.BETWEEN_RANKS, log["transports"])] if log["transports"] else []
+    found += [of_gpus.NcclChoice(of_gpus.NETWORK, log["network"])] if log["network"] else []
+    for one in log["choices"]:
+        found.append(of_gpus.NcclCollective(one["collective"], one["algorithm"], one["protocol"], one["calls"]))
+    return found

@@ -27,8 +27,8 @@ from envkit.analysis.result import Result
 from envkit.bench.record import Event, split_command
 from envkit.engines import ENGINES
 from envkit.messages import Message
-from envkit.report import reproduce
-from envkit.report.reproduce import RECORD_DIGEST
+from envkit.report import commands
+from envkit.report.commands import RECORD_DIGEST
 
 Value = TypeVar("Value")
 PATH, HOST, USER, COMMAND, IMAGE = "PATH", "HOST", "USER", "COMMAND", "IMAGE"
@@ -77,7 +77,7 @@ class Redaction:
         """
         self.know_record(events[0], folder)
         first, *rest = [self.value(event) for event in events]
-        return [{**first, RECORD_DIGEST: reproduce.digest(folder)}, *rest]
+        return [{**first, RECORD_DIGEST: commands.digest(folder)}, *rest]
 
     def know_result(self, result: Result, folder: Path) -> None:
         """Learn what to look for from the result of a record in ``folder``."""

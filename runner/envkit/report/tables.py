@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
 from envkit.analysis import ranking
 from envkit.analysis.result import Comparison, Measured, Result
 from envkit.bench import quality
 from envkit.bench.arms import View
+from envkit.bench.events import Failure
 from envkit.checks.effect import Check
 from envkit.common.messages import About, Clauses
 from envkit.messages import Message
 from envkit.rendering import ratio, text
-from envkit.report import cautions, judgement, multi_workload, observed, scaling
+from envkit.report import cautions, judgement, observed, scaling
 from envkit.report.messages import headings
 from envkit.report.messages import tables as messages
 from envkit.report.messages.headings import UNDER_LOAD
-from envkit.report.messages.trainings import StepsOfRanks
 from envkit.report.parts import Table
 from envkit.stats.verdict import Verdict
+from envkit.worker.request import UserCommand
 
 # The published figures for the CNN's full training: seconds, test accuracy.
 BOOK_WORKLOAD, BOOK_EPOCHS = "cnn", 10
@@ -26,90 +30,105 @@ BOOK = {"baseline": (148, 0.8399), "intel-omp": (106, 0.8325)}
 def things(result: Result) -> str:
     """Return what is compared, in the plural."""
     if result.study.view is not View.WORKLOADS:
-        return "parts" if result.study.view is View.SETTINGS else f"{_first(result)}s"
+        return "parts" if result.study.view is View.SETTINGS else f"{first_column(result.study.view, result.engines)}s"
     one = len({arm.profile for arm in result.study.compared}) == 1
     return "workloads" if one else "combinations"
 
 
-def _first(result: Result) -> str:
-    return "image" if result.study.view is View.IMAGES else "profile" if len(result.engines) == 1 else "engine"
+def first_column(view: View, engines: Collection[str]) -> str:
+    """Return what the names of arms are: those of profiles, of images, or of one profile's engines."""
+    return "image" if view is View.IMAGES else "profile" if len(engines) == 1 else "engine"
 
 
-def faults_unit(result: Result) -> str:
-    """Return what page faults are counted per: a user's command tells those of its whole run alone."""
-    return "step" if result.study.user_command is None else "run"
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table of times. ``None`` stands for a column that the table does not have."""
+
+    first: str  # the kind of names
+    step: str  # the unit of the times
+    faults: str  # the unit of page faults: a user's command has those of its whole run alone
+    rate: str | None  # the unit of rates
+    tested: str | None  # of full trainings: the heading of the figures of their tests
+    several_units: bool  # each rate has a unit of its own
 
 
-def header(result: Result, wide: bool = False) -> list[str]:
-    """Return the columns: the first holds names, the others numbers. Rates stand where they are needed, or ``wide``."""
-    first = _first(result)
-    if result.study.user_command is not None:
-        return [
-            first,
-            "samples",
-            f"ms/{result.study.step_name}",
-            "system time",
-            f"faults/{faults_unit(result)}",
-            "memory",
-        ]
-    if result.study.epochs:
-        return [first, "samples", "training", _tested(result), "ms/step", *([_speed(result)] if wide else [])]
-    rate = [_speed(result)] if wide or _has_rates(result) else []
-    return [first, "samples", "ms/step", *rate, "system time", f"faults/{faults_unit(result)}", "memory"]
+def columns(result: Result, wide: bool = False) -> Columns:
+    """Return the columns of a result. Rates have one if steps of the arms are not alike, or the table is ``wide``."""
+    study = result.study
+    unlike = study.weak or bool(study.at_once) or len(study.workloads) > 1
+    units = {one.unit for one in result.measured} or {"images"}
+    rate = f"{min(units)}/s" if len(units) == 1 else "per second"
+    figures = {name for one in result.measured for name in one.quality}
+    return Columns(
+        first=first_column(study.view, result.engines),
+        step=study.step_name,
+        faults=faults_unit(study.user_command),
+        rate=rate if study.user_command is None and (wide or (unlike and not study.epochs)) else None,
+        tested=("accuracy" if figures <= {"accuracy"} else headings.LEARNT) if study.epochs else None,
+        several_units=len(units) > 1,
+    )
 
 
-def _has_rates(result: Result) -> bool:
-    """Return whether steps of the arms are not alike, so that rates tell more than their times."""
-    return result.study.weak or bool(result.study.at_once) or len(result.study.workloads) > 1
+def faults_unit(command: UserCommand | None) -> str:
+    """Return what page faults are counted per: a user's command has those of its whole run alone."""
+    return "step" if command is None else "run"
 
 
-def cells(result: Result, one: Measured, wide: bool = False) -> list[str]:
+def header(shown: Columns) -> list[str]:
+    """Return the headings: the first column holds names, the others numbers."""
+    rate = [shown.rate] if shown.rate else []
+    if shown.tested:
+        return [shown.first, "samples", "training", shown.tested, "ms/step", *rate]
+    return [shown.first, "samples", f"ms/{shown.step}", *rate, "system time", f"faults/{shown.faults}", "memory"]
+
+
+def cells(shown: Columns, one: Measured) -> list[str]:
     """Return one arm's row by ``header``: medians over its samples."""
-    rated = one.images_per_s is not None and result.study.user_command is None
-    rate = [_rate(result, one)] if rated and (wide or (not result.study.epochs and _has_rates(result))) else []
-    speed = [f"{one.step_s * 1000:.2f}", *rate]
-    if result.study.epochs:
-        return [one.arm, str(one.samples), f"{one.training_s:.1f} s", _quality(result, one), *speed]
+    speed = [f"{one.step_s * 1000:.2f}"]
+    if shown.rate and one.images_per_s is not None:
+        speed.append(f"{one.images_per_s:,.0f}{f' {one.unit}' if shown.several_units else ''}")
+    if shown.tested:
+        return [one.arm, str(one.samples), f"{one.training_s:.1f} s", _quality(shown.tested, one), *speed]
     effort = [f"{one.system_share:.1%}", f"{one.faults_per_step:,.0f}", f"{one.peak_memory_bytes / 2**20:,.0f} MiB"]
     return [one.arm, str(one.samples), *speed, *effort]
 
 
 def took(result: Result) -> Table:
     """Return what each arm took that was measured."""
-    if ended_in_failure(result):
-        return _failed(result)
-    published, head = book(result), header(result)
+    shown, study = columns(result), result.study
+    if ended_in_failure(result.failures, result.comparisons):
+        return _failed(shown.first, result.measured)
+    published, head = book(study.epochs, study.until, study.workloads), header(shown)
     weights = [*("plain" for _ in result.measured), *("soft" for _ in published)]
-    rows = [cells(result, one) for one in result.measured]
-    own = clauses(medians(result), steps(result))
-    return Table(head, [*rows, *published] if rows else [], range(1, len(head)), weights, own)
+    rows = [cells(shown, one) for one in result.measured]
+    note = clauses(medians(result.comparisons), scaling.steps(study, shown.rate))
+    return Table(head, [*rows, *published] if rows else [], range(1, len(head)), weights, note)
 
 
-def ended_in_failure(result: Result) -> bool:
+def ended_in_failure(failures: Sequence[Failure], comparisons: Sequence[Comparison]) -> bool:
     """Return whether a worker failed before anything could be compared."""
-    return bool(result.failures and result.comparisons) and not any(map(ranking.ratio_of, result.comparisons))
+    return bool(failures and comparisons) and not any(map(ranking.ratio_of, comparisons))
 
 
-def _failed(result: Result) -> Table:
+def _failed(first: str, measured: Sequence[Measured]) -> Table:
     """Return a table without times, of which a reader would make a speedup."""
-    rows = [[one.arm, str(one.samples), f"{one.peak_memory_bytes / 2**20:,.0f} MiB"] for one in result.measured]
-    return Table([_first(result), "samples", "memory"], rows, (1, 2), note=messages.WithoutTimes() if rows else None)
+    rows = [[one.arm, str(one.samples), f"{one.peak_memory_bytes / 2**20:,.0f} MiB"] for one in measured]
+    return Table([first, "samples", "memory"], rows, (1, 2), note=messages.WithoutTimes() if rows else None)
 
 
-def medians(result: Result) -> Message | None:
+def medians(comparisons: Sequence[Comparison]) -> Message | None:
     """Return what the times of a table are, and whether they can be compared."""
-    if any(one.speedup for one in result.comparisons):
+    if any(one.speedup for one in comparisons):
         return messages.Medians(messages.OF_BLOCKS)
-    compared = result.comparisons and not any(map(ranking.ratio_of, result.comparisons))
+    compared = comparisons and not any(map(ranking.ratio_of, comparisons))
     return messages.Medians(messages.TOO_FEW) if compared else None
 
 
-def says_blocks(result: Result) -> bool:
-    """Return whether the table, or the first line, of the short report says what a block is."""
-    if any(one.verdict in (Verdict.TOO_FEW_SAMPLES, Verdict.NOT_ENDED) for one in result.comparisons):
+def says_blocks(comparisons: Sequence[Comparison], has_times: bool) -> bool:
+    """Return whether the first line, or a table that ``has_times``, of the short report says what a block is."""
+    if any(one.verdict in (Verdict.TOO_FEW_SAMPLES, Verdict.NOT_ENDED) for one in comparisons):
         return True
-    of_many = result.side_by_side or result.study.view is View.SETTINGS or result.not_in_effect
-    return medians(result) == messages.Medians(messages.OF_BLOCKS) and not of_many
+    return has_times and any(one.speedup for one in comparisons)
 
 
 def clauses(*those: Message | None) -> Message | None:
@@ -130,9 +149,29 @@ def speedups(result: Result) -> Table:
         found = found_cells(one) if one else ["1", "", "reference"]
         rows.append([*first, *found, *memory, *([marks.get(name, "")] if marks else [])])
         weights.append(ranking.weight_of(one) if one else "plain")
-    columns = [*(["workload", "profile"] if across else [_first(result)]), "speedup", "95% CI", "difference"]
+    columns = [
+        *(["workload", "profile"] if across else [first_column(result.study.view, result.engines)]),
+        "speedup",
+        "95% CI",
+        "difference",
+    ]
     columns += [*([] if across else ["memory"]), *(["cautions"] if marks else [])]
     return Table(columns, rows, (2,) if across else (1, 4), weights, legend(result))
+
+
+def trained(result: Result) -> Table:
+    """Return a row for each workload: a step of the reference, and what it has learnt."""
+    measured = {one.arm: one for one in result.measured}
+    rows = []
+    for arm in result.study.references:
+        one = measured.get(arm.name)
+        if one is None or one.images_per_s is None:
+            continue
+        speed = [f"{one.images_per_s * one.step_s:.0f} {one.unit}", f"{one.step_s * 1000:.2f}",
+                 f"{one.images_per_s:,.0f}"]  # fmt: skip
+        loss = "-" if one.final_loss is None else f"{one.final_loss:.3f}"
+        rows.append([result.study.workload_of(arm), *speed, loss, quality.shown(one.quality) or "-"])
+    return Table(headings.TRAINED, rows, (2, 3, 4))
 
 
 def legend(result: Result) -> Message | None:
@@ -144,7 +183,7 @@ def legend(result: Result) -> Message | None:
 def _ordered(result: Result) -> list[tuple[str, Comparison | None]]:
     found = {one.arm: one for one in result.comparisons}
     if result.study.view is View.WORKLOADS:
-        return [(arm.name, one) for arm, one in multi_workload.compared(result)]
+        return [(arm.name, one) for arm, one in judgement.by_workload(result)]
     names = [
         name
         for name in ranking.order(result.comparisons, result.study.arms, result.study.view)
@@ -195,49 +234,25 @@ def key(check: Check) -> str:
     return check.key.removeprefix("variable ")
 
 
-def _units(result: Result) -> set[str]:
-    return {one.unit for one in result.measured} or {"images"}
-
-
-def _speed(result: Result) -> str:
-    """``images/s``, or what else is counted; where it differs, each row says it."""
-    units = _units(result)
-    return f"{units.pop()}/s" if len(units) == 1 else "per second"
-
-
-def _rate(result: Result, one: Measured) -> str:
-    rate = f"{one.images_per_s or 0:,.0f}"
-    return rate if len(_units(result)) == 1 else f"{rate} {one.unit}"
-
-
-def _tested(result: Result) -> str:
-    """``accuracy``, where that is all that is tested."""
-    figures = {name for one in result.measured for name in one.quality}
-    return "accuracy" if figures <= {"accuracy"} else headings.LEARNT
-
-
-def _quality(result: Result, one: Measured) -> str:
-    if _tested(result) != "accuracy":
+def _quality(heading: str, one: Measured) -> str:
+    if heading != "accuracy":
         return quality.shown(one.quality) or "-"
     return "-" if one.accuracy is None else f"{one.accuracy:.2%}"
 
 
-def steps(result: Result) -> Message | None:
-    """Return what a step is if not all are alike, and by what to compare them."""
-    said = scaling.steps(result.study)
-    return said.replace(rate=_speed(result)) if isinstance(said, StepsOfRanks) else said
-
-
 def note(result: Result) -> Message | None:
     """Return how to read the table that has speedups, too."""
-    times = messages.Medians(messages.FAILED) if ended_in_failure(result) else medians(result) or messages.Medians()
-    return clauses(times, steps(result), legend(result))
+    times = medians(result.comparisons) or messages.Medians()
+    if ended_in_failure(result.failures, result.comparisons):
+        times = messages.Medians(messages.FAILED)
+    return clauses(times, scaling.steps(result.study, columns(result, wide=True).rate), legend(result))
 
 
 def all_arms(result: Result) -> list[list[str]]:
     """Return a row for each arm of the study, of many the fastest first; one that has no sample has dashes."""
-    measured = {one.arm: cells(result, one, wide=True) for one in result.measured}
-    dashes = ["-"] * (len(header(result, wide=True)) - 2)
+    shown = columns(result, wide=True)
+    measured = {one.arm: cells(shown, one) for one in result.measured}
+    dashes = ["-"] * (len(header(shown)) - 2)
     names = dict.fromkeys(
         [
             *ranking.order(result.comparisons, result.study.arms, result.study.view),
@@ -250,7 +265,7 @@ def all_arms(result: Result) -> list[list[str]]:
 def wide_header(result: Result) -> list[str]:
     """Return the columns if there is room for speedups, too."""
     cautions_too = ["cautions"] if cautions.legend(result)[0] else []
-    return [*header(result, wide=True), "speedup", "95% CI", "difference", *cautions_too]
+    return [*header(columns(result, wide=True)), "speedup", "95% CI", "difference", *cautions_too]
 
 
 def wide_rows(result: Result) -> list[list[str]]:
@@ -277,9 +292,9 @@ def _against(result: Result, name: str, difference: str) -> str:
     return text(messages.AgainstOther(difference, reference.name)) if other else difference
 
 
-def book(result: Result) -> list[list[str]]:
+def book(epochs: int, until: str | None, workloads: Collection[str]) -> list[list[str]]:
     """Return rows of the published figures by ``header``, beside a training as long as the book's."""
-    if result.study.epochs != BOOK_EPOCHS or result.study.until or BOOK_WORKLOAD not in result.study.workloads:
+    if epochs != BOOK_EPOCHS or until or BOOK_WORKLOAD not in workloads:
         return []
     return [
         [text(messages.Published(name)), "", f"{seconds} s", f"{share:.2%}", ""]

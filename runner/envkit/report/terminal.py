@@ -11,13 +11,11 @@ from rich.console import Console
 from rich.segment import Segment
 from rich.text import Text
 
-from envkit.analysis.result import Result
 from envkit.common.console import HarmlessConsole
 from envkit.common.printable import harmless
 from envkit.messages import Message
 from envkit.rendering import text
-from envkit.report import model, tables
-from envkit.report.parts import Fold, Listing, Note, Part, Row, Rows, Table
+from envkit.report.parts import CAUTIONS, Fold, Listing, Note, Part, Report, Row, Rows, Table
 
 WIDTH = 80
 LABEL_WIDTH = 10
@@ -48,12 +46,11 @@ def console() -> Console:
     return plain if plain.is_terminal else _Console(width=WIDTH)
 
 
-def show(result: Result, folder: str, out: Console, full: bool = False) -> None:
-    """Print the report; ``folder`` is where the record is. ``full`` adds the details."""
-    report = model.report_of(result, folder, full=full)
-    headline(result, out)
+def show(report: Report, out: Console) -> None:
+    """Print a report."""
+    headline(report.headline, out)
     beside, *sections = report.sections
-    if beside.name == model.CAUTIONS:
+    if beside.name == CAUTIONS:
         show_parts(beside.parts, out)
     else:
         sections = [beside, *sections]
@@ -67,10 +64,9 @@ def show(result: Result, folder: str, out: Console, full: bool = False) -> None:
         blank = show_parts(section.parts, out)
 
 
-def headline(result: Result, out: Console) -> None:
+def headline(verdict: Row, out: Console) -> None:
     """Print the verdict."""
-    found = model.first_line(result)
-    out.print(Text(text(found.text), STYLES[found.weight] or "bold"))
+    out.print(Text(text(verdict.text), STYLES[verdict.weight] or "bold"))
 
 
 def show_parts(parts: Iterable[Part], out: Console) -> bool:
@@ -150,14 +146,3 @@ def _listed(given: Table, weights: Sequence[str], out: Console) -> None:
         for header, cell in zip(given.header[1:], cells, strict=True):
             if cell:
                 item(out, f"  {header}", cell, STYLES[weight], width)
-
-
-def table(result: Result, out: Console) -> None:
-    """Print what each arm took, as medians over its samples; nothing if none was measured."""
-    took = tables.took(result)
-    show_parts([took] if took.rows else [], out)
-
-
-def failures(result: Result, out: Console, node: str = "") -> None:
-    """Which workers failed, with the last lines that each printed; ``node`` is where, if there are several."""
-    items(out, model.failures(result, node))

@@ -9,7 +9,7 @@ from envkit.analysis import ranking
 from envkit.analysis.course import CUT_SHORT
 from envkit.analysis.load import Load
 from envkit.analysis.result import Comparison, Result
-from envkit.bench.arms import Arm, View
+from envkit.bench.arms import View
 from envkit.bench.measure import FAILED
 from envkit.bench.problems import problem_of
 from envkit.bench.study import Study
@@ -42,20 +42,17 @@ LOADED: dict[Verdict, type[messages.Found]] = {
 
 def headline(result: Result) -> Row:
     """Return the verdict without a label."""
-    found = _headline(result)
-    return Row("", found, "good" if isinstance(found, GOOD) else "bad" if isinstance(found, BAD) else "plain")
-
-
-def _headline(result: Result) -> Message:
     if result.study.view is View.LOADERS:
-        return _of_loader(result)
-    if not result.comparisons:
-        return _of_reference(result)
-    if result.study.at_once:
-        return _of_instances(result)
-    if len(result.comparisons) > 1 and result.study.view is not View.SETTINGS:
-        return _of_many(result)
-    return of(result, result.comparisons[0])  # the whole of a profile that is ablated
+        verdict = _of_loader(result)
+    elif not result.comparisons:
+        verdict = _of_reference(result)
+    elif result.study.at_once:
+        verdict = _of_instances(result)
+    elif len(result.comparisons) > 1 and result.study.view is not View.SETTINGS:
+        verdict = _of_many(result)
+    else:
+        verdict = of(result, result.comparisons[0])  # the whole of a profile that is ablated
+    return Row("", verdict, "good" if isinstance(verdict, GOOD) else "bad" if isinstance(verdict, BAD) else "plain")
 
 
 def beside(found: Load | None) -> Message | None:
@@ -80,7 +77,7 @@ def _row(one: Comparison) -> Row:
 
 def of(result: Result, one: Comparison) -> Message:
     """Return the verdict of one comparison."""
-    subject, reference = names(result, one)
+    subject, reference = names(result.study, one.arm)
     if one.speedup is None:
         single = one.single_ratio
         if single is None:
@@ -117,9 +114,9 @@ def without_speedup(result: Result, one: Comparison) -> Message:
         return messages.NotInEffect(wrong[0])
     if one.verdict == Verdict.TOO_FEW_SAMPLES:
         fewest = result.study.fewest_blocks
-        return messages.TooFewBlocks(names(result, one)[0], result.complete_blocks, fewest)
+        return messages.TooFewBlocks(names(result.study, one.arm)[0], result.complete_blocks, fewest)
     unfinished, blocks = result.course.unfinished, result.complete_blocks
-    return messages.Unfinished(names(result, one)[0], blocks, unfinished.fewest if unfinished else None)
+    return messages.Unfinished(names(result.study, one.arm)[0], blocks, unfinished.fewest if unfinished else None)
 
 
 def not_reached(result: Result, one: Comparison) -> Message:
@@ -134,7 +131,7 @@ def _of_many(result: Result) -> Message:
     """Return the best that is known to be faster, and how many came to what."""
     found, of_all = ranking.ranked(result.comparisons, result.study.view), len(result.comparisons)
     things, counts = tables.things(result), counted(result, found)
-    reference = names(result, found[0])[1]
+    reference = names(result.study, found[0].arm)[1]
     by_speed = sorted(filter(ranking.ratio_of, found), key=lambda one: ranking.ratio_of(one) or 0, reverse=True)
     sound = [one for one in by_speed if not judgement.losses_differ(one)]
     if not any(map(ranking.ratio_of, found)):
@@ -142,7 +139,7 @@ def _of_many(result: Result) -> Message:
     if result.study.one_run_each:
         best = [*sound, *found][0]
         ratio = ranking.ratio_of(best) or 1.0
-        return messages.OneRunEach(names(result, best)[0], reference, ratio, of=of_all, things=things)
+        return messages.OneRunEach(names(result.study, best.arm)[0], reference, ratio, of=of_all, things=things)
     faster = [one for one in sound if one.verdict == Verdict.FASTER]
     others = [one for one in by_speed if one.verdict == Verdict.FASTER and judgement.losses_differ(one)]
     worth = sorted((one for one in faster if one.load is None), key=lambda one: not advice.is_worth_it(one))
@@ -153,7 +150,7 @@ def _of_many(result: Result) -> Message:
     best, number = supported if worth else chosen[0], len(chosen)
     assert best.speedup is not None, "it is faster"
     speedup = (best.speedup.ratio, best.speedup.low, best.speedup.high)
-    named = (number, of_all, things, names(result, best)[0], reference, *speedup)
+    named = (number, of_all, things, names(result.study, best.arm)[0], reference, *speedup)
     load = beside(best.load or best.beside)
     if not faster:
         return messages.SomeFasterLossesDiffer(*named, load=load, counts=counts)
@@ -218,7 +215,7 @@ def _of_instances(result: Result) -> Message:
 def _of_reference(result: Result) -> Message:
     """Return how one profile scales over ranks, where that was measured."""
     study, load = result.study, beside(result.course.load)
-    who = _named(study, study.reference)
+    who = _with_ranks(study.reference.name, study.ranks_of(study.reference))
     if (why := _without_result(result, who)) is not None:
         return why
     for one in result.scaling if study.single_processes else ():
@@ -262,26 +259,25 @@ def _of_loader(result: Result) -> Message:
     return messages.NothingMeasured()
 
 
-def names(result: Result, one: Comparison) -> tuple[str, str]:
-    """Return what is compared, and with what."""
-    study = result.study
-    arm = study.arm(one.arm)
+def names(study: Study, name: str) -> tuple[str, str]:
+    """Return the names of an arm and of its reference in a sentence."""
+    arm = study.arm(name)
     reference = study.reference_of(arm)
     if study.view is View.WORKLOADS:
         return f"{arm.profile} on {study.workload_of(arm)}", reference.profile
     if study.view is View.CALIBRATION:
-        return f"{_named(study, reference)} against itself", _named(study, reference)
-    return _named(study, arm), _named(study, reference, ranks=False)
+        called = _with_ranks(reference.name, study.ranks_of(reference))
+        return f"{called} against itself", called
+    kind = "image " if study.view is View.IMAGES else ""
+    return f"{kind}{_with_ranks(arm.name, study.ranks_of(arm))}", f"{kind}{reference.name}"
 
 
-def _named(study: Study, arm: Arm, ranks: bool = True) -> str:
-    on = f" on {study.ranks_of(arm)} ranks" if ranks and study.ranks_of(arm) > 1 else ""
-    return f"{'image ' if study.view is View.IMAGES else ''}{arm.name}{on}"
+def _with_ranks(name: str, ranks: int) -> str:
+    return f"{name} on {ranks} ranks" if ranks > 1 else name
 
 
-def title(result: Result) -> Message:
-    """Return what was compared with what."""
-    study = result.study
+def title(study: Study) -> Message:
+    """Return what is compared with what."""
     if study.view is View.LOADERS:
         return context.LoaderSettings(len(study.arms), study.reference.profile)
     if study.view is View.SETTINGS:
@@ -293,6 +289,6 @@ def title(result: Result) -> Message:
         names if few else (),
         None if few else len(names),
         len(study.workloads) if study.view is View.WORKLOADS else None,
-        reference if result.comparisons else None,
+        reference if study.compared else None,
         study.scaling if study.weak else None,
     )

@@ -54,7 +54,7 @@ def draw(area: FigureBase, result: Result, narrow: bool) -> None:
     style.name_rows(axes, [one.arm for one in compared], narrow)
     study = result.study
     reference = style.short(study.reference.profile if study.view is View.WORKLOADS else study.reference.name)
-    unit = messages.TimeOver(reference, tables.header(result)[0])
+    unit = messages.TimeOver(reference, tables.first_column(study.view, result.engines))
     style.name_axis(axes, (unit, *_other_references(study), scaling.steps(study)), narrow)
     for side_name, side, away in (
         ("← slower", "right", -6),
