@@ -114,14 +114,14 @@ def obstacles(old: Baseline, new: Baseline) -> list[Message]:
             pairs.append((f"{messages.WORKLOAD_DIGEST} {name}", then, now))
     for arm in _common(old, new):
         pairs += machine_pairs(old.engine(arm)["inspection"], new.engine(arm)["inspection"])
-    found = [unequal(pair) for pair in dict.fromkeys(pairs) if pair[1] != pair[2]]
-    return [*found, *(messages.NotMeasured(arm) for arm in old.arms if arm not in new.arms)]
+    lines = [unequal(pair) for pair in dict.fromkeys(pairs) if pair[1] != pair[2]]
+    return [*lines, *(messages.NotMeasured(arm) for arm in old.arms if arm not in new.arms)]
 
 
-def _modes(one: Baseline) -> str:
+def _modes(baseline: Baseline) -> str:
     """Return how it was trained, in words."""
     usual = asdict(Options())
-    given = {**usual, **one.study["options"]}
+    given = {**usual, **baseline.study["options"]}
     said = (f"{name.replace('_', ' ')} {value}" for name, value in sorted(given.items()) if value != usual.get(name))
     return ", ".join(said) or messages.USUAL
 
@@ -227,12 +227,15 @@ def differences(old: Baseline, new: Baseline) -> list[Difference]:
     ]
 
 
-def _facts(one: Baseline) -> dict[str, str]:
+def _facts(baseline: Baseline) -> dict[str, str]:
     """Return everything that could differ, by the name it is shown with."""
-    document = one.document
+    document = baseline.document
     found: dict[str, str | None] = {messages.KIT: document["kit_version"]}
-    found[messages.SKIPPED] = str(one.skipped_steps)
-    found[messages.STEPS], found[messages.WARM_UP_STEPS] = str(one.study["steps"]), str(one.study["warmup_steps"])
+    found[messages.SKIPPED] = str(baseline.skipped_steps)
+    found[messages.STEPS], found[messages.WARM_UP_STEPS] = (
+        str(baseline.study["steps"]),
+        str(baseline.study["warmup_steps"]),
+    )
     found |= {f"option {name}": value for name, value in document["study"]["engine_options"].items()}
     for name, seen in document["engines"].items():
         # one engine each: whatever it is called, it is compared with the other session's

@@ -189,13 +189,17 @@ def _from_record(folder: Path, name: str) -> Baseline:
         },
         "allowed_variables": sorted(began.allowed_variables),
         "skipped_steps": run.skipped_steps,
-        "blocks_with_interference": len(result.interference.keys() & {one.block for one in samples[arms[0].name]}),
+        "blocks_with_interference": len(
+            result.interference.keys() & {sample.block for sample in samples[arms[0].name]}
+        ),
         "digests": first.digests,
         "reference_kernel": {"digest": readings[0].digest, "seconds": [one.seconds for one in readings]},
         "arms": {
             arm.name: {
                 "environment": began.environments[arm.name],
-                "step_s": [round(statistics.fmean(one.step_s[run.skipped_steps :]), 9) for one in samples[arm.name]],
+                "step_s": [
+                    round(statistics.fmean(sample.step_s[run.skipped_steps :]), 9) for sample in samples[arm.name]
+                ],
                 "final_loss": finite(losses[-1]) if (losses := samples[arm.name][0].losses) else None,
             }
             for arm in arms

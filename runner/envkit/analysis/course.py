@@ -47,7 +47,7 @@ class Course:
         return {
             "unfinished": self.unfinished and asdict(self.unfinished),
             "longer_than_budget": self.longer,
-            "first_runs": [asdict(one) for one in self.first_runs or ()],
+            "first_runs": [asdict(first) for first in self.first_runs or ()],
             "load": self.load and self.load.to_json(),
         }
 

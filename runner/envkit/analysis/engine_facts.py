@@ -53,7 +53,7 @@ def machine_kind(inspection: Inspection) -> MachineKind:
 def gpu_names(inspection: Inspection) -> str:
     """The names of the GPUs that were seen, each with how many there are of it; empty if absent."""
     devices = (inspection.get("accelerator") or {}).get("devices", [])
-    counted = Counter(str(one["name"]) for one in devices)
+    counted = Counter(str(device["name"]) for device in devices)
     return " and ".join(name if count == 1 else f"{count} {name}" for name, count in counted.items())
 
 

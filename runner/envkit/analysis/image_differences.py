@@ -61,19 +61,19 @@ def _inspected(run: Run, arm: Arm) -> dict[str, str | None]:
     """Everything of an arm's image that could differ, by the name that reports use."""
     seen = run.beginning.surroundings(arm.target)
     contents = seen["inspection"].get("contents", {})
-    found = engine_facts(seen)
-    found |= {f"torch's build: {name}": value for name, value in contents.get("torch", {}).items()}
+    facts = engine_facts(seen)
+    facts |= {f"torch's build: {name}": value for name, value in contents.get("torch", {}).items()}
     for part, words in FROM.items():
-        found |= {f"{words} {name}": version for name, version in contents.get(part, {}).items()}
-    return found
+        facts |= {f"{words} {name}": version for name, version in contents.get(part, {}).items()}
+    return facts
 
 
 def _observed(sample: Sample) -> dict[str, str | None]:
     """Return what a worker saw of that, and the weights that it began with."""
-    found: dict[str, str | None] = {}
+    facts: dict[str, str | None] = {}
     for probe, names in OBSERVED.items():
         evidence = measurement.probe(sample.evidence, probe)
-        found |= {f"observed {probe}.{name}": text(evidence.get(name)) for name in names}
+        facts |= {f"observed {probe}.{name}": text(evidence.get(name)) for name in names}
     if INITIAL_WEIGHTS in sample.digests:
-        found[OTHER_WEIGHTS] = shortened(sample.digests[INITIAL_WEIGHTS])
-    return found
+        facts[OTHER_WEIGHTS] = shortened(sample.digests[INITIAL_WEIGHTS])
+    return facts

@@ -94,7 +94,7 @@ class Profiled:
             **{name: getattr(self, name).to_json() for name in figures},
             "gpu_idle_share": self.gpu_idle.to_json() if self.gpu_idle else None,
             "forward_ms": self.forward_ms.to_json() if self.forward_ms else None,
-            "operators": [{**asdict(one), "ms": one.ms.to_json()} for one in self.operators.values()],
+            "operators": [{**asdict(operator), "ms": operator.ms.to_json()} for operator in self.operators.values()],
         }
 
 

@@ -50,14 +50,14 @@ def order(comparisons: Sequence[Comparison], arms: Sequence[Arm], view: View) ->
     """
     if not by_speed(comparisons, view):
         return [arm.name for arm in arms]
-    names = [one.arm for one in ranked(comparisons, view)]
-    faster = sum(ratio > 1 for one in comparisons if (ratio := ratio_of(one)) is not None)
+    names = [comparison.arm for comparison in ranked(comparisons, view)]
+    faster = sum(ratio > 1 for comparison in comparisons if (ratio := ratio_of(comparison)) is not None)
     return [*names[:faster], arms[0].name, *names[faster:]]
 
 
 def weight(comparisons: Sequence[Comparison], name: str) -> str:
     """Return ``good``, ``bad`` or ``plain``, for the row of the arm ``name``."""
-    return next((weight_of(one) for one in comparisons if one.arm == name), "plain")
+    return next((weight_of(comparison) for comparison in comparisons if comparison.arm == name), "plain")
 
 
 def weight_of(comparison: Comparison) -> str:

@@ -160,7 +160,7 @@ class Result:
     @property
     def not_reached(self) -> list[LearningCurve]:
         """Return the arms in which a training did not reach its target."""
-        return [one for one in self.learning if one.to_target and one.to_target.seconds is None]
+        return [curve for curve in self.learning if curve.to_target and curve.to_target.seconds is None]
 
     @property
     def side_by_side(self) -> bool:
@@ -182,7 +182,7 @@ class Result:
         return {
             "reference": self.study.reference.name,
             "references": {arm.name: self.study.reference_of(arm).name for arm in self.study.compared},
-            "comparisons": [finite(one.to_json()) for one in self.comparisons],
+            "comparisons": [finite(comparison.to_json()) for comparison in self.comparisons],
             "interference": {block: [one.to_json() for one in found] for block, found in self.interference.items()},
             "reference_kernel_range_s": self.reference_kernel_range_s,
             "design": self.design and asdict(self.design),
@@ -192,18 +192,20 @@ class Result:
             "reference_drift": self.reference_drift and asdict(self.reference_drift),
             "calibration": self.calibration,
             "measured": [
-                {**_finite_items(asdict(one)), "in_effect": one.in_effect, "accuracy": one.accuracy}
-                for one in self.measured
+                {**_finite_items(asdict(measured)), "in_effect": measured.in_effect, "accuracy": measured.accuracy}
+                for measured in self.measured
             ],
             "synthetic_data": self.synthetic,
             "data_source": self.data_source.to_json(),
-            "findings": [one.to_json() for one in self.findings],
+            "findings": [finding.to_json() for finding in self.findings],
             "scaling": [finite(asdict(one)) for one in self.scaling],
             "instances": [finite(one.to_json()) for one in self.instances],
-            "gpus": [asdict(one) for one in self.gpus],
-            "settings": [one.to_json() for one in self.ablation],
-            "learning_curves": [asdict(one) for one in self.learning],
-            "failures": [{"block": one.block, "arm": one.arm, "problem": one.problem} for one in self.failures],
+            "gpus": [asdict(gpu) for gpu in self.gpus],
+            "settings": [effect.to_json() for effect in self.ablation],
+            "learning_curves": [asdict(curve) for curve in self.learning],
+            "failures": [
+                {"block": failure.block, "arm": failure.arm, "problem": failure.problem} for failure in self.failures
+            ],
             "not_measured": {name: reason.to_json() for name, reason in self.not_measured.items()},
             "ended": self.ended,
             **self.course.to_json(),
@@ -393,5 +395,5 @@ def _measured(
 
 def _quality(own: Sequence[Recorded]) -> dict[str, float]:
     """The medians of the figures of those samples that were tested."""
-    tested = [found for one in own if (found := one.quality)]
+    tested = [quality for sample in own if (quality := sample.quality)]
     return {name: basic.median(one[name] for one in tested) for name in (tested[0] if tested else ())}

@@ -62,19 +62,21 @@ def rows(result: Result, folder: str = "DIR") -> list[Row]:
     ]
 
 
-def _label(one: Message) -> str:
-    if isinstance(one, USED):
+def _label(message: Message) -> str:
+    if isinstance(message, USED):
         return "Use"
-    return "Fix" if isinstance(one, messages.FindOutWhy | messages.Preload | messages.KeepThreads | MENDS) else "Next"
+    return (
+        "Fix" if isinstance(message, messages.FindOutWhy | messages.Preload | messages.KeepThreads | MENDS) else "Next"
+    )
 
 
 def _to_go_on(result: Result, folder: str) -> list[Message]:
     """Return how to come to a verdict, for a run that has none."""
     of_loader, unfinished = result.study.view is View.LOADERS, result.course.unfinished
     resume = f"envkit {'loader-grid' if of_loader else 'bench'} --resume {shlex.quote(folder)}"
-    if result.failures and not any(one.speedup for one in result.comparisons):
+    if result.failures and not any(comparison.speedup for comparison in result.comparisons):
         arm = str(result.failures[-1].arm)
-        others = len(result.study.compared) > 1 and arm in [one.name for one in result.study.compared]
+        others = len(result.study.compared) > 1 and arm in [comparison.name for comparison in result.study.compared]
         if (lack := judgement.memory_that_ran_out(result)) is not None:
             return [messages.FreeMemory(resume, lack.group, arm if lack.retaining else None)]
         mend = messages.FindMemory if judgement.was_killed(result) else messages.MendWorker
@@ -88,10 +90,10 @@ def _to_go_on(result: Result, folder: str) -> list[Message]:
 
 def _to_know_more(result: Result) -> list[Message]:
     """Return how another run would come to a verdict."""
-    if any(one.verdict == Verdict.TOO_FEW_SAMPLES for one in result.comparisons):
+    if any(comparison.verdict == Verdict.TOO_FEW_SAMPLES for comparison in result.comparisons):
         limit = _limit(result.study.stopping, result.study.fewest_blocks, result.seconds_per_block)
         return [messages.RaiseLimit(limit)]
-    if result.study.one_run_each and any(one.single_ratio for one in result.comparisons):
+    if result.study.one_run_each and any(comparison.single_ratio for comparison in result.comparisons):
         return [messages.RaiseLimit("--blocks 8", messages.INTERVAL)]
     return [messages.RunFor(messages.MEASURE, messages.BENCH)] if result.samples and not result.comparisons else []
 
@@ -116,20 +118,22 @@ def _per_profile(result: Result) -> list[Message]:
         ranked = sorted(ranked, key=_by_worth)
     elif len(ranked) > 1:
         ranked = sorted(ranked, key=lambda one: (*_by_worth(one), -(ranking.ratio_of(one) or 0)))
-    for one in ranked:
-        arm = result.study.arm(one.arm)
-        wrong = one.verdict == Verdict.NOT_IN_EFFECT or losses_wrongly_differ(one, result.environments[one.arm])
+    for comparison in ranked:
+        arm = result.study.arm(comparison.arm)
+        wrong = comparison.verdict == Verdict.NOT_IN_EFFECT or losses_wrongly_differ(
+            comparison, result.environments[comparison.arm]
+        )
         if len(ranked) > 1 and best_told and not wrong and not result.study.at_once:
             continue
         if result.study.view is View.CALIBRATION:
-            told = _after_calibration(one)
+            told = _after_calibration(comparison)
         elif result.study.trains_otherwise(arm):
             told = None  # a change of the training's code, which no profile makes
-        elif losses_wrongly_differ(one, result.environments[one.arm]):
+        elif losses_wrongly_differ(comparison, result.environments[comparison.arm]):
             told = messages.ExplainLosses(arm.name, commands.ablate(result, arm))
         else:
-            told = too_much_interference(one) or (_at_once(result, arm) if arm.instances else None)
-            told = told or _next(result, one, arm)
+            told = too_much_interference(comparison) or (_at_once(result, arm) if arm.instances else None)
+            told = told or _next(result, comparison, arm)
         if told:
             found += _supported(result, ranked, told) if isinstance(told, messages.Use) and not best_told else [told]
             best_told = best_told or not wrong
@@ -148,7 +152,7 @@ def _per_profile(result: Result) -> list[Message]:
 
 def _supported(result: Result, ranked: Sequence[Comparison], fastest: messages.Use) -> list[Message]:
     """Return what to use: first a profile that leaves results and a vendor's check alone, then one faster still."""
-    worth = [one for one in ranked if is_worth_it(one) and not judgement.losses_differ(one)]
+    worth = [comparison for comparison in ranked if is_worth_it(comparison) and not judgement.losses_differ(comparison)]
     first = next((one for one in worth if judgement.is_supported(result.environments[one.arm])), None)
     if first is None or first is worth[0] or worth[0].speedup is None:
         return [fastest]
@@ -157,10 +161,10 @@ def _supported(result: Result, ranked: Sequence[Comparison], fastest: messages.U
     ]  # fmt: skip
 
 
-def _by_worth(one: Comparison) -> tuple[bool, bool]:
+def _by_worth(comparison: Comparison) -> tuple[bool, bool]:
     """Return a sort key: first those that are worth it, and of these first those whose losses match."""
-    worth = is_worth_it(one)
-    return not worth, worth and judgement.losses_differ(one)
+    worth = is_worth_it(comparison)
+    return not worth, worth and judgement.losses_differ(comparison)
 
 
 def _advise(command: UserCommand | None) -> str:
@@ -174,10 +178,10 @@ def _of_a_search(result: Result) -> Message | None:
     The search compared these two; a report compares both with the baseline alone.
     """
     if not all(
-        is_worth_it(one)
-        and not losses_wrongly_differ(one, result.environments[one.arm])
-        and not too_much_interference(one)
-        for one in result.comparisons
+        is_worth_it(comparison)
+        and not losses_wrongly_differ(comparison, result.environments[comparison.arm])
+        and not too_much_interference(comparison)
+        for comparison in result.comparisons
     ):
         return None
     shipped, tuned = result.study.compared
@@ -190,65 +194,73 @@ def _of_settings(result: Result) -> list[Message]:
     """Return what to use of a profile that was ablated: less of it, if less of it is as good or better."""
     study = result.study
     whole = result.comparisons[0]
-    found: list[Message] = [
-        messages.ExplainLosses(study.arm(one.arm).name)
-        for one in result.comparisons
-        if losses_wrongly_differ(one, result.environments[one.arm])
+    advised: list[Message] = [
+        messages.ExplainLosses(study.arm(comparison.arm).name)
+        for comparison in result.comparisons
+        if losses_wrongly_differ(comparison, result.environments[comparison.arm])
     ]
-    wrong = {one.arm for one in result.comparisons if losses_wrongly_differ(one, result.environments[one.arm])}
+    wrong = {
+        comparison.arm
+        for comparison in result.comparisons
+        if losses_wrongly_differ(comparison, result.environments[comparison.arm])
+    }
     calmer = too_much_interference(whole)
     if whole.arm in wrong or calmer or not is_worth_it(whole):
         last = None if whole.arm in wrong else calmer or _next(result, whole, study.whole)
-        return [*found, *([last] if last else [])]
-    costly = [one.setting for one in result.ablation if costs_in_profile(one)]
-    matter = [one for one in result.ablation if one.contribution not in NO_DIFFERENCE]
+        return [*advised, *([last] if last else [])]
+    costly = [effect.setting for effect in result.ablation if costs_in_profile(effect)]
+    matter = [effect for effect in result.ablation if effect.contribution not in NO_DIFFERENCE]
     enough = [one.setting.alone for one in matter if one.contribution == Contribution.ALONE]
     chosen = [one.without for one in costly] if len(costly) == 1 else enough if len(matter) == 1 else []
     arm = study.arm(next((name for name in chosen if name is not None and name not in wrong), whole.arm))
-    found.append(messages.Use(arm.profile, commands.execute(result, arm)))
+    advised.append(messages.Use(arm.profile, commands.execute(result, arm)))
     if len(costly) > 1:
-        found.append(messages.WithoutSettings(whole.arm, tuple(one.setting for one in costly)))
-    return found
+        advised.append(messages.WithoutSettings(whole.arm, tuple(one.setting for one in costly)))
+    return advised
 
 
-def is_worth_it(one: Comparison) -> bool:
+def is_worth_it(comparison: Comparison) -> bool:
     """Return whether to recommend it for its speed: it is faster by more than the margin, and not beside a load."""
-    large = one.speedup is not None and not one.speedup.within_margin
-    return one.verdict == Verdict.FASTER and large and one.load is None
+    large = comparison.speedup is not None and not comparison.speedup.within_margin
+    return comparison.verdict == Verdict.FASTER and large and comparison.load is None
 
 
-def _of_image(result: Result, one: Comparison) -> Message | None:
-    arm = result.study.arm(one.arm)
+def _of_image(result: Result, comparison: Comparison) -> Message | None:
+    arm = result.study.arm(comparison.arm)
     reference = result.study.reference_of(arm)
-    if one.verdict == Verdict.NOT_IN_EFFECT:
+    if comparison.verdict == Verdict.NOT_IN_EFFECT:
         return messages.FindOutWhy(commands.diagnose(result, arm))
-    if losses_wrongly_differ(one, result.environments[one.arm]):
+    if losses_wrongly_differ(comparison, result.environments[comparison.arm]):
         return messages.ExplainLosses(arm.name)
-    if calmer := too_much_interference(one):
+    if calmer := too_much_interference(comparison):
         return calmer
-    if is_worth_it(one):
+    if is_worth_it(comparison):
         return messages.Use(arm.name, commands.execute(result, arm))
-    if one.verdict == Verdict.SLOWER and one.speedup is not None and not one.speedup.within_margin:
+    if comparison.verdict == Verdict.SLOWER and comparison.speedup is not None and not comparison.speedup.within_margin:
         return messages.KeepReference(reference.name)
-    return _next(result, one, arm)
+    return _next(result, comparison, arm)
 
 
 def _on_several_workloads(result: Result) -> list[Message]:
     """Return what is wrong with profiles, which to use, and how long it takes to know more."""
     of_profile = {arm.profile: arm for arm in result.study.compared}
     found, wrong = list[Message](), set()
-    for one in result.comparisons:
-        arm = result.study.arm(one.arm)
-        if one.verdict == Verdict.NOT_IN_EFFECT:
+    for comparison in result.comparisons:
+        arm = result.study.arm(comparison.arm)
+        if comparison.verdict == Verdict.NOT_IN_EFFECT:
             found.append(messages.FindOutWhy(commands.diagnose(result, arm)))
-        elif losses_wrongly_differ(one, result.environments[one.arm]):
+        elif losses_wrongly_differ(comparison, result.environments[comparison.arm]):
             wrong.add(arm.profile)
             found.append(messages.ExplainLosses(arm.name))
-    loaded = [one.load for one in result.comparisons if one.load]
+    loaded = [comparison.load for comparison in result.comparisons if comparison.load]
     found += [quieter(loaded[0])] if loaded else []
     winners = [name for names in judgement.winners(result).values() for name in names]
     everywhere = judgement.everywhere(result)
-    differ = {result.study.arm(one.arm).profile for one in result.comparisons if judgement.losses_differ(one)}
+    differ = {
+        result.study.arm(comparison.arm).profile
+        for comparison in result.comparisons
+        if judgement.losses_differ(comparison)
+    }
     best, fast = (
         sorted((name for name in names if name not in wrong), key=lambda name: name in differ)
         for names in (everywhere, winners)
@@ -259,9 +271,9 @@ def _on_several_workloads(result: Result) -> list[Message]:
         arm = of_profile[fast[0]]
         found.append(messages.RunFor(messages.MEASURE_YOURS, commands.bench(result, arm)))
     unknown = [
-        (one.arm, one.speedup, one.deviation)
-        for one in result.comparisons
-        if one.verdict == Verdict.NOT_FOUND and one.deviation and one.speedup
+        (comparison.arm, comparison.speedup, comparison.deviation)
+        for comparison in result.comparisons
+        if comparison.verdict == Verdict.NOT_FOUND and comparison.deviation and comparison.speedup
     ]
     if unknown:  # the noisiest decides
         margin, sharing = result.study.stopping.margin, result.study.sharing
@@ -272,7 +284,7 @@ def _on_several_workloads(result: Result) -> list[Message]:
 
 def _at_once(result: Result, arm: Arm) -> Message | None:
     """Return whether to train several at once, if that was measured and is known, and how."""
-    one = next((one for one in result.instances if one.arm == arm.name), None)
+    one = next((scaled for scaled in result.instances if scaled.arm == arm.name), None)
     over = [found for found in (one.over_one_process, one.over_reference) if found] if one else []
     if not over or over[-1].verdict == Verdict.SLOWER:  # then the baseline is better than any number under the profile
         return None
@@ -322,7 +334,7 @@ def _without_speedup(result: Result, comparison: Comparison, arm: Arm) -> Messag
 def _preload(result: Result) -> Message | None:
     """Return which library to preload, if nothing is wrong but that the reader of some variables does not run."""
     readers: dict[str, list[str]] = {}
-    wrong = [check for one in result.not_in_effect for check in one.checks if not check.holds]
+    wrong = [check for measured in result.not_in_effect for check in measured.checks if not check.holds]
     for check in wrong:
         kind, _, name = check.key.partition(" ")
         variable = catalogue.load().get(name) if kind == "variable" else None
@@ -343,7 +355,7 @@ def _own_threads(result: Result) -> Message | None:
 
     A library takes that number from OMP_NUM_THREADS when it is loaded, so the training has changed it since.
     """
-    wrong = {check.key for one in result.not_in_effect for check in one.checks if not check.holds}
+    wrong = {check.key for measured in result.not_in_effect for check in measured.checks if not check.holds}
     return messages.KeepThreads() if result.study.user_command and wrong == {THREADS} else None
 
 

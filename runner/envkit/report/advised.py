@@ -57,7 +57,7 @@ class Advice:
     @property
     def first_finding(self) -> Finding | None:
         """Return the finding that costs more than a profile gains, as CPUs idle; None without one."""
-        return next((one for one in self.findings if one.code in FIX_FIRST), None)
+        return next((finding for finding in self.findings if finding.code in FIX_FIRST), None)
 
     @property
     def reasons(self) -> list[Reason]:
@@ -72,10 +72,10 @@ class Advice:
             "reasons": [
                 {"code": one.code, "seen": text(one.seen(self.symptoms)), "why": text(one.why)} for one in self.reasons
             ],
-            "expected": [asdict(one) for one in self.expected],
+            "expected": [asdict(expectation) for expectation in self.expected],
             "unmeasured": list(self.unmeasured),
             "left_out": {name: text(reason) for name, reason in self.left_out.items()},
-            "findings": [cautions.finding_document(one) for one in self.findings],
+            "findings": [cautions.finding_document(finding) for finding in self.findings],
             "passed_on": list(self.passed_on),
             "not_passed_on": list(self.removed),
         }
@@ -106,7 +106,8 @@ def rows(advice: Advice) -> list[Row]:
         seen.append(Row("warn", messages.CallersThreads(*advice.callers_threads, advice.usable_cpus)))
     seen += [] if advice.first_finding is not None else _why_idle(advice)
     seen += [
-        Row(one.severity, messages.FindingWithFix(one.seen, one.why, one.fix), _weight(one)) for one in advice.findings
+        Row(finding.severity, messages.FindingWithFix(finding.seen, finding.why, finding.fix), _weight(finding))
+        for finding in advice.findings
     ]
     if advice.passed_on:
         seen.append(Row("variables", Variables(KEPT, tuple(advice.passed_on))))
@@ -131,8 +132,11 @@ def _weight(finding: Finding) -> str:
 
 def table(advice: Advice) -> Table:
     """Return each profile with its expected gain and the reasons for it; those not worth trying last."""
-    found = [[one.profile, f"{one.gain:.2f}", _range(one), _because(one, advice.symptoms)] for one in advice.expected]
-    weights = ["plain" if one.is_worth_trying else "soft" for one in advice.expected]
+    found = [
+        [expectation.profile, f"{expectation.gain:.2f}", _range(expectation), _because(expectation, advice.symptoms)]
+        for expectation in advice.expected
+    ]
+    weights = ["plain" if expectation.is_worth_trying else "soft" for expectation in advice.expected]
     worth = [*weights, "soft"].index("soft")
     found[worth:worth] = [
         [name, "-", headings.NOT_MEASURED, _held(name, advice.symptoms)] for name in advice.unmeasured
@@ -167,19 +171,19 @@ def machine(inspection: Inspection) -> str:
 
 def proof(best: Expected, result: Result) -> Message:
     """Return how the speedup that was measured compares with what was expected."""
-    one = next((one for one in result.comparisons if one.arm == best.profile), None)
+    one = next((comparison for comparison in result.comparisons if comparison.arm == best.profile), None)
     was_expected = messages.Range(best.gain, best.low, best.high)
     if one is None or one.speedup is None:
         return messages.Unproved(best.profile, was_expected)
-    found = one.speedup
-    measured = messages.Range(found.ratio, found.low, found.high)
+    speedup = one.speedup
+    measured = messages.Range(speedup.ratio, speedup.low, speedup.high)
     if (load := verdict.beside(one.load)) is not None:
         return messages.Unproved(best.profile, was_expected, measured, load)
-    if found.verdict != Verdict.FASTER:
+    if speedup.verdict != Verdict.FASTER:
         return messages.Unproved(best.profile, was_expected, measured)
-    if best.low <= found.ratio <= best.high:
+    if best.low <= speedup.ratio <= best.high:
         return messages.Proved(best.profile, was_expected, measured)
-    kind = messages.MoreThanExpected if found.ratio > best.high else messages.LessThanExpected
+    kind = messages.MoreThanExpected if speedup.ratio > best.high else messages.LessThanExpected
     return kind(best.profile, was_expected, measured)
 
 
@@ -200,14 +204,14 @@ def _idle(symptoms: Symptoms) -> Message:
     return messages.Idle(symptoms.cpus)
 
 
-def _range(one: Expected) -> str:
-    return f"{one.low:.2f} to {one.high:.2f}"
+def _range(expectation: Expected) -> str:
+    return f"{expectation.low:.2f} to {expectation.high:.2f}"
 
 
-def _because(one: Expected, symptoms: Symptoms) -> str:
-    if one.is_worth_trying:
-        return _held(one.profile, symptoms) or headings.GAINED
-    against = reasons.why_not(one.profile, symptoms)
+def _because(expectation: Expected, symptoms: Symptoms) -> str:
+    if expectation.is_worth_trying:
+        return _held(expectation.profile, symptoms) or headings.GAINED
+    against = reasons.why_not(expectation.profile, symptoms)
     return text(against) if against else headings.NOT_GAINED
 
 

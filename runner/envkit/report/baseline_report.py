@@ -113,14 +113,14 @@ def _lines(old: Baseline, new: Baseline, found: Changes, threshold: float) -> li
     return [*rows, Row("Next", messages.OneSession())]
 
 
-def under_load(one: Baseline) -> Message:
+def under_load(baseline: Baseline) -> Message:
     """Return what a session is no good for whose blocks were nearly all disturbed."""
-    return messages.UnderLoad(one.disturbed, one.blocks)
+    return messages.UnderLoad(baseline.disturbed, baseline.blocks)
 
 
-def when(one: Baseline) -> str:
+def when(baseline: Baseline) -> str:
     """Return ``2026-11-21 11:20 UTC``."""
-    return f"{one.document['measured'][:16].replace('T', ' ')} UTC"
+    return f"{baseline.document['measured'][:16].replace('T', ' ')} UTC"
 
 
 def environments(different: Sequence[Difference], out: Console) -> None:
@@ -130,6 +130,8 @@ def environments(different: Sequence[Difference], out: Console) -> None:
         return
     out.print()
     table = plain_table(("differs", "then", "now"), fold=True)
-    for one in different:
-        table.add_row(*(Text("-" if cell is None else cell) for cell in (one.what, one.old, one.new)))
+    for difference in different:
+        table.add_row(
+            *(Text("-" if cell is None else cell) for cell in (difference.what, difference.old, difference.new))
+        )
     out.print(table)

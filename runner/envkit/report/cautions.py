@@ -29,29 +29,29 @@ NOTABLE_S = 0.1
 DRIFT_P = 0.01
 
 
-def of(result: Result, one: Comparison) -> list[Message]:
+def of(result: Result, comparison: Comparison) -> list[Message]:
     """Return the cautions on using the profile of a comparison."""
-    study, environment = result.study, result.environments[one.arm]
-    found: list[Message] = []
-    if judgement.losses_differ(one):
-        assert one.losses is not None, "they were compared"
+    study, environment = result.study, result.environments[comparison.arm]
+    cautions: list[Message] = []
+    if judgement.losses_differ(comparison):
+        assert comparison.losses is not None, "they were compared"
         in_table = result.side_by_side
-        found += [messages.LossesDiffer(finite(one.losses.largest_difference))] if in_table else []
+        cautions += [messages.LossesDiffer(finite(comparison.losses.largest_difference))] if in_table else []
     elif judgement.may_change_results(environment):
-        found.append(messages.MayChangeResults())
+        cautions.append(messages.MayChangeResults())
     if judgement.overrides_vendor(environment.preload):
-        found.append(messages.VendorCheckOverridden())
+        cautions.append(messages.VendorCheckOverridden())
     if not study.at_once and study.view is not View.IMAGES and not study.distributed:
         peaks = {measured.arm: measured.peak_memory_bytes for measured in result.measured}
-        ratio = memory_ratio(peaks.get(one.arm), peaks.get(study.reference_of(study.arm(one.arm)).name))
-        found += [] if ratio is None else [messages.CostsMemory(ratio)]
-    return found
+        ratio = memory_ratio(peaks.get(comparison.arm), peaks.get(study.reference_of(study.arm(comparison.arm)).name))
+        cautions += [] if ratio is None else [messages.CostsMemory(ratio)]
+    return cautions
 
 
 def of_profile(chosen: Profile) -> list[Message]:
     """Return the cautions on using a profile that was not measured yet."""
-    found: list[Message] = [messages.MayChangeResults()] if chosen.numerics != "same" else []
-    return [*found, *([messages.VendorCheckOverridden()] if judgement.overrides_vendor(chosen.preload) else [])]
+    cautions: list[Message] = [messages.MayChangeResults()] if chosen.numerics != "same" else []
+    return [*cautions, *([messages.VendorCheckOverridden()] if judgement.overrides_vendor(chosen.preload) else [])]
 
 
 def finite(number: float) -> float | None:
@@ -72,63 +72,70 @@ def rows(result: Result) -> list[Row]:
     With many profiles, each has its own in the table.
     """
     study = result.study
-    found: list[Message] = [messages.SyntheticData()] if result.synthetic else []
+    cautions: list[Message] = [messages.SyntheticData()] if result.synthetic else []
     unverified = (surroundings["inspection"]["unverified_packages"] for surroundings in result.engines.values())
-    found += [messages.UnverifiedPackage(package) for package in unverified if package]
-    found += [
+    cautions += [messages.UnverifiedPackage(package) for package in unverified if package]
+    cautions += [
         messages.NotSteady(arm, "--warmup-lines" if study.user_command else "--warmup-steps") for arm in result.unsteady
     ]
-    found += [
-        messages.HeldBackByQuota(one.arm, one.throttled_s) for one in result.measured if one.throttled_s > NOTABLE_S
+    cautions += [
+        messages.HeldBackByQuota(measured.arm, measured.throttled_s)
+        for measured in result.measured
+        if measured.throttled_s > NOTABLE_S
     ]
     for arm in study.compared:
-        found += _other_builds(arm.name, study.reference_of(arm).name, result.image_differences.get(arm.name, ()))
+        cautions += _other_builds(arm.name, study.reference_of(arm).name, result.image_differences.get(arm.name, ()))
     compared = result.comparisons[:1] if study.view is View.SETTINGS else result.comparisons
     if len(compared) == 1:
-        found += of(result, compared[0]) if compared[0].speedup or compared[0].single_ratio else []
-        found += _drift(compared[0])
+        cautions += of(result, compared[0]) if compared[0].speedup or compared[0].single_ratio else []
+        cautions += _drift(compared[0])
     elif not result.side_by_side:
-        for one in compared:
-            found += [messages.OfArm(one.arm, caution) for caution in of(result, one)]
-    said = [Row("Caution", one, "bad" if is_grave(one) else "plain") for one in found]
+        for comparison in compared:
+            cautions += [messages.OfArm(comparison.arm, caution) for caution in of(result, comparison)]
+    said = [Row("Caution", one, "bad" if is_grave(one) else "plain") for one in cautions]
     findings = [
         one
         for one in ranking.findings(result.findings, result.comparisons, result.study.view)
         if one.severity != "note"
     ]
     said += [
-        Row("Caution", messages.Finding(one.code, one.seen, one.why, one.fix if one.code in FIX_FIRST else None))
-        for one in findings
+        Row(
+            "Caution",
+            messages.Finding(
+                finding.code, finding.seen, finding.why, finding.fix if finding.code in FIX_FIRST else None
+            ),
+        )
+        for finding in findings
     ]
     return [row if number == 0 else replace(row, label="") for number, row in enumerate(said)]
 
 
-def finding_document(one: Finding) -> dict[str, object]:
+def finding_document(finding: Finding) -> dict[str, object]:
     """Return a finding as plain data: its texts, and ``message``, which is what was seen as a code with fields."""
-    texts = {"seen": text(one.seen), "why": text(one.why), "fix": text(one.fix)}
-    message = one.seen.to_json() if isinstance(one.seen, Message) else None
-    return {"code": one.code, "severity": one.severity, **texts, "message": message}
+    texts = {"seen": text(finding.seen), "why": text(finding.why), "fix": text(finding.fix)}
+    message = finding.seen.to_json() if isinstance(finding.seen, Message) else None
+    return {"code": finding.code, "severity": finding.severity, **texts, "message": message}
 
 
-def is_grave(one: Message) -> bool:
+def is_grave(message: Message) -> bool:
     """Return whether a caution is one on the results themselves."""
-    return isinstance(one, messages.LossesDiffer | messages.SyntheticData | messages.UnverifiedPackage)
+    return isinstance(message, messages.LossesDiffer | messages.SyntheticData | messages.UnverifiedPackage)
 
 
 def legend(result: Result) -> tuple[dict[str, str], list[Message]]:
     """Return the marks of each comparison's cautions in the table, and what each mark means."""
     kinds: dict[str, Message] = {}
     marks: dict[str, list[str]] = {}
-    for one in result.comparisons:
-        for caution in of(result, one) if ranking.ratio_of(one) else ():
-            if isinstance(caution, messages.LossesDiffer) and one.verdict == Verdict.FASTER:
+    for comparison in result.comparisons:
+        for caution in of(result, comparison) if ranking.ratio_of(comparison) else ():
+            if isinstance(caution, messages.LossesDiffer) and comparison.verdict == Verdict.FASTER:
                 continue  # the column "difference" has it
             shown = caution if isinstance(caution, messages.VendorCheckOverridden | messages.MayChangeResults) else None
             if shown is None:
-                marks.setdefault(one.arm, []).append(_in_table(caution))
+                marks.setdefault(comparison.arm, []).append(_in_table(caution))
                 continue
             kinds.setdefault(caution.code, shown)
-            marks.setdefault(one.arm, []).append("abc"[list(kinds).index(caution.code)])
+            marks.setdefault(comparison.arm, []).append("abc"[list(kinds).index(caution.code)])
     return {arm: ", ".join(found) for arm, found in marks.items()}, list(kinds.values())
 
 
@@ -140,7 +147,7 @@ def _in_table(caution: Message) -> str:
 
 def _other_builds(arm: str, reference: str, differences: Sequence[Difference]) -> list[Message]:
     """Return the caution that one of two images has a torch for CPUs alone."""
-    build = next((one for one in differences if one.what == CUDA_OF_BUILD), None)
+    build = next((difference for difference in differences if difference.what == CUDA_OF_BUILD), None)
     if build is None or None not in (build.reference, build.image):
         return []
     return [messages.OtherBuilds(arm, _built(build.image), reference, _built(build.reference))]
@@ -150,7 +157,7 @@ def _built(cuda: str | None) -> str:
     return f"with CUDA {cuda}" if cuda else "for CPUs alone"
 
 
-def _drift(one: Comparison) -> list[Message]:
-    if one.drift is not None and one.speedup is not None and one.drift.p_value < DRIFT_P:
-        return [messages.SpeedupDrifted(1 + one.drift.change)]
+def _drift(comparison: Comparison) -> list[Message]:
+    if comparison.drift is not None and comparison.speedup is not None and comparison.drift.p_value < DRIFT_P:
+        return [messages.SpeedupDrifted(1 + comparison.drift.change)]
     return []

@@ -27,7 +27,7 @@ MOST_WORKLOADS = 4
 def rows(result: Result) -> list[Row]:
     """Return how far to trust the verdicts, and which variables came from elsewhere than the profile."""
     found = []
-    blocks = max((one.speedup.blocks for one in result.comparisons if one.speedup), default=0)
+    blocks = max((comparison.speedup.blocks for comparison in result.comparisons if comparison.speedup), default=0)
     if blocks:
         several = len(result.comparisons) if len(result.comparisons) > 1 else None
         found += [Row("blocks", _blocks(result, blocks)), Row("errors", messages.ErrorRate(ERROR_RATE, several))]
@@ -48,7 +48,9 @@ def rows(result: Result) -> list[Row]:
 
 
 def _variables(result: Result) -> list[Row]:
-    own = dict.fromkeys(f"{name}={value}" for one in result.measured for name, value in one.set_by_itself.items())
+    own = dict.fromkeys(
+        f"{name}={value}" for measured in result.measured for name, value in measured.set_by_itself.items()
+    )
     sources: Sequence[tuple[str, Iterable[str]]] = (
         (messages.SET_BY_COMMAND, own),
         (messages.NOT_PASSED_ON, result.removed_variables),
@@ -90,9 +92,9 @@ def interference(result: Result) -> list[Row]:
     return [first, *(Row("", one) for one in map(_without, result.comparisons) if one is not None)]
 
 
-def _without(one: Comparison) -> Message | None:
-    rest = one.without_interference
-    return None if rest is None else lines.WithoutDisturbed(rest.ratio, rest.low, rest.high, rest.words, one.arm)
+def _without(comparison: Comparison) -> Message | None:
+    rest = comparison.without_interference
+    return None if rest is None else lines.WithoutDisturbed(rest.ratio, rest.low, rest.high, rest.words, comparison.arm)
 
 
 def _drift(result: Result) -> list[Row]:
@@ -100,9 +102,9 @@ def _drift(result: Result) -> list[Row]:
     if drift is not None and drift.p_value < DRIFT_P:
         reference = result.study.reference.name
         found.append(Row("drift", messages.ReferenceDrifted(reference, 1 / (1 + drift.change))))
-    for one in result.comparisons:
-        if one.drift is not None and one.drift.p_value < DRIFT_P / len(result.comparisons):
-            found.append(Row("drift", warned.SpeedupDrifted(1 + one.drift.change, one.arm), "bad"))
+    for comparison in result.comparisons:
+        if comparison.drift is not None and comparison.drift.p_value < DRIFT_P / len(result.comparisons):
+            found.append(Row("drift", warned.SpeedupDrifted(1 + comparison.drift.change, comparison.arm), "bad"))
     return found
 
 

@@ -151,13 +151,13 @@ def _set(result: Result, arm: Arm) -> dict[str, str]:
     environment = result.environments[arm.name]
     libraries = result.inspection(arm)["libraries"]
     engine = result.engines[arm.target]["engine"]
-    found = {"profile": arm.profile, "engine": f"{arm.engine}: {engine['image']}"}
+    values = {"profile": arm.profile, "engine": f"{arm.engine}: {engine['image']}"}
     if environment.prefix:
-        found["prefix"] = " ".join(environment.prefix)
+        values["prefix"] = " ".join(environment.prefix)
     for name, path in environment.preload.items():
         known = (libraries.get(name) or {}).get("sha256")
-        found[f"preload {name}"] = f"{path} (SHA-256 {known})" if known else path
-    return found | environment.variables
+        values[f"preload {name}"] = f"{path} (SHA-256 {known})" if known else path
+    return values | environment.variables
 
 
 def image_table(arm: str, reference: str, differences: Sequence[Difference], most: int | None) -> Table:
@@ -168,7 +168,10 @@ def image_table(arm: str, reference: str, differences: Sequence[Difference], mos
 
 
 def _image_rows(differences: Sequence[Difference]) -> list[tuple[str, str, str]]:
-    return [(one.what, _side(one.what, one.reference), _side(one.what, one.image)) for one in differences]
+    return [
+        (difference.what, _side(difference.what, difference.reference), _side(difference.what, difference.image))
+        for difference in differences
+    ]
 
 
 def _side(what: str, value: str | None) -> str:

@@ -82,12 +82,12 @@ def cells(result: Result) -> list[Cell]:
 
 def variants(measured: Sequence[Cell]) -> list[Variant]:
     """The tables, in the order in which their cells come."""
-    with_workers = [one for one in measured if one.settings.workers] or measured
+    with_workers = [cell for cell in measured if cell.settings.workers] or measured
     found: list[Variant] = []
     for prefetch, pin in dict.fromkeys((one.settings.prefetch, one.settings.pin) for one in with_workers):
         first = not any(one.pin == pin for one in found)
         made_ahead = (0, prefetch) if first else (prefetch,)
-        own = [one for one in measured if one.settings.pin == pin and one.settings.prefetch in made_ahead]
+        own = [cell for cell in measured if cell.settings.pin == pin and cell.settings.prefetch in made_ahead]
         by_place = {(one.settings.workers, one.settings.batch): one for one in own}
         found.append(Variant(prefetch, pin, by_place))
     return found
@@ -156,9 +156,9 @@ def to_json(result: Result) -> list[dict[str, object]]:
     """Plain data for scripts: a row for each cell."""
     return [
         {
-            "workers": one.settings.workers, "batch": one.settings.batch, "prefetch_factor": one.settings.prefetch,
-            "pin_memory": one.settings.pin, "samples": one.samples, "seconds_per_1000_images": one.seconds,
-            "least": one.least, "most": one.most,
+            "workers": cell.settings.workers, "batch": cell.settings.batch, "prefetch_factor": cell.settings.prefetch,
+            "pin_memory": cell.settings.pin, "samples": cell.samples, "seconds_per_1000_images": cell.seconds,
+            "least": cell.least, "most": cell.most,
         }
-        for one in cells(result)
+        for cell in cells(result)
     ]  # fmt: skip

@@ -49,7 +49,7 @@ def _machine(inspection: Inspection) -> list[tuple[str, Message | str]]:
     quota = messages.NoQuota() if facts["cpu_quota"] is None else messages.Quota(facts["cpu_quota"])
     cpus = (facts["usable_cpus"], facts["online_cpus"], quota, facts["physical_cores"])
     devices = accelerator["devices"] if accelerator else []
-    gpus = tuple(str(one.get("name", messages.NOT_SEEN)) for one in devices)
+    gpus = tuple(str(device.get("name", messages.NOT_SEEN)) for device in devices)
     pages = (seen["thp_enabled"], seen["thp_defrag"])
     found: list[tuple[str, Message | str]] = [
         ("torch", messages.Versions(packages["torch"], inspection["python"]["version"], packages["numpy"])),

@@ -114,5 +114,5 @@ def everywhere(result: Result) -> list[str]:
 def by_workload(result: Result) -> list[tuple[Arm, Comparison]]:
     """Return the arms that are compared: workload by workload, and on each the fastest first."""
     study, order = result.study, list(result.study.workloads)
-    pairs = [(study.arm(one.arm), one) for one in result.comparisons]
+    pairs = [(study.arm(comparison.arm), comparison) for comparison in result.comparisons]
     return sorted(pairs, key=lambda pair: (order.index(study.workload_of(pair[0])), -(ranking.ratio_of(pair[1]) or 0)))

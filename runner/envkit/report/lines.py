@@ -56,19 +56,19 @@ def rows(result: Result) -> list[Row]:
     ]
 
 
-def _weight(one: Message) -> str:
-    return "bad" if isinstance(one, messages.LossesFarther) else "plain"
+def _weight(message: Message) -> str:
+    return "bad" if isinstance(message, messages.LossesFarther) else "plain"
 
 
 def settings(result: Result) -> Message | None:
     """Return whether what was set was observed; None where a table says what was not."""
-    compared = [one for one in result.measured if one.arm in {arm.name for arm in result.study.compared}]
+    compared = [measured for measured in result.measured if measured.arm in {arm.name for arm in result.study.compared}]
     if not compared:
-        compared = [one for one in result.measured if one.arm == result.study.reference.name]
+        compared = [measured for measured in result.measured if measured.arm == result.study.reference.name]
     if len(compared) > 1:
         return _settings_of_many(compared, len(result.study.compared), tables.things(result))
     if result.not_in_effect:
-        outside = next((one.not_observed for one in result.not_in_effect if one.not_observed), None)
+        outside = next((measured.not_observed for measured in result.not_in_effect if measured.not_observed), None)
         if outside:
             return messages.SeenFromOutside(from_json(outside))
         first = result.not_in_effect[0]
@@ -79,21 +79,23 @@ def settings(result: Result) -> Message | None:
     return _settings_of_one(compared[0], has_settings)
 
 
-def _settings_of_one(one: Measured, has_settings: bool) -> Message | None:
-    if one.not_observed:
-        return messages.SeenFromOutside(from_json(one.not_observed))
-    if not one.checks:
-        return messages.NothingToVerify(one.arm) if has_settings else None
-    if one.unverified:
-        keys = tuple(check.key for check in one.unverified)
-        number = len(one.checks) - len(keys)
-        return messages.SomeVerified(number, len(one.checks), keys, effect.shown(one.unverified[0].seen))
-    return messages.AllVerified(len(one.checks) if len(one.checks) > 1 else None)
+def _settings_of_one(measured: Measured, has_settings: bool) -> Message | None:
+    if measured.not_observed:
+        return messages.SeenFromOutside(from_json(measured.not_observed))
+    if not measured.checks:
+        return messages.NothingToVerify(measured.arm) if has_settings else None
+    if measured.unverified:
+        keys = tuple(check.key for check in measured.unverified)
+        number = len(measured.checks) - len(keys)
+        return messages.SomeVerified(number, len(measured.checks), keys, effect.shown(measured.unverified[0].seen))
+    return messages.AllVerified(len(measured.checks) if len(measured.checks) > 1 else None)
 
 
 def _settings_of_many(compared: Sequence[Measured], everyone: int, things: str) -> Message:
-    wrong = tuple(one.arm for one in compared if not one.in_effect)
-    partly = tuple(one.arm for one in compared if one.in_effect and (one.unverified or one.not_observed))
+    wrong = tuple(measured.arm for measured in compared if not measured.in_effect)
+    partly = tuple(
+        measured.arm for measured in compared if measured.in_effect and (measured.unverified or measured.not_observed)
+    )
     sound = len(compared) - len(wrong) - len(partly)
     kind = messages.ArmsVerified if sound == everyone else messages.SomeArmsVerified
     return kind(sound, everyone, things, wrong, partly)
@@ -102,24 +104,24 @@ def _settings_of_many(compared: Sequence[Measured], everyone: int, things: str) 
 def losses(result: Result) -> list[Message]:
     """Return how the losses of what was compared agree with the reference's."""
     study = result.study
-    compared = [one for one in result.comparisons if one.verdict != Verdict.NOT_IN_EFFECT]
+    compared = [comparison for comparison in result.comparisons if comparison.verdict != Verdict.NOT_IN_EFFECT]
     if study.view is View.SETTINGS:
-        compared = compared[:1] + [one for one in compared[1:] if judgement.losses_differ(one)]
+        compared = compared[:1] + [comparison for comparison in compared[1:] if judgement.losses_differ(comparison)]
     if not compared or study.view is View.CALIBRATION:
         return []
     if any(one.what == OTHER_WEIGHTS for arm in study.compared for one in result.image_differences.get(arm.name, ())):
         return [messages.LossesNotCompared(messages.OTHER_WEIGHTS)]
     others = [arm for arm in study.compared if study.trains_otherwise(arm)]
-    known = {one.arm: one.losses for one in compared if one.losses is not None}
+    known = {comparison.arm: comparison.losses for comparison in compared if comparison.losses is not None}
     reference = None if study.user_command is None else study.reference.name
-    found = _agreeing(known, len(compared), reference)
+    lines = _agreeing(known, len(compared), reference)
     if others:
         names = some_of([arm.name for arm in others], len(study.compared))
         workloads = tuple(dict.fromkeys(study.workload_of(arm) for arm in others))
         quantity = QUANTITIES["trainings" if study.epochs else "images"]
-        found.append(messages.LossesOfOtherTraining(names, workloads, quantity))
-    if found or not any(one.speedup for one in compared):
-        return found
+        lines.append(messages.LossesOfOtherTraining(names, workloads, quantity))
+    if lines or not any(comparison.speedup for comparison in compared):
+        return lines
     own = study.user_command
     is_unread = own is not None and own.loss_metric is None
     return [messages.LossesNotCompared(messages.NOT_READ if is_unread else messages.TOO_FEW_SAMPLES)]
@@ -140,22 +142,22 @@ def _agreeing(known: Mapping[str, Losses], everyone: int, reference: str | None)
     def of(arms: Sequence[str]) -> str | None:
         return None if everyone == 1 or len(arms) == len(known) == everyone else some_of(arms, everyone)
 
-    found: list[Message] = []
+    lines: list[Message] = []
     if equal:
         kind = messages.LossesIdentical if reference is None else messages.LossesPrintedAlike
-        found.append(kind(steps, of(equal)))
+        lines.append(kind(steps, of(equal)))
     if near:
         most = max(known[arm].largest_difference for arm in near)
         own = max(known[arm].own_difference or 0.0 for arm in near)
         if reference is None:
-            found.append(messages.LossesRounded(most, steps, of(near)))
+            lines.append(messages.LossesRounded(most, steps, of(near)))
         else:
-            found.append(messages.LossesNear(most, own, reference, of(near)))
+            lines.append(messages.LossesNear(most, own, reference, of(near)))
     if apart:
         largest = max(known[arm].largest_difference for arm in apart)
         largest = math.inf if any(math.isnan(known[arm].largest_difference) for arm in apart) else largest
-        found.append(messages.LossesFarther(finite(largest), of(apart)))
-    return found
+        lines.append(messages.LossesFarther(finite(largest), of(apart)))
+    return lines
 
 
 def noise(result: Result) -> list[Message]:
@@ -163,7 +165,7 @@ def noise(result: Result) -> list[Message]:
     blocks = len({sample.block for sample in result.samples})
     if not blocks or not result.comparisons or result.study.one_run_each:
         return []
-    found: list[Message] = []
+    lines: list[Message] = []
     view = result.study.view
     has_times = not (result.side_by_side or view is View.SETTINGS or result.not_in_effect)
     is_said = view is not View.LOADERS and tables.says_blocks(result.comparisons, has_times)
@@ -171,17 +173,21 @@ def noise(result: Result) -> list[Message]:
     if result.interference:
         few = len(result.comparisons) == 1
         first = result.interference[min(result.interference)][0] if few else None
-        found.append(messages.Disturbed(len(result.interference), blocks, first, _without(result), size))
+        lines.append(messages.Disturbed(len(result.interference), blocks, first, _without(result), size))
     elif result.reference_kernel_range_s is None:
-        found.append(messages.Undisturbed(blocks, size))
+        lines.append(messages.Undisturbed(blocks, size))
     if result.reference_kernel_range_s is not None:
         least, most = result.reference_kernel_range_s
-        found.append(messages.PaceVaried(most / least))
-    return found
+        lines.append(messages.PaceVaried(most / least))
+    return lines
 
 
 def _without(result: Result) -> Message | None:
-    hit = [one for one in result.comparisons if one.speedup is not None and was_hit(result, one)]
+    hit = [
+        comparison
+        for comparison in result.comparisons
+        if comparison.speedup is not None and was_hit(result, comparison)
+    ]
     few = tuple(one.arm for one in hit if one.without_interference is None)
     if len(result.comparisons) == 1 and hit:
         one = hit[0]

@@ -70,12 +70,13 @@ def to_json(result: Result, folder: str) -> dict[str, object]:
     return {
         **result.to_json(),
         "headline": headline(result),
-        "verdicts": {one.arm: verdict.of(result, one).to_json() for one in result.comparisons},
+        "verdicts": {comparison.arm: verdict.of(result, comparison).to_json() for comparison in result.comparisons},
         "messages": [{"label": row.label, **row.text.to_json()} for row in rows if isinstance(row.text, Message)],
         "failures": [
-            {"block": one.block, "arm": one.arm, "problem": _with_text(problem_of(one))} for one in result.failures
+            {"block": failure.block, "arm": failure.arm, "problem": _with_text(problem_of(failure))}
+            for failure in result.failures
         ],
-        "findings": [cautions.finding_document(one) for one in result.findings],
+        "findings": [cautions.finding_document(finding) for finding in result.findings],
         "data_source": _with_text(result.data_source),
         "not_measured": {name: _with_text(reason) for name, reason in result.not_measured.items()},
     }
@@ -137,9 +138,9 @@ def _wide(result: Result) -> Table:
 def failures(failed: Sequence[Failure], node: str = "") -> list[Row]:
     """Return which workers failed, and what they printed; ``node`` is where, if there are several."""
     return [
-        Row("Failed", messages.WorkerFailure(one.block + 1, one.arm, problem_of(one), node or None), "bad",
-            output=one.stderr.strip())
-        for one in failed
+        Row("Failed", messages.WorkerFailure(failure.block + 1, failure.arm, problem_of(failure), node or None), "bad",
+            output=failure.stderr.strip())
+        for failure in failed
     ]  # fmt: skip
 
 
@@ -183,7 +184,7 @@ def _lines(result: Result, folder: str) -> list[Row]:
     if study.at_once:
         rows += scaling.instances(result.instances, {arm.name: arm.profile for arm in study.arms})
     elif result.scaling:
-        rows += scaling.rows(result.scaling, study, {one.arm: one.unit for one in result.measured})
+        rows += scaling.rows(result.scaling, study, {measured.arm: measured.unit for measured in result.measured})
     return [*rows, *advice.rows(result, folder), Row("System", lines.system(result))]
 
 
@@ -235,7 +236,7 @@ def _certainty(result: Result, page: bool) -> Section | None:
 def _accuracy(result: Result) -> list[Row]:
     """Return loss and figures of the reference after a sample's steps; none if nothing was tested."""
     study = result.study
-    one = next((one for one in result.measured if one.arm == study.reference.name), None)
+    one = next((measured for measured in result.measured if measured.arm == study.reference.name), None)
     if one is None or not one.quality or one.final_loss is None or study.epochs or len(study.workloads) > 1:
         return []
     steps = study.training.warmup_steps + study.training.steps
@@ -273,7 +274,7 @@ def _evidence(result: Result, page: bool) -> Section | None:
     """Make the section of the settings of each arm, as expected and as its workers observed them."""
     first = messages.HOW_TO_READ_EVIDENCE if result.measured else messages.NOTHING_OBSERVED
     few = len(result.study.compared) <= UNFOLDED
-    each = (observed.settings(one, result.environments[one.arm], few, page) for one in result.measured)
+    each = (observed.settings(measured, result.environments[measured.arm], few, page) for measured in result.measured)
     return _section("evidence", Note(first), *each)
 
 

@@ -24,41 +24,46 @@ from envkit.report.parts import Fold, Listing, Note, Part, Row, Table, together
 def rows(result: Result) -> list[Row]:
     """Return what was not measured, and of each arm how many of its settings were verified."""
     found = [Row("left out", About(names, why)) for names, why in together(result.not_measured).items()]
-    for one in result.measured:
-        found += _of_arm(one)
+    for measured in result.measured:
+        found += _of_arm(measured)
     for first in result.course.first_runs or ():
         if first.checks:
             found.append(Row("settings", messages.ArmVerified(first.arm, len(first.checks), None, messages.FIRST)))
     return found
 
 
-def _of_arm(one: Measured) -> list[Row]:
-    found, number = [], len(one.checks) - len(one.unverified)
-    if not one.in_effect:
-        found.append(Row("settings", messages.ArmNotInEffect(one.arm, missed(one.checks)), "bad"))
+def _of_arm(measured: Measured) -> list[Row]:
+    found, number = [], len(measured.checks) - len(measured.unverified)
+    if not measured.in_effect:
+        found.append(Row("settings", messages.ArmNotInEffect(measured.arm, missed(measured.checks)), "bad"))
     elif number:
-        found.append(Row("settings", messages.ArmVerified(one.arm, number, len(one.checks), messages.EVERY)))
-    found += [Row("", About(one.arm, NotVerified(check.key, effect.shown(check.seen)))) for check in one.unverified]
-    return [*found, *([Row("", About(one.arm, from_json(one.not_observed)))] if one.not_observed else [])]
+        found.append(Row("settings", messages.ArmVerified(measured.arm, number, len(measured.checks), messages.EVERY)))
+    found += [
+        Row("", About(measured.arm, NotVerified(check.key, effect.shown(check.seen)))) for check in measured.unverified
+    ]
+    return [
+        *found,
+        *([Row("", About(measured.arm, from_json(measured.not_observed)))] if measured.not_observed else []),
+    ]
 
 
-def settings(one: Measured, environment: Environment, unfolded: bool, page: bool) -> Part:
+def settings(measured: Measured, environment: Environment, unfolded: bool, page: bool) -> Part:
     """Return the settings of an arm, as expected and as observed; not ``unfolded`` unless one was not in effect."""
     variables = [f"{name}={value}" for name, value in environment.variables.items()]
-    if not one.checks and not variables:
-        return Note(messages.ExpectsNothing(one.arm, messages.SETS_NOTHING), "plain")
-    if not one.checks:
-        return Fold(messages.ExpectsNothing(one.arm), [Listing(variables)])
+    if not measured.checks and not variables:
+        return Note(messages.ExpectsNothing(measured.arm, messages.SETS_NOTHING), "plain")
+    if not measured.checks:
+        return Fold(messages.ExpectsNothing(measured.arm), [Listing(variables)])
     rows, weights = [], []
-    for check in one.checks:
+    for check in measured.checks:
         state = ("ok" if check.holds else "NOT MET") if check.verified else "not verified"
         rows.append([check.key, shown(check.expected), shown(check.seen), state])
         weights.append("plain" if check.holds or not check.verified else "bad")
-    state = "NOT IN EFFECT" if not one.in_effect else "not verified" if one.unverified else "in effect"
+    state = "NOT IN EFFECT" if not measured.in_effect else "not verified" if measured.unverified else "in effect"
     weight = {"in effect": "good", "NOT IN EFFECT": "bad"}.get(state, "plain")
     table = Table(("check", "expected", "seen", "met") if page else ("", "expected", "seen", ""), rows, weights=weights)
     listed = [Listing(variables)] if variables else []
-    return Fold(OfSubject(one.arm, state), [table, *listed], unfolded or not one.in_effect, weight)
+    return Fold(OfSubject(measured.arm, state), [table, *listed], unfolded or not measured.in_effect, weight)
 
 
 def missed(checks: Iterable[Check]) -> tuple[Message, ...]:
@@ -109,16 +114,16 @@ def _of_gpus(one: GpuReadings) -> list[Row]:
     return found
 
 
-def _readings(one: GpuReadings) -> list[Message]:
+def _readings(readings: GpuReadings) -> list[Message]:
     found: list[Message] = []
-    if one.sm_mhz:
-        found.append(of_gpus.GpuReading(*_ends(one.sm_mhz), "MHz"))
-    if one.temperature_c:
-        found.append(of_gpus.GpuReading(*_ends(one.temperature_c), "°C"))
-    if one.power_w is not None:
-        found.append(of_gpus.Power(one.power_w))
-    if one.allocated_bytes is not None:
-        found.append(of_gpus.InTensors(one.allocated_bytes))
+    if readings.sm_mhz:
+        found.append(of_gpus.GpuReading(*_ends(readings.sm_mhz), "MHz"))
+    if readings.temperature_c:
+        found.append(of_gpus.GpuReading(*_ends(readings.temperature_c), "°C"))
+    if readings.power_w is not None:
+        found.append(of_gpus.Power(readings.power_w))
+    if readings.allocated_bytes is not None:
+        found.append(of_gpus.InTensors(readings.allocated_bytes))
     return found
 
 

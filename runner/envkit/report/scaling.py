@@ -51,9 +51,13 @@ def instances(scaled: Sequence[ScaledInstances], profiles: Mapping[str, str]) ->
     return rows
 
 
-def _rows(one: Scaled, study: Study, unit: str) -> list[Row]:
-    lines = [("Scaling", _ratios(one, study, unit)), ("Scaling", _losses(one, study)), ("Waiting", _communication(one))]
-    lines.append(("Transfer", _exchanged(one)))
+def _rows(scaled: Scaled, study: Study, unit: str) -> list[Row]:
+    lines = [
+        ("Scaling", _ratios(scaled, study, unit)),
+        ("Scaling", _losses(scaled, study)),
+        ("Waiting", _communication(scaled)),
+    ]
+    lines.append(("Transfer", _exchanged(scaled)))
     return [
         Row("Losses" if isinstance(message, LOSSES) else label, message,
             "bad" if isinstance(message, messages.RanksLossesDiffer) else "plain")
@@ -61,12 +65,14 @@ def _rows(one: Scaled, study: Study, unit: str) -> list[Row]:
     ]  # fmt: skip
 
 
-def _exchanged(one: Scaled) -> Message | None:
+def _exchanged(scaled: Scaled) -> Message | None:
     """Return the bandwidths of an all-reduce, as they are usually defined."""
-    if not one.exchanged:
+    if not scaled.exchanged:
         return None
-    each = (f"{size(this.size_bytes)} {_rate(this.bus_bytes_per_s)} ({_time(this.seconds)})" for this in one.exchanged)
-    return messages.AllReduce(one.ranks, bus_factor(one.ranks), tuple(each))
+    each = (
+        f"{size(this.size_bytes)} {_rate(this.bus_bytes_per_s)} ({_time(this.seconds)})" for this in scaled.exchanged
+    )
+    return messages.AllReduce(scaled.ranks, bus_factor(scaled.ranks), tuple(each))
 
 
 def size(count: int) -> str:
@@ -84,17 +90,17 @@ def _time(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms"
 
 
-def _ratios(one: Scaled, study: Study, unit: str) -> Message | None:
+def _ratios(scaled: Scaled, study: Study, unit: str) -> Message | None:
     """Return how fast the ranks are; None if no arm of one process is there, or the headline says it."""
-    if not study.single_processes or one.speedup is None:
+    if not study.single_processes or scaled.speedup is None:
         return None
-    speedup, lost = (one.speedup.ratio, one.speedup.low, one.speedup.high), one.efficiency
+    speedup, lost = (scaled.speedup.ratio, scaled.speedup.low, scaled.speedup.high), scaled.efficiency
     efficiency = messages.Interval(lost.ratio, lost.low, lost.high) if lost else None
-    if one.kind == WEAK:
+    if scaled.kind == WEAK:
         rate, beside = f"{unit}/s", share(study)
-        return messages.RanksSpeedup(one.arm, one.ranks, rate, beside, *speedup, efficiency, one.ranks)
+        return messages.RanksSpeedup(scaled.arm, scaled.ranks, rate, beside, *speedup, efficiency, scaled.ranks)
     beside = share(study, whole=True)
-    return messages.RanksSpeedup(one.arm, one.ranks, "speed", beside, *speedup, efficiency)
+    return messages.RanksSpeedup(scaled.arm, scaled.ranks, "speed", beside, *speedup, efficiency)
 
 
 def share(study: Study, whole: bool = False) -> str:
@@ -103,18 +109,18 @@ def share(study: Study, whole: bool = False) -> str:
     return text(messages.OneProcess(study.reference.profile, parts))
 
 
-def _communication(one: Scaled) -> Message:
+def _communication(scaled: Scaled) -> Message:
     """Return how long a step communicates, as a share: its time is that of steps under the profiler."""
-    low, high = (f"{share:.1%}" for share in one.communication_range)
-    return messages.RanksWait(one.arm, one.communication_share, f"{low} to {high}" if low != high else None)
+    low, high = (f"{share:.1%}" for share in scaled.communication_range)
+    return messages.RanksWait(scaled.arm, scaled.communication_share, f"{low} to {high}" if low != high else None)
 
 
-def _losses(one: Scaled, study: Study) -> Message | None:
-    if one.kind == WEAK:
-        return messages.LossesOfOtherBatch(one.ranks)
-    if one.losses is None:
+def _losses(scaled: Scaled, study: Study) -> Message | None:
+    if scaled.kind == WEAK:
+        return messages.LossesOfOtherBatch(scaled.ranks)
+    if scaled.losses is None:
         return None
-    losses, workload = one.losses, study.workload_of(study.arm(one.arm))
+    losses, workload = scaled.losses, study.workload_of(study.arm(scaled.arm))
     allowed = loss_tolerance(workload, study.options.precision, other_ranks=True)
     kind = messages.RanksLosses if losses.agree else messages.RanksLossesDiffer
-    return kind(one.arm, losses.largest_difference, losses.steps, allowed)
+    return kind(scaled.arm, losses.largest_difference, losses.steps, allowed)

@@ -56,9 +56,9 @@ def columns(result: Result, wide: bool = False) -> Columns:
     """Return the columns of a result. Rates have one if steps of the arms are not alike, or the table is ``wide``."""
     study = result.study
     unlike = study.weak or bool(study.at_once) or len(study.workloads) > 1
-    units = {one.unit for one in result.measured} or {"images"}
+    units = {measured.unit for measured in result.measured} or {"images"}
     rate = f"{min(units)}/s" if len(units) == 1 else "per second"
-    figures = {name for one in result.measured for name in one.quality}
+    figures = {name for measured in result.measured for name in measured.quality}
     return Columns(
         first=first_column(study.view, result.engines),
         step=study.step_name,
@@ -82,15 +82,25 @@ def header(shown: Columns) -> list[str]:
     return [shown.first, "samples", f"ms/{shown.step}", *rate, "system time", f"faults/{shown.faults}", "memory"]
 
 
-def cells(shown: Columns, one: Measured) -> list[str]:
+def cells(shown: Columns, measured: Measured) -> list[str]:
     """Return one arm's row by ``header``: medians over its samples."""
-    speed = [f"{one.step_s * 1000:.2f}"]
-    if shown.rate and one.images_per_s is not None:
-        speed.append(f"{one.images_per_s:,.0f}{f' {one.unit}' if shown.several_units else ''}")
+    speed = [f"{measured.step_s * 1000:.2f}"]
+    if shown.rate and measured.images_per_s is not None:
+        speed.append(f"{measured.images_per_s:,.0f}{f' {measured.unit}' if shown.several_units else ''}")
     if shown.tested:
-        return [one.arm, str(one.samples), f"{one.training_s:.1f} s", _quality(shown.tested, one), *speed]
-    effort = [f"{one.system_share:.1%}", f"{one.faults_per_step:,.0f}", f"{one.peak_memory_bytes / 2**20:,.0f} MiB"]
-    return [one.arm, str(one.samples), *speed, *effort]
+        return [
+            measured.arm,
+            str(measured.samples),
+            f"{measured.training_s:.1f} s",
+            _quality(shown.tested, measured),
+            *speed,
+        ]
+    effort = [
+        f"{measured.system_share:.1%}",
+        f"{measured.faults_per_step:,.0f}",
+        f"{measured.peak_memory_bytes / 2**20:,.0f} MiB",
+    ]
+    return [measured.arm, str(measured.samples), *speed, *effort]
 
 
 def took(result: Result) -> Table:
@@ -100,7 +110,7 @@ def took(result: Result) -> Table:
         return _failed(shown.first, result.measured)
     published, head = book(study.epochs, study.until, study.workloads), header(shown)
     weights = [*("plain" for _ in result.measured), *("soft" for _ in published)]
-    rows = [cells(shown, one) for one in result.measured]
+    rows = [cells(shown, measured) for measured in result.measured]
     note = clauses(medians(result.comparisons), scaling.steps(study, shown.rate))
     return Table(head, [*rows, *published] if rows else [], range(1, len(head)), weights, note)
 
@@ -118,7 +128,7 @@ def _failed(first: str, measured: Sequence[Measured]) -> Table:
 
 def medians(comparisons: Sequence[Comparison]) -> Message | None:
     """Return what the times of a table are, and whether they can be compared."""
-    if any(one.speedup for one in comparisons):
+    if any(comparison.speedup for comparison in comparisons):
         return messages.Medians(messages.OF_BLOCKS)
     compared = comparisons and not any(map(ranking.ratio_of, comparisons))
     return messages.Medians(messages.TOO_FEW) if compared else None
@@ -126,9 +136,9 @@ def medians(comparisons: Sequence[Comparison]) -> Message | None:
 
 def says_blocks(comparisons: Sequence[Comparison], has_times: bool) -> bool:
     """Return whether the first line, or a table that ``has_times``, of the short report says what a block is."""
-    if any(one.verdict in (Verdict.TOO_FEW_SAMPLES, Verdict.NOT_ENDED) for one in comparisons):
+    if any(comparison.verdict in (Verdict.TOO_FEW_SAMPLES, Verdict.NOT_ENDED) for comparison in comparisons):
         return True
-    return has_times and any(one.speedup for one in comparisons)
+    return has_times and any(comparison.speedup for comparison in comparisons)
 
 
 def clauses(*those: Message | None) -> Message | None:
@@ -141,7 +151,7 @@ def speedups(result: Result) -> Table:
     """Return a row for each arm of many, the fastest first, with its cautions."""
     marks, _ = cautions.legend(result)
     across = result.study.view is View.WORKLOADS
-    peak = {one.arm: f"{one.peak_memory_bytes / 2**20:,.0f} MiB" for one in result.measured}
+    peak = {measured.arm: f"{measured.peak_memory_bytes / 2**20:,.0f} MiB" for measured in result.measured}
     rows, weights = [], []
     for name, one in _ordered(result):
         memory = [] if across else [peak.get(name, "-")]
@@ -181,7 +191,7 @@ def legend(result: Result) -> Message | None:
 
 
 def _ordered(result: Result) -> list[tuple[str, Comparison | None]]:
-    found = {one.arm: one for one in result.comparisons}
+    found = {comparison.arm: comparison for comparison in result.comparisons}
     if result.study.view is View.WORKLOADS:
         return [(arm.name, one) for arm, one in judgement.by_workload(result)]
     names = [
@@ -207,8 +217,8 @@ def found_cells(comparison: Comparison) -> list[str]:
 
 def ranked(result: Result) -> list[list[str]]:
     """Return name, speedup, interval, difference and milliseconds per step of each arm, by ``ranking.order``."""
-    compared = {one.arm: one for one in result.comparisons}
-    step_s = {one.arm: one.step_s for one in result.measured}
+    compared = {comparison.arm: comparison for comparison in result.comparisons}
+    step_s = {measured.arm: measured.step_s for measured in result.measured}
     rows = []
     for name in ranking.order(result.comparisons, result.study.arms, result.study.view):
         reference = ["1", "", "reference"] if name == result.study.reference.name else ["-", "", ""]
@@ -219,7 +229,7 @@ def ranked(result: Result) -> list[list[str]]:
 
 def not_in_effect(result: Result) -> Table:
     """Return what was expected of settings and not observed; of each arm if there are several."""
-    wrong = [(one, check) for one in result.not_in_effect for check in one.checks if not check.holds]
+    wrong = [(measured, check) for measured in result.not_in_effect for check in measured.checks if not check.holds]
     several = len(result.not_in_effect) > 1
     rows = [
         [*([one.arm] if several else []), key(check), observed.shown(check.expected), observed.shown(check.seen)]
@@ -234,10 +244,10 @@ def key(check: Check) -> str:
     return check.key.removeprefix("variable ")
 
 
-def _quality(heading: str, one: Measured) -> str:
+def _quality(heading: str, measured: Measured) -> str:
     if heading != "accuracy":
-        return quality.shown(one.quality) or "-"
-    return "-" if one.accuracy is None else f"{one.accuracy:.2%}"
+        return quality.shown(measured.quality) or "-"
+    return "-" if measured.accuracy is None else f"{measured.accuracy:.2%}"
 
 
 def note(result: Result) -> Message | None:
@@ -270,7 +280,7 @@ def wide_header(result: Result) -> list[str]:
 
 def wide_rows(result: Result) -> list[list[str]]:
     """Return a row for each arm, by ``wide_header``."""
-    found = {one.arm: one for one in result.comparisons}
+    found = {comparison.arm: comparison for comparison in result.comparisons}
     references = {arm.name for arm in result.study.references} if result.comparisons else set()
     rows, (marks, _) = [], cautions.legend(result)
     for row in all_arms(result):

@@ -62,33 +62,33 @@ def beside(found: Load | None) -> Message | None:
 
 def rows(result: Result) -> list[Row]:
     """Return a row for each comparison: its speedup and verdict."""
-    return [_row(one) for one in ranking.ranked(result.comparisons, result.study.view)]
+    return [_row(comparison) for comparison in ranking.ranked(result.comparisons, result.study.view)]
 
 
-def _row(one: Comparison) -> Row:
-    found, single = one.speedup, one.single_ratio
+def _row(comparison: Comparison) -> Row:
+    found, single = comparison.speedup, comparison.single_ratio
     if found is not None:
-        said = certainty.Compared(found.ratio, found.low, found.high, found.words.upper(), beside(one.load))
-        return Row(one.arm, said, ranking.weight_of(one))
+        said = certainty.Compared(found.ratio, found.low, found.high, found.words.upper(), beside(comparison.load))
+        return Row(comparison.arm, said, ranking.weight_of(comparison))
     if single is not None:
-        return Row(one.arm, certainty.RatioAlone(single))
-    return Row(one.arm, certainty.NoSpeedup(one.words), "bad")
+        return Row(comparison.arm, certainty.RatioAlone(single))
+    return Row(comparison.arm, certainty.NoSpeedup(comparison.words), "bad")
 
 
-def of(result: Result, one: Comparison) -> Message:
+def of(result: Result, comparison: Comparison) -> Message:
     """Return the verdict of one comparison."""
-    subject, reference = names(result.study, one.arm)
-    if one.speedup is None:
-        single = one.single_ratio
+    subject, reference = names(result.study, comparison.arm)
+    if comparison.speedup is None:
+        single = comparison.single_ratio
         if single is None:
-            return without_speedup(result, one)
+            return without_speedup(result, comparison)
         return messages.OneRunEach(subject, reference, single, result.study.until)
-    found, load = one.speedup, beside(one.load or one.beside)
+    found, load = comparison.speedup, beside(comparison.load or comparison.beside)
     named = (subject, reference, found.ratio, found.low, found.high)
     rest = ("speed", result.study.until, load)
     if found.verdict == Verdict.EQUIVALENT and load is None:
         return messages.Equivalent(*named, *rest, margin=found.margin)
-    return _kind_of(found.verdict, load, judgement.losses_differ(one))(*named, *rest)
+    return _kind_of(found.verdict, load, judgement.losses_differ(comparison))(*named, *rest)
 
 
 def _kind_of(verdict: Verdict, load: Message | None, losses_differ: bool = False) -> type[messages.Found]:
@@ -99,29 +99,31 @@ def _kind_of(verdict: Verdict, load: Message | None, losses_differ: bool = False
     return kinds[Verdict.NOT_FOUND if verdict == Verdict.EQUIVALENT else verdict]
 
 
-def without_speedup(result: Result, one: Comparison) -> Message:
+def without_speedup(result: Result, comparison: Comparison) -> Message:
     """Return why a comparison has no speedup: whose settings were not in effect, whose worker failed and so on."""
     study = result.study
-    arm, reference = one.arm, study.reference_of(study.arm(one.arm)).name
+    arm, reference = comparison.arm, study.reference_of(study.arm(comparison.arm)).name
     wrong = [found.arm for found in result.not_in_effect]
-    if one.verdict == Verdict.NOT_IN_EFFECT:
+    if comparison.verdict == Verdict.NOT_IN_EFFECT:
         return messages.NotInEffect(next((name for name in wrong if name in (arm, reference)), arm))
-    if one.verdict == Verdict.FAILED and result.failures:
+    if comparison.verdict == Verdict.FAILED and result.failures:
         return messages.WorkerFailed(str(result.failures[-1].arm), problem_of(result.failures[-1]))
-    if one.verdict == Verdict.NOT_REACHED:
-        return not_reached(result, one)
-    if one.verdict == Verdict.NOT_ENDED and wrong:
+    if comparison.verdict == Verdict.NOT_REACHED:
+        return not_reached(result, comparison)
+    if comparison.verdict == Verdict.NOT_ENDED and wrong:
         return messages.NotInEffect(wrong[0])
-    if one.verdict == Verdict.TOO_FEW_SAMPLES:
+    if comparison.verdict == Verdict.TOO_FEW_SAMPLES:
         fewest = result.study.fewest_blocks
-        return messages.TooFewBlocks(names(result.study, one.arm)[0], result.complete_blocks, fewest)
+        return messages.TooFewBlocks(names(result.study, comparison.arm)[0], result.complete_blocks, fewest)
     unfinished, blocks = result.course.unfinished, result.complete_blocks
-    return messages.Unfinished(names(result.study, one.arm)[0], blocks, unfinished.fewest if unfinished else None)
+    return messages.Unfinished(
+        names(result.study, comparison.arm)[0], blocks, unfinished.fewest if unfinished else None
+    )
 
 
-def not_reached(result: Result, one: Comparison) -> Message:
+def not_reached(result: Result, comparison: Comparison) -> Message:
     """Return which training of a comparison never reached its target."""
-    both = (one.arm, result.study.reference_of(result.study.arm(one.arm)).name)
+    both = (comparison.arm, result.study.reference_of(result.study.arm(comparison.arm)).name)
     missed = next(found for found in result.not_reached if found.arm in both)
     best = missed.to_target.best if missed.to_target else None
     return messages.TargetNotReached(missed.arm, str(result.study.until), result.study.epochs, best)
@@ -133,15 +135,19 @@ def _of_many(result: Result) -> Message:
     things, counts = tables.things(result), counted(result, found)
     reference = names(result.study, found[0].arm)[1]
     by_speed = sorted(filter(ranking.ratio_of, found), key=lambda one: ranking.ratio_of(one) or 0, reverse=True)
-    sound = [one for one in by_speed if not judgement.losses_differ(one)]
+    sound = [comparison for comparison in by_speed if not judgement.losses_differ(comparison)]
     if not any(map(ranking.ratio_of, found)):
         return _without_results(result, found)
     if result.study.one_run_each:
         best = [*sound, *found][0]
         ratio = ranking.ratio_of(best) or 1.0
         return messages.OneRunEach(names(result.study, best.arm)[0], reference, ratio, of=of_all, things=things)
-    faster = [one for one in sound if one.verdict == Verdict.FASTER]
-    others = [one for one in by_speed if one.verdict == Verdict.FASTER and judgement.losses_differ(one)]
+    faster = [comparison for comparison in sound if comparison.verdict == Verdict.FASTER]
+    others = [
+        comparison
+        for comparison in by_speed
+        if comparison.verdict == Verdict.FASTER and judgement.losses_differ(comparison)
+    ]
     worth = sorted((one for one in faster if one.load is None), key=lambda one: not advice.is_worth_it(one))
     chosen = worth or faster or others
     if not chosen:
@@ -163,7 +169,7 @@ def _of_many(result: Result) -> Message:
 
 def _without_results(result: Result, found: Sequence[Comparison]) -> Message:
     """Return why no comparison has a speedup: the one reason of all, or how many came to what."""
-    reasons = {without_speedup(result, one) for one in found}
+    reasons = {without_speedup(result, comparison) for comparison in found}
     first, things = next(iter(reasons)), tables.things(result)
     if len(reasons) == 1:
         return first
@@ -174,35 +180,35 @@ def _without_results(result: Result, found: Sequence[Comparison]) -> Message:
 
 def _shared_load(found: Sequence[Comparison]) -> Load | None:
     """Return the load of the first comparison that has one."""
-    return next((load for one in found if (load := one.load or one.beside)), None)
+    return next((load for comparison in found if (load := comparison.load or comparison.beside)), None)
 
 
 def counted(result: Result, found: Sequence[Comparison]) -> tuple[messages.Counted, ...]:
     """Count the comparisons by their verdicts: those that are faster first, then slower."""
     kinds = Counter({str(verdict): 0 for verdict in ranking.WEIGHTS})
-    kinds.update(_kind(result, one) for one in found)
+    kinds.update(_kind(result, comparison) for comparison in found)
     return tuple(messages.Counted(number, kind) for kind, number in kinds.items() if number)
 
 
-def _kind(result: Result, one: Comparison) -> str:
-    if one.speedup is None:
-        return COUNTED["not-in-effect" if one.verdict == Verdict.NOT_IN_EFFECT else "no-result"]
-    if judgement.losses_wrongly_differ(one, result.environments[one.arm]) or (
-        one.verdict == Verdict.FASTER and judgement.losses_differ(one)
+def _kind(result: Result, comparison: Comparison) -> str:
+    if comparison.speedup is None:
+        return COUNTED["not-in-effect" if comparison.verdict == Verdict.NOT_IN_EFFECT else "no-result"]
+    if judgement.losses_wrongly_differ(comparison, result.environments[comparison.arm]) or (
+        comparison.verdict == Verdict.FASTER and judgement.losses_differ(comparison)
     ):
         return COUNTED["losses-differ"]
-    if one.verdict == Verdict.EQUIVALENT:
-        return f"within {one.speedup.margin * 100:g}%"
-    kind = COUNTED["not-found"] if one.verdict == Verdict.NOT_FOUND else str(one.verdict)
-    return f"{kind} under load" if one.load is not None and one.verdict in ranking.WEIGHTS else kind
+    if comparison.verdict == Verdict.EQUIVALENT:
+        return f"within {comparison.speedup.margin * 100:g}%"
+    kind = COUNTED["not-found"] if comparison.verdict == Verdict.NOT_FOUND else str(comparison.verdict)
+    return f"{kind} under load" if comparison.load is not None and comparison.verdict in ranking.WEIGHTS else kind
 
 
 def _of_instances(result: Result) -> Message:
     """Return the verdict of those instances that do most."""
-    several = [one for one in result.comparisons if result.study.arm(one.arm).instances]
+    several = [comparison for comparison in result.comparisons if result.study.arm(comparison.arm).instances]
     best = max(several, key=lambda one: ranking.ratio_of(one) or 0.0)
     arm = result.study.arm(best.arm)
-    found = next((one.over_reference for one in result.instances if one.arm == arm.name), None)
+    found = next((scaled.over_reference for scaled in result.instances if scaled.arm == arm.name), None)
     if found is None:
         return without_speedup(result, best) if best.speedup is None else of(result, best)
     load = beside(best.load or best.beside)
@@ -218,11 +224,11 @@ def _of_reference(result: Result) -> Message:
     who = _with_ranks(study.reference.name, study.ranks_of(study.reference))
     if (why := _without_result(result, who)) is not None:
         return why
-    for one in result.scaling if study.single_processes else ():
-        if study.weak and (found := one.efficiency) is not None:
+    for scaled in result.scaling if study.single_processes else ():
+        if study.weak and (found := scaled.efficiency) is not None:
             speedup = (found.ratio, found.low, found.high)
             return messages.Efficiency(who, "1 process's", *speedup, QUANTITIES["ranks"], load=load)
-        if (found := one.speedup) is not None:
+        if (found := scaled.speedup) is not None:
             side = Verdict.FASTER if found.low > 1 else Verdict.SLOWER if found.high < 1 else Verdict.NOT_FOUND
             return _kind_of(side, load)(who, "1 process's", found.ratio, found.low, found.high, load=load)
     reference = study.reference

@@ -127,8 +127,8 @@ def standalone(element: str, theme: str) -> str:
 def colours(result: Result) -> dict[str, str]:
     """Each arm's colour, by what was found of it."""
     meaning = {Verdict.FASTER: BETTER, Verdict.SLOWER: WORSE}
-    found = {one.arm: meaning.get(one.verdict, NEITHER) for one in result.comparisons}
-    return {arm.name: found.get(arm.name, REFERENCE) for arm in result.study.arms}
+    values = {comparison.arm: meaning.get(comparison.verdict, NEITHER) for comparison in result.comparisons}
+    return {arm.name: values.get(arm.name, REFERENCE) for arm in result.study.arms}
 
 
 def measured(result: Result) -> list[str]:
