@@ -45,7 +45,7 @@ def main() -> int:
 def _of_run(events: Sequence[Event], result: Result, stem: str) -> list[str]:
     name = result.study.whole.name
     settings, took = ablation.table(result), tables.all_arms(result)
-    said = [*ablation.notes(result), *lines.rows(result), *certainty.rows(result), *advice.rows(result)]
+    said = [*ablation.notes(result.study.ablated), *lines.rows(result), *certainty.rows(result), *advice.rows(result)]
     return [
         f"## {name}",
         f"**{text(verdict.headline(result).text)}**",

@@ -7,7 +7,7 @@ import json
 import pytest
 from envkit.bench.measure import FAILED
 from envkit.bench.study import Study, WorkloadSpec
-from envkit.report import advice, certainty, html, judgement, markdown
+from envkit.report import advice, certainty, html, judgement
 from envkit.report.exports.rows import results
 from envkit.report.messages import advice as messages
 from envkit.report.messages.verdicts import TooFewBlocks
@@ -17,7 +17,7 @@ from envkit.report.verdict import headline
 from tests import records
 from tests.records import conclude
 from tests.report.planted import OTHER_LOSSES, disturbed
-from tests.reports import details, events_of, printed
+from tests.reports import details, events_of, markdown_of, printed
 from tests.simulation import STEADY, times
 
 TRANSLATION = "baseline on translation"
@@ -188,7 +188,7 @@ def test_a_failure_leaves_a_table_without_verdicts():
 def test_other_reports_tell_the_same(recorded):
     given = recorded(events())
     page = html.page(*given)
-    for text in (markdown.document(*given), page):
+    for text in (markdown_of(*given), page):
         assert "mine on translation" in text
         assert "FASTER  1 of 4 combinations, best mine on cnn" in text
     assert "envkit report: mine, slow on 2 workloads against baseline" in page

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from envkit.analysis.intervals import SettingEffect
 from envkit.analysis.result import Result
 from envkit.bench.arms import Ablated
@@ -22,8 +24,9 @@ WITH_LIBRARY = (Contribution.ALONE, Contribution.HELPS, Contribution.REPLACED)
 
 def table(result: Result) -> Table:
     """Return a row for each setting."""
+    margin = result.study.stopping.margin
     rows = [
-        [_shown(effect.setting), _cell(effect.alone), _cell(effect.in_profile), words(result, effect)]
+        [_shown(effect.setting), _cell(effect.alone), _cell(effect.in_profile), words(effect, margin)]
         for effect in result.ablation
     ]
     weights = [
@@ -46,30 +49,30 @@ def costs_in_profile(effect: SettingEffect) -> bool:
     return in_profile is not None and in_profile.verdict == Verdict.SLOWER and not in_profile.within_margin
 
 
-def words(result: Result, effect: SettingEffect) -> str:
-    """Return what a setting does, in a few words."""
+def words(effect: SettingEffect, margin: float) -> str:
+    """Return what a setting does, in a few words. A difference below ``margin`` does not matter."""
     if effect.contribution == Contribution.EQUIVALENT:
-        return text(in_tables.NoDifferenceAbove(result.study.stopping.margin))
+        return text(in_tables.NoDifferenceAbove(margin))
     effects = EFFECTS.get(effect.contribution.name)
     return effects[0] if effects else str(effect.contribution)
 
 
-def clauses(result: Result) -> tuple[messages.SettingsDo, ...]:
+def clauses(effects: Sequence[SettingEffect]) -> tuple[messages.SettingsDo, ...]:
     """Return which settings matter: a clause for each kind, in the order of ``Contribution``."""
-    found = []
+    clauses = []
     for kind, (of_one, of_several) in EFFECTS.items():
         contribution = Contribution[kind]
-        alike = [effect.setting for effect in result.ablation if effect.contribution == contribution]
-        names = tuple(_shown(one) if contribution in WITH_LIBRARY else one.setting for one in alike)
+        alike = [effect.setting for effect in effects if effect.contribution == contribution]
+        names = tuple(_shown(ablated) if contribution in WITH_LIBRARY else ablated.setting for ablated in alike)
         if names:
-            found.append(messages.SettingsDo(names, of_several if names[1:] else of_one))
-    return tuple(found)
+            clauses.append(messages.SettingsDo(names, of_several if names[1:] else of_one))
+    return tuple(clauses)
 
 
-def notes(result: Result) -> list[Row]:
+def notes(settings: Sequence[Ablated]) -> list[Row]:
     """Return which arms were measured once and stand for two."""
     same: list[Message] = []
-    for ablated in result.study.ablated:
+    for ablated in settings:
         alone, without = _shown(ablated) if ablated.needs else f"{ablated.setting} alone", f"without {ablated.setting}"
         roles = ((alone, ablated.alone), (without, ablated.without))
         same += [in_tables.SameArm(name, arm) for name, arm in roles if arm is not None and arm != name]

@@ -77,9 +77,9 @@ def _to_go_on(result: Result, folder: str) -> list[Message]:
     if result.failures and not any(comparison.speedup for comparison in result.comparisons):
         arm = str(result.failures[-1].arm)
         others = len(result.study.compared) > 1 and arm in [comparison.name for comparison in result.study.compared]
-        if (lack := judgement.memory_that_ran_out(result)) is not None:
+        if (lack := judgement.memory_that_ran_out(result.failures[-1])) is not None:
             return [messages.FreeMemory(resume, lack.group, arm if lack.retaining else None)]
-        mend = messages.FindMemory if judgement.was_killed(result) else messages.MendWorker
+        mend = messages.FindMemory if judgement.was_killed(result.failures[-1]) else messages.MendWorker
         return [messages.MendWorker(resume, arm) if others else mend(resume)]
     if unfinished is not None and not result.not_in_effect:
         return [messages.GoOn(unfinished.fewest, unfinished.blocks, unfinished.more_s, resume)]

@@ -42,7 +42,7 @@ def rows(result: Result) -> list[Row]:
         found.append(Row("ranks", messages.SharedBatches(ranks, scaling.steps(study))))
     if study.at_once:
         found.append(Row("instances", messages.AllBatches(tuple(arm.name for arm in study.at_once))))
-    return [*found, Row("data", result.data_source), Row("design", certainty.design(result))]
+    return [*found, Row("data", result.data_source), Row("design", certainty.interim_analyses(result.design))]
 
 
 def _of_command(result: Result, own: UserCommand) -> list[Row]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from envkit.analysis import ranking
 from envkit.analysis.result import Comparison, Result
 from envkit.bench.arms import Arm, View
+from envkit.bench.events import Failure
 from envkit.bench.messages import WorkerEnded
 from envkit.bench.problem_messages import WarmingUp
 from envkit.bench.problems import problem_of
@@ -36,17 +37,17 @@ def overrides_vendor(preload: Iterable[str]) -> bool:
     return any(name in LIBRARIES and LIBRARIES[name].overrides_vendor for name in preload)
 
 
-def was_killed(result: Result) -> bool:
-    """Return whether SIGKILL ended the last worker that failed: the kernel does that if memory runs out."""
-    problem: object = problem_of(result.failures[-1]) if result.failures else None
+def was_killed(failure: Failure) -> bool:
+    """Return whether SIGKILL ended a worker that failed: the kernel does that if memory runs out."""
+    problem: object = problem_of(failure)
     while isinstance(problem, WarmingUp | WorkerEnded):
         problem = problem.problem if isinstance(problem, WarmingUp) else problem.failure
     return isinstance(problem, Killed) and problem.signal == signal.SIGKILL.name
 
 
-def memory_that_ran_out(result: Result) -> MemoryRanOut | None:
-    """Return what the kernel's counters said of the last worker that failed: it, or a child, was killed for memory."""
-    waiting: list[object] = [problem_of(result.failures[-1])] if result.failures else []
+def memory_that_ran_out(failure: Failure) -> MemoryRanOut | None:
+    """Return what the kernel's counters said of a worker that failed: it, or a child, was killed for memory."""
+    waiting: list[object] = [problem_of(failure)]
     while waiting:
         one = waiting.pop()
         if isinstance(one, MemoryRanOut):

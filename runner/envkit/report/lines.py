@@ -219,7 +219,7 @@ def why(result: Result) -> Message | None:
     """Return what counters say of the cause of a difference; for an ablation, which settings matter."""
     study = result.study
     if study.view is View.SETTINGS:
-        clauses = ablation.clauses(result)
+        clauses = ablation.clauses(result.ablation)
         return Clauses(clauses) if clauses else None
     one = result.comparisons[0] if len(result.comparisons) == 1 else None
     if one is None or one.speedup is None or one.verdict not in ranking.WEIGHTS or one.speedup.within_margin:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
-from envkit.analysis.result import Result
-from envkit.bench.record import Event
 from envkit.rendering import text
-from envkit.report.model import report_of
-from envkit.report.parts import Fold, Listing, Note, Part, Row, Rows, Table
+from envkit.report.parts import Fold, Listing, Note, Part, Report, Row, Rows, Table
 
 PARAGRAPH, NEXT = "\n\n", "\n"
 
 
-def document(folder: Path, events: Sequence[Event], result: Result) -> str:
-    report = report_of(result, str(folder), events, wide=True)
+def document(report: Report) -> str:
+    """Return the page of a report that is wide, so that its tables have all columns."""
     written, in_list = f"**{escaped(text(report.headline.text))}**", False
     for part in (part for section in report.sections for part in section.parts):
         is_list = isinstance(part, Rows)

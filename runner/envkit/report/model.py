@@ -228,7 +228,7 @@ def _took(result: Result, page: bool) -> Section | None:
 def _certainty(result: Result, page: bool) -> Section | None:
     """Make the section of statistics, evidence and GPUs."""
     rows = [*certainty.rows(result), *observed.rows(result), *observed.gpus(result.gpus), *_accuracy(result)]
-    rows += ablation.notes(result)
+    rows += ablation.notes(result.study.ablated)
     nothing = Note(messages.TOO_FEW_FOR_STATISTICS) if page and not rows else None
     return _section("certainty", Rows(rows), nothing)
 

@@ -151,5 +151,5 @@ def _contents(arguments: argparse.Namespace, folder: Path, events: list[Event], 
     if arguments.markdown:
         from envkit.report import markdown
 
-        found[arguments.markdown] = encoded(markdown.document(folder, events, result))
+        found[arguments.markdown] = encoded(markdown.document(model.report_of(result, str(folder), events, wide=True)))
     return found
