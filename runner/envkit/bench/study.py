@@ -162,6 +162,11 @@ class Study:
         return "" if not self.distributed else WEAK if self.weak else STRONG
 
     @property
+    def weak_ranks(self) -> int | None:
+        """Return how many ranks the batch grows with in weak scaling, on all nodes; None in another study."""
+        return self.ranks * self.nodes if self.weak else None
+
+    @property
     def at_once(self) -> tuple[Arm, ...]:
         """The arms in which several train at once, each by itself."""
         return tuple(arm for arm in self.arms if arm.instances)

@@ -10,9 +10,10 @@ from envkit.analysis.image_differences import Difference
 from envkit.analysis.result import Result
 from envkit.bench.arms import Arm
 from envkit.bench.job import TRACKERS_OFF
-from envkit.bench.study import Study
+from envkit.bench.study import Study, WorkloadSpec
 from envkit.engines.inspection import Inspection, Surroundings
 from envkit.messages import Message
+from envkit.profiles.environment import Environment
 from envkit.report import certainty, scaling
 from envkit.report.messages import context as messages
 from envkit.report.messages.certainty import Numbered
@@ -34,36 +35,46 @@ def rows(result: Result) -> list[Row]:
     """Return profiles, machine, images, workload, data and design."""
     study = result.study
     profiles = {arm.profile: result.environments[arm.name].title for arm in study.subjects}
-    found = [Row("profile", OfSubject(name, title)) for name, title in profiles.items()]
-    found += [*_machine(result), *_engines(result)]
-    found += _of_command(result, study.user_command) if study.user_command else _of_workloads(study)
+    rows = [Row("profile", OfSubject(name, title)) for name, title in profiles.items()]
+    rows += _machine(result.inspection(study.reference))
+    rows += [Row("engine", _engine(surroundings)) for surroundings in result.engines.values()]
+    options = [f"--{name.replace('_', '-')} {value}" for name, value in study.engine_options.to_json().items()]
+    rows += [Row("options", ", ".join(options))] if options else []
+    if study.user_command:
+        rows += _of_command(study.user_command, study.workload, study.training, result.allowed_variables)
+    else:
+        rows += _of_workloads(study)
     if study.distributed:
         ranks = tuple(Numbered(arm.name, study.ranks_of(arm)) for arm in study.distributed)
-        found.append(Row("ranks", messages.SharedBatches(ranks, scaling.steps(study))))
+        rows.append(Row("ranks", messages.SharedBatches(ranks, scaling.steps(bool(study.at_once), study.weak_ranks))))
     if study.at_once:
-        found.append(Row("instances", messages.AllBatches(tuple(arm.name for arm in study.at_once))))
-    return [*found, Row("data", result.data_source), Row("design", certainty.interim_analyses(result.design))]
+        rows.append(Row("instances", messages.AllBatches(tuple(arm.name for arm in study.at_once))))
+    return [*rows, Row("data", result.data_source), Row("design", certainty.interim_analyses(result.design))]
 
 
-def _of_command(result: Result, own: UserCommand) -> list[Row]:
-    found = [
-        Row("command", messages.OwnCommand(tuple(own.argv), _other_name(result.study.workload, own.argv), own.folder)),
-        Row("metric", messages.FreshProcesses(_metric(result.study, own))),
-        Row("folder", messages.InPlace() if own.in_place else messages.FreshCopy(tuple(own.links))),
+def _of_command(
+    command: UserCommand, workload: str, length: WorkloadSpec, allowed_variables: Collection[str]
+) -> list[Row]:
+    """Return a user's command by the name of its ``workload``, with what was read of it and where it ran."""
+    name = _other_name(workload, command.argv)
+    rows = [
+        Row("command", messages.OwnCommand(tuple(command.argv), name, command.folder)),
+        Row("metric", messages.FreshProcesses(_metric(command, length))),
+        Row("folder", messages.InPlace() if command.in_place else messages.FreshCopy(tuple(command.links))),
     ]
-    off = tuple(name for name in TRACKERS_OFF if name not in result.allowed_variables)
-    found += [Row("trackers", messages.TrackersOff(off))] if off else []
-    return [*found, *([Row("losses", own.loss_metric)] if own.loss_metric is not None else [])]
+    off = tuple(name for name in TRACKERS_OFF if name not in allowed_variables)
+    rows += [Row("trackers", messages.TrackersOff(off))] if off else []
+    return [*rows, *([Row("losses", command.loss_metric)] if command.loss_metric is not None else [])]
 
 
 def _of_workloads(study: Study) -> list[Row]:
     """Return what is trained and for how long: one row, or one for each workload if they differ in that."""
     lengths: list[Message] = [
-        messages.TrainedSteps(name, one.steps, one.warmup_steps) for name, one in study.workloads.items()
+        messages.TrainedSteps(name, length.steps, length.warmup_steps) for name, length in study.workloads.items()
     ]
     if study.epochs:
         lengths = [messages.TrainedEpochs(tuple(study.workloads), study.epochs, study.until)]
-    return [*(Row("workload", one) for one in lengths), Row("modes", study.options.text() or DEFAULT_MODES)]
+    return [*(Row("workload", length) for length in lengths), Row("modes", study.options.text() or DEFAULT_MODES)]
 
 
 def what_was_run(command: UserCommand | None, workload: str, trained: str) -> Message:
@@ -87,8 +98,7 @@ def trained(names: Collection[str], workload: str, modes: str) -> str:
     return f"{shown} ({modes})" if modes else shown
 
 
-def _machine(result: Result) -> list[Row]:
-    host = result.inspection(result.study.reference)
+def _machine(host: Inspection) -> list[Row]:
     facts, machine = host["facts"], host["fingerprint"]
     # other architectures don't tell whether they are virtual
     kind = machine["hypervisor"] or ("bare metal" if machine["architecture"] == "x86_64" else None)
@@ -100,29 +110,23 @@ def _machine(result: Result) -> list[Row]:
     ]
 
 
-def _engines(result: Result) -> list[Row]:
-    found = [Row("engine", _engine(seen)) for seen in result.engines.values()]
-    options = [f"--{name.replace('_', '-')} {value}" for name, value in result.study.engine_options.to_json().items()]
-    return [*found, *([Row("options", ", ".join(options))] if options else [])]
-
-
-def _engine(seen: Surroundings) -> Message:
-    engine, inspection = seen["engine"], seen["inspection"]
+def _engine(surroundings: Surroundings) -> Message:
+    engine, inspection = surroundings["engine"], surroundings["inspection"]
     digest = engine["digest"][:SHOWN_OF_DIGEST] if "digest" in engine else None
     versions = (inspection["python"]["version"], inspection["packages"]["torch"])
     return messages.Engine(engine["name"], engine["version"], engine["image"], digest, *versions)
 
 
-def _metric(study: Study, own: UserCommand) -> Message:
-    """Return how the steps of a user's own command are told apart."""
-    if own.is_paced:
-        return messages.PacedSteps(study.training.steps, study.training.warmup_steps)
-    if own.optimizer_steps is not None:
-        return messages.OptimizerSteps(own.optimizer_steps, own.warmup_lines)
-    if own.metric is None:
+def _metric(command: UserCommand, length: WorkloadSpec) -> Message:
+    """Return how the steps of a user's command are told apart."""
+    if command.is_paced:
+        return messages.PacedSteps(length.steps, length.warmup_steps)
+    if command.optimizer_steps is not None:
+        return messages.OptimizerSteps(command.optimizer_steps, command.warmup_lines)
+    if command.metric is None:
         return messages.WholeCommand()
-    unit = None if parse(own.metric, own.unit).is_clock else own.unit
-    return messages.Readings(own.metric, unit, own.warmup_lines or None)
+    unit = None if parse(command.metric, command.unit).is_clock else command.unit
+    return messages.Readings(command.metric, unit, command.warmup_lines or None)
 
 
 def sides(result: Result, arm: Arm) -> list[tuple[str, str, str]]:
@@ -131,7 +135,9 @@ def sides(result: Result, arm: Arm) -> list[tuple[str, str, str]]:
     Each has a name, and what it is there and here. Differences between images do not come from the engines alone.
     """
     reference = result.study.reference_of(arm)
-    there, here = _set(result, reference), _set(result, arm)
+    there, here = (
+        _settings(one, result.environments[one.name], result.engines[one.target]) for one in (reference, arm)
+    )
     settings = [(name, there.get(name, ABSENT), here.get(name, ABSENT)) for name in dict.fromkeys([*there, *here])]
     if arm.name in result.image_differences:  # where images are compared, all that is known to differ
         differing = _image_rows(result.image_differences[arm.name])
@@ -147,10 +153,9 @@ def _inside(seen: Inspection) -> dict[str, str]:
     return {name: str(value) for name, value in (versions | limits).items()}
 
 
-def _set(result: Result, arm: Arm) -> dict[str, str]:
-    environment = result.environments[arm.name]
-    libraries = result.inspection(arm)["libraries"]
-    engine = result.engines[arm.target]["engine"]
+def _settings(arm: Arm, environment: Environment, surroundings: Surroundings) -> dict[str, str]:
+    """Return what an arm was started with: its profile, engine, prefix, libraries and variables, by their names."""
+    libraries, engine = surroundings["inspection"]["libraries"], surroundings["engine"]
     values = {"profile": arm.profile, "engine": f"{arm.engine}: {engine['image']}"}
     if environment.prefix:
         values["prefix"] = " ".join(environment.prefix)

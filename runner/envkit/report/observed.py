@@ -23,13 +23,13 @@ from envkit.report.parts import Fold, Listing, Note, Part, Row, Table, together
 
 def rows(result: Result) -> list[Row]:
     """Return what was not measured, and of each arm how many of its settings were verified."""
-    found = [Row("left out", About(names, why)) for names, why in together(result.not_measured).items()]
+    rows = [Row("left out", About(names, why)) for names, why in together(result.not_measured).items()]
     for measured in result.measured:
-        found += _of_arm(measured)
+        rows += _of_arm(measured)
     for first in result.course.first_runs or ():
         if first.checks:
-            found.append(Row("settings", messages.ArmVerified(first.arm, len(first.checks), None, messages.FIRST)))
-    return found
+            rows.append(Row("settings", messages.ArmVerified(first.arm, len(first.checks), None, messages.FIRST)))
+    return rows
 
 
 def _of_arm(measured: Measured) -> list[Row]:

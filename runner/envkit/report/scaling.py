@@ -28,14 +28,16 @@ def rows(scaled: Sequence[Scaled], study: Study, units: Mapping[str, str]) -> li
     return [row if row.label != before else replace(row, label="") for row, before in zip(each, labels, strict=False)]
 
 
-def steps(study: Study, rate: str | None = None) -> messages.StepsAtOnce | messages.StepsOfRanks | None:
+def steps(at_once: bool, weak_ranks: int | None, rate: str | None = None) -> Message | None:
     """Return what a step is if steps of some arms are larger than those of others; None if all have one batch.
+
+    They are larger where several train ``at_once``, or so many ranks in weak scaling.
 
     ``rate`` is the column of a table that compares them.
     """
-    if study.at_once:
+    if at_once:
         return messages.StepsAtOnce()
-    return messages.StepsOfRanks(study.ranks * study.nodes, rate) if study.weak else None
+    return messages.StepsOfRanks(weak_ranks, rate) if weak_ranks is not None else None
 
 
 def instances(scaled: Sequence[ScaledInstances], profiles: Mapping[str, str]) -> list[Row]:

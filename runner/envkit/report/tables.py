@@ -111,7 +111,7 @@ def took(result: Result) -> Table:
     published, head = book(study.epochs, study.until, study.workloads), header(shown)
     weights = [*("plain" for _ in result.measured), *("soft" for _ in published)]
     rows = [cells(shown, measured) for measured in result.measured]
-    note = clauses(medians(result.comparisons), scaling.steps(study, shown.rate))
+    note = clauses(medians(result.comparisons), scaling.steps(bool(study.at_once), study.weak_ranks, shown.rate))
     return Table(head, [*rows, *published] if rows else [], range(1, len(head)), weights, note)
 
 
@@ -255,7 +255,8 @@ def note(result: Result) -> Message | None:
     times = medians(result.comparisons) or messages.Medians()
     if ended_in_failure(result.failures, result.comparisons):
         times = messages.Medians(messages.FAILED)
-    return clauses(times, scaling.steps(result.study, columns(result, wide=True).rate), legend(result))
+    rate = columns(result, wide=True).rate
+    return clauses(times, scaling.steps(bool(result.study.at_once), result.study.weak_ranks, rate), legend(result))
 
 
 def all_arms(result: Result) -> list[list[str]]:

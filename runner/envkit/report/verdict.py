@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from envkit.analysis import ranking
 from envkit.analysis.course import CUT_SHORT
+from envkit.analysis.learning_curves import LearningCurve
 from envkit.analysis.load import Load
 from envkit.analysis.result import Comparison, Result
 from envkit.bench.arms import View
@@ -14,6 +15,7 @@ from envkit.bench.measure import FAILED
 from envkit.bench.problems import problem_of
 from envkit.bench.study import Study
 from envkit.messages import Message
+from envkit.profiles.environment import Environment
 from envkit.rendering import text
 from envkit.report import advice, epoch_ends, grid, judgement, tables
 from envkit.report.messages import certainty, context
@@ -109,7 +111,8 @@ def without_speedup(result: Result, comparison: Comparison) -> Message:
     if comparison.verdict == Verdict.FAILED and result.failures:
         return messages.WorkerFailed(str(result.failures[-1].arm), problem_of(result.failures[-1]))
     if comparison.verdict == Verdict.NOT_REACHED:
-        return not_reached(result, comparison)
+        missed = next(curve for curve in result.not_reached if curve.arm in (arm, reference))
+        return _not_reached(missed, str(study.until), study.epochs)
     if comparison.verdict == Verdict.NOT_ENDED and wrong:
         return messages.NotInEffect(wrong[0])
     if comparison.verdict == Verdict.TOO_FEW_SAMPLES:
@@ -121,18 +124,15 @@ def without_speedup(result: Result, comparison: Comparison) -> Message:
     )
 
 
-def not_reached(result: Result, comparison: Comparison) -> Message:
-    """Return which training of a comparison never reached its target."""
-    both = (comparison.arm, result.study.reference_of(result.study.arm(comparison.arm)).name)
-    missed = next(found for found in result.not_reached if found.arm in both)
-    best = missed.to_target.best if missed.to_target else None
-    return messages.TargetNotReached(missed.arm, str(result.study.until), result.study.epochs, best)
+def _not_reached(curve: LearningCurve, target: str, epochs: int) -> Message:
+    best = curve.to_target.best if curve.to_target else None
+    return messages.TargetNotReached(curve.arm, target, epochs, best)
 
 
 def _of_many(result: Result) -> Message:
     """Return the best that is known to be faster, and how many came to what."""
     found, of_all = ranking.ranked(result.comparisons, result.study.view), len(result.comparisons)
-    things, counts = tables.things(result), counted(result, found)
+    things, counts = tables.things(result), counted(found, result.environments)
     reference = names(result.study, found[0].arm)[1]
     by_speed = sorted(filter(ranking.ratio_of, found), key=lambda one: ranking.ratio_of(one) or 0, reverse=True)
     sound = [comparison for comparison in by_speed if not judgement.losses_differ(comparison)]
@@ -175,7 +175,7 @@ def _without_results(result: Result, found: Sequence[Comparison]) -> Message:
         return first
     if isinstance(first, messages.Unfinished | messages.TooFewBlocks) and len({*map(type, reasons)}) == 1:
         return first.replace(subject=f"{len(found)} {things}")
-    return messages.NoResults(len(found), things, counted(result, found))
+    return messages.NoResults(len(found), things, counted(found, result.environments))
 
 
 def _shared_load(found: Sequence[Comparison]) -> Load | None:
@@ -183,17 +183,17 @@ def _shared_load(found: Sequence[Comparison]) -> Load | None:
     return next((load for comparison in found if (load := comparison.load or comparison.beside)), None)
 
 
-def counted(result: Result, found: Sequence[Comparison]) -> tuple[messages.Counted, ...]:
+def counted(comparisons: Sequence[Comparison], environments: Mapping[str, Environment]) -> tuple[messages.Counted, ...]:
     """Count the comparisons by their verdicts: those that are faster first, then slower."""
     kinds = Counter({str(verdict): 0 for verdict in ranking.WEIGHTS})
-    kinds.update(_kind(result, comparison) for comparison in found)
+    kinds.update(_kind(comparison, environments[comparison.arm]) for comparison in comparisons)
     return tuple(messages.Counted(number, kind) for kind, number in kinds.items() if number)
 
 
-def _kind(result: Result, comparison: Comparison) -> str:
+def _kind(comparison: Comparison, environment: Environment) -> str:
     if comparison.speedup is None:
         return COUNTED["not-in-effect" if comparison.verdict == Verdict.NOT_IN_EFFECT else "no-result"]
-    if judgement.losses_wrongly_differ(comparison, result.environments[comparison.arm]) or (
+    if judgement.losses_wrongly_differ(comparison, environment) or (
         comparison.verdict == Verdict.FASTER and judgement.losses_differ(comparison)
     ):
         return COUNTED["losses-differ"]

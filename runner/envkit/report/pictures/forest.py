@@ -55,7 +55,9 @@ def draw(area: FigureBase, result: Result, narrow: bool) -> None:
     study = result.study
     reference = style.short(study.reference.profile if study.view is View.WORKLOADS else study.reference.name)
     unit = messages.TimeOver(reference, tables.first_column(study.view, result.engines))
-    style.name_axis(axes, (unit, *_other_references(study), scaling.steps(study)), narrow)
+    style.name_axis(
+        axes, (unit, *_other_references(study), scaling.steps(bool(study.at_once), study.weak_ranks)), narrow
+    )
     for side_name, side, away in (
         ("← slower", "right", -6),
         ("faster →", "left", 6),
