@@ -173,6 +173,18 @@ class Result:
         counts = Counter(sample.block for sample in self.samples)
         return sum(count == len(self.study.arms) for count in counts.values())
 
+    def peaks(self, arm: str) -> tuple[float, float] | None:
+        """Return the peak memory of an arm and of its reference, in bytes.
+
+        None if one is unknown, or they do not compare: of two images, of ranks, or of several at once.
+        """
+        study = self.study
+        known = {measured.arm: measured.peak_memory_bytes for measured in self.measured}
+        peak, reference = known.get(arm), known.get(study.reference_of(study.arm(arm)).name)
+        if not peak or not reference or study.at_once or study.view is View.IMAGES or study.distributed:
+            return None
+        return peak, reference
+
     def inspection(self, arm: Arm) -> Inspection:
         """Return the inspection of the image that ``arm`` ran in, from before it ran."""
         return self.engines[arm.target]["inspection"]

@@ -13,6 +13,7 @@ from envkit.bench.arms import View
 from envkit.checks.doctor.cpu_use_findings import FIX_FIRST
 from envkit.checks.doctor.finding import Finding
 from envkit.messages import Message
+from envkit.profiles.environment import Environment
 from envkit.profiles.profile import Profile
 from envkit.rendering import text
 from envkit.report import judgement
@@ -29,23 +30,23 @@ NOTABLE_S = 0.1
 DRIFT_P = 0.01
 
 
-def of(result: Result, comparison: Comparison) -> list[Message]:
-    """Return the cautions on using the profile of a comparison."""
-    study, environment = result.study, result.environments[comparison.arm]
+def of(
+    comparison: Comparison, environment: Environment, peaks: tuple[float, float] | None, in_table: bool = False
+) -> list[Message]:
+    """Return the cautions on using the profile of a comparison.
+
+    ``peaks`` of memory are those of the arm and of its reference, in bytes. In a table each arm has its own cautions.
+    """
     cautions: list[Message] = []
     if judgement.losses_differ(comparison):
         assert comparison.losses is not None, "they were compared"
-        in_table = result.side_by_side
         cautions += [messages.LossesDiffer(finite(comparison.losses.largest_difference))] if in_table else []
     elif judgement.may_change_results(environment):
         cautions.append(messages.MayChangeResults())
     if judgement.overrides_vendor(environment.preload):
         cautions.append(messages.VendorCheckOverridden())
-    if not study.at_once and study.view is not View.IMAGES and not study.distributed:
-        peaks = {measured.arm: measured.peak_memory_bytes for measured in result.measured}
-        ratio = memory_ratio(peaks.get(comparison.arm), peaks.get(study.reference_of(study.arm(comparison.arm)).name))
-        cautions += [] if ratio is None else [messages.CostsMemory(ratio)]
-    return cautions
+    ratio = memory_ratio(*peaks) if peaks is not None else None
+    return [*cautions, *([messages.CostsMemory(ratio)] if ratio is not None else [])]
 
 
 def of_profile(chosen: Profile) -> list[Message]:
@@ -59,10 +60,8 @@ def finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def memory_ratio(peak: float | None, reference: float | None) -> float | None:
+def memory_ratio(peak: float, reference: float) -> float | None:
     """Return how many times the reference's memory an arm needs (peaks in bytes), if that is notably more."""
-    if not peak or not reference:
-        return None
     return peak / reference if peak >= NOTABLE_RATIO * reference and peak - reference >= NOTABLE_BYTES else None
 
 
@@ -86,28 +85,18 @@ def rows(result: Result) -> list[Row]:
     for arm in study.compared:
         cautions += _other_builds(arm.name, study.reference_of(arm).name, result.image_differences.get(arm.name, ()))
     compared = result.comparisons[:1] if study.view is View.SETTINGS else result.comparisons
-    if len(compared) == 1:
-        cautions += of(result, compared[0]) if compared[0].speedup or compared[0].single_ratio else []
-        cautions += _drift(compared[0])
-    elif not result.side_by_side:
-        for comparison in compared:
-            cautions += [messages.OfArm(comparison.arm, caution) for caution in of(result, comparison)]
-    said = [Row("Caution", one, "bad" if is_grave(one) else "plain") for one in cautions]
-    findings = [
-        one
-        for one in ranking.findings(result.findings, result.comparisons, result.study.view)
-        if one.severity != "note"
-    ]
-    said += [
-        Row(
-            "Caution",
-            messages.Finding(
-                finding.code, finding.seen, finding.why, finding.fix if finding.code in FIX_FIRST else None
-            ),
-        )
-        for finding in findings
-    ]
-    return [row if number == 0 else replace(row, label="") for number, row in enumerate(said)]
+    for comparison in () if result.side_by_side else compared:
+        name, has_ratio = comparison.arm, ranking.ratio_of(comparison) is not None
+        each = of(comparison, result.environments[name], result.peaks(name)) if has_ratio or len(compared) > 1 else []
+        cautions += each if len(compared) == 1 else [messages.OfArm(name, caution) for caution in each]
+    cautions += _drift(compared[0]) if len(compared) == 1 else []
+    rows = [Row("Caution", caution, "bad" if is_grave(caution) else "plain") for caution in cautions]
+    findings = ranking.findings(result.findings, result.comparisons, study.view)
+    rows += [
+        Row("Caution", messages.Finding(one.code, one.seen, one.why, one.fix if one.code in FIX_FIRST else None))
+        for one in findings if one.severity != "note"
+    ]  # fmt: skip
+    return [row if number == 0 else replace(row, label="") for number, row in enumerate(rows)]
 
 
 def finding_document(finding: Finding) -> dict[str, object]:
@@ -127,7 +116,9 @@ def legend(result: Result) -> tuple[dict[str, str], list[Message]]:
     kinds: dict[str, Message] = {}
     marks: dict[str, list[str]] = {}
     for comparison in result.comparisons:
-        for caution in of(result, comparison) if ranking.ratio_of(comparison) else ():
+        arm = comparison.arm
+        cautions = of(comparison, result.environments[arm], result.peaks(arm), in_table=result.side_by_side)
+        for caution in cautions if ranking.ratio_of(comparison) else ():
             if isinstance(caution, messages.LossesDiffer) and comparison.verdict == Verdict.FASTER:
                 continue  # the column "difference" has it
             shown = caution if isinstance(caution, messages.VendorCheckOverridden | messages.MayChangeResults) else None
@@ -136,7 +127,7 @@ def legend(result: Result) -> tuple[dict[str, str], list[Message]]:
                 continue
             kinds.setdefault(caution.code, shown)
             marks.setdefault(comparison.arm, []).append("abc"[list(kinds).index(caution.code)])
-    return {arm: ", ".join(found) for arm, found in marks.items()}, list(kinds.values())
+    return {arm: ", ".join(signs) for arm, signs in marks.items()}, list(kinds.values())
 
 
 def _in_table(caution: Message) -> str:
