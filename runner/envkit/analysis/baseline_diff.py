@@ -121,9 +121,11 @@ def obstacles(old: Baseline, new: Baseline) -> list[Message]:
 def _modes(baseline: Baseline) -> str:
     """Return how it was trained, in words."""
     usual = asdict(Options())
-    given = {**usual, **baseline.study["options"]}
-    said = (f"{name.replace('_', ' ')} {value}" for name, value in sorted(given.items()) if value != usual.get(name))
-    return ", ".join(said) or messages.USUAL
+    options = {**usual, **baseline.study["options"]}
+    unusual = (
+        f"{name.replace('_', ' ')} {value}" for name, value in sorted(options.items()) if value != usual.get(name)
+    )
+    return ", ".join(unusual) or messages.USUAL
 
 
 def machine_pairs(old: Inspection, new: Inspection) -> list[Pair]:
@@ -192,11 +194,11 @@ def _factor(speeds: Sequence[Sequence[float]], confidence: float) -> Factor:
     Neighbouring blocks are alike (what disturbs them lasts longer than one), so the interval is widened.
     """
     old, new = ([math.log(speed) for speed in session] for session in speeds)
-    found = shift(old, new, confidence)
-    if found is None:
+    estimated = shift(old, new, confidence)
+    if estimated is None:
         raise InputError(messages.TooFewBlocks(len(old), len(new), confidence))
     correlation = autocorrelation(old, new)
-    estimate, low, high = (math.exp(value) for value in widened(found, correlation))
+    estimate, low, high = (math.exp(value) for value in widened(estimated, correlation))
     return Factor(estimate, low, high, correlation)
 
 
@@ -230,25 +232,25 @@ def differences(old: Baseline, new: Baseline) -> list[Difference]:
 def _facts(baseline: Baseline) -> dict[str, str]:
     """Return everything that could differ, by the name it is shown with."""
     document = baseline.document
-    found: dict[str, str | None] = {messages.KIT: document["kit_version"]}
-    found[messages.SKIPPED] = str(baseline.skipped_steps)
-    found[messages.STEPS], found[messages.WARM_UP_STEPS] = (
+    facts: dict[str, str | None] = {messages.KIT: document["kit_version"]}
+    facts[messages.SKIPPED] = str(baseline.skipped_steps)
+    facts[messages.STEPS], facts[messages.WARM_UP_STEPS] = (
         str(baseline.study["steps"]),
         str(baseline.study["warmup_steps"]),
     )
-    found |= {f"option {name}": value for name, value in document["study"]["engine_options"].items()}
+    facts |= {f"option {name}": value for name, value in document["study"]["engine_options"].items()}
     for name, seen in document["engines"].items():
         # one engine each: whatever it is called, it is compared with the other session's
         prefix = f"{name}: " if len(document["engines"]) > 1 else ""
-        found |= {f"{prefix}{what}": value for what, value in engine_facts(seen).items()}
-    found[messages.KEPT] = ", ".join(document["allowed_variables"]) or None
+        facts |= {f"{prefix}{what}": value for what, value in engine_facts(seen).items()}
+    facts[messages.KEPT] = ", ".join(document["allowed_variables"]) or None
     for name, arm in document["arms"].items():
         environment = arm["environment"]
-        found |= {f"{name}: {variable}": value for variable, value in environment["variables"].items()}
-        found |= {f"{name}: preload": ", ".join(environment["preload"]) or None}
-        found |= {f"{name}: prefix": " ".join(environment["prefix"]) or None}
-        found |= {f"{name}: {key} expected": str(value) for key, value in environment["expect"].items()}
-        found |= {f"{name}: {messages.FINAL_LOSS}": str(arm["final_loss"])}
-    found |= {f"{what.replace('_', ' ')} digest": shortened(value) for what, value in document["digests"].items()}
-    found[messages.KERNEL_DIGEST] = shortened(document["reference_kernel"]["digest"])
-    return {what: value for what, value in found.items() if value is not None}
+        facts |= {f"{name}: {variable}": value for variable, value in environment["variables"].items()}
+        facts |= {f"{name}: preload": ", ".join(environment["preload"]) or None}
+        facts |= {f"{name}: prefix": " ".join(environment["prefix"]) or None}
+        facts |= {f"{name}: {key} expected": str(value) for key, value in environment["expect"].items()}
+        facts |= {f"{name}: {messages.FINAL_LOSS}": str(arm["final_loss"])}
+    facts |= {f"{what.replace('_', ' ')} digest": shortened(value) for what, value in document["digests"].items()}
+    facts[messages.KERNEL_DIGEST] = shortened(document["reference_kernel"]["digest"])
+    return {what: value for what, value in facts.items() if value is not None}

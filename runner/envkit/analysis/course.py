@@ -65,12 +65,12 @@ def course(run: Run, ended: str | None) -> Course:
 
 
 def _unfinished(run: Run) -> Unfinished | None:
-    found = room.need(run)
-    if found is None or found.blocks >= found.fewest:
+    need = room.need(run)
+    if need is None or need.blocks >= need.fewest:
         return None
     first = {event.arm: event.worker_seconds for event in run.all(WarmUp)}
     again_s = sum(first.values())
-    return Unfinished(found.blocks, found.fewest, round(found.total_s(), 3), round(found.more_s + again_s, 3))
+    return Unfinished(need.blocks, need.fewest, round(need.total_s(), 3), round(need.more_s + again_s, 3))
 
 
 def _first_runs(arms: Sequence[Arm], warm_ups: Sequence[WarmUp]) -> list[FirstRun]:

@@ -18,9 +18,9 @@ class MachineKind(TypedDict):
     usable_cpus: int
 
 
-def engine_facts(seen: Surroundings) -> dict[str, str | None]:
+def engine_facts(surroundings: Surroundings) -> dict[str, str | None]:
     """The facts by name; None for what there is not."""
-    engine, inspection = seen["engine"], seen["inspection"]
+    engine, inspection = surroundings["engine"], surroundings["inspection"]
     found: dict[str, object] = {
         "engine": engine["name"],
         "engine version": engine["version"] if engine["name"] != "local" else None,  # the kernel's, which is below

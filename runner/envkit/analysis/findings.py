@@ -64,15 +64,15 @@ def unrelated_complaints(samples: Sequence[tuple[Environment, Measurement]]) -> 
     return [_finding(UNRELATED_COMPLAINT, "note", seen)]
 
 
-def metric_readings(own: Sequence[Sample]) -> list[Finding]:
+def metric_readings(samples: Sequence[Sample]) -> list[Finding]:
     """Return what is doubtful about the readings in an arm's samples."""
-    found = (_rank_lines(own), _unmatched_lines(own), _cover(own), _rounding(own))
-    return [finding for finding in found if finding is not None]
+    each = (_rank_lines(samples), _unmatched_lines(samples), _cover(samples), _rounding(samples))
+    return [finding for finding in each if finding is not None]
 
 
-def _rank_lines(own: Sequence[Sample]) -> Finding | None:
+def _rank_lines(samples: Sequence[Sample]) -> Finding | None:
     """Return which rank's lines were read if a launcher marks them, or else that each rank printed each step."""
-    mark, ranks = next((sample.rank_lines for sample in own if sample.rank_lines), (None, 0))
+    mark, ranks = next((sample.rank_lines for sample in samples if sample.rank_lines), (None, 0))
     if mark is None:
         return None
     if mark:
@@ -80,30 +80,30 @@ def _rank_lines(own: Sequence[Sample]) -> Finding | None:
     return _finding("repeated-lines", "warn", messages.RepeatedLines(ranks))
 
 
-def _unmatched_lines(own: Sequence[Sample]) -> Finding | None:
-    found = [sample.unmatched_lines for sample in own if sample.unmatched_lines]
-    if not found:
+def _unmatched_lines(samples: Sequence[Sample]) -> Finding | None:
+    counts = [sample.unmatched_lines for sample in samples if sample.unmatched_lines]
+    if not counts:
         return None
-    seen = messages.UnmatchedLines(sum(lines for lines, _ in found), shown(found[0][1]))
+    seen = messages.UnmatchedLines(sum(lines for lines, _ in counts), shown(counts[0][1]))
     return _finding("unmatched-lines", "warn", seen)
 
 
-def _cover(own: Sequence[Sample]) -> Finding | None:
+def _cover(samples: Sequence[Sample]) -> Finding | None:
     """Return that readings sum to far more or far less than the time in which they were printed."""
-    found = next((sample.readings_cover for sample in own if sample.readings_cover), None)
-    if found is None:
+    cover = next((sample.readings_cover for sample in samples if sample.readings_cover), None)
+    if cover is None:
         return None
-    total, elapsed, unit = found.sum_s, found.elapsed_s, found.fits or None
+    total, elapsed, unit = cover.sum_s, cover.elapsed_s, cover.fits or None
     if total > elapsed:
         return _finding("readings-too-long", "warn", messages.ReadingsTooLong(total, elapsed))
     seen = messages.ReadingsTooShort(total / elapsed, unit)
     return Finding("readings-too-short", "note", seen, messages.reason("readings-too-short"), messages.CheckUnit(unit))
 
 
-def _rounding(own: Sequence[Sample]) -> Finding | None:
+def _rounding(samples: Sequence[Sample]) -> Finding | None:
     """Return that numbers are rounded so coarsely that a difference may be lost or made by it."""
-    found = [sample.readings_rounding for sample in own if sample.readings_rounding is not None]
-    return _finding("readings-rounded", "warn", messages.ReadingsRounded(max(found))) if found else None
+    rounding = [sample.readings_rounding for sample in samples if sample.readings_rounding is not None]
+    return _finding("readings-rounded", "warn", messages.ReadingsRounded(max(rounding))) if rounding else None
 
 
 def _finding(code: str, severity: Level, seen: Message) -> Finding:

@@ -60,25 +60,25 @@ class GpuReadings:
     nccl: NcclLog | None  # what the first log says that there is (envkit.worker.evidence.nccl)
 
 
-def readings(arm: str, own: Sequence[Sample]) -> GpuReadings | None:
+def readings(arm: str, samples: Sequence[Sample]) -> GpuReadings | None:
     """Return what the arm's samples say; None where none of them saw a GPU."""
-    told = [sample.gpu for sample in own if sample.gpu]
-    nccl = next(filter(None, map(nccl_of, own)), None)
-    if not told and nccl is None:
+    gpus = [sample.gpu for sample in samples if sample.gpu]
+    nccl = next(filter(None, map(nccl_of, samples)), None)
+    if not gpus and nccl is None:
         return None
-    around = [[one for one in (gpu.before, gpu.after) if one] for gpu in told]
+    around = [[one for one in (gpu.before, gpu.after) if one] for gpu in gpus]
     reasons = [{reason for one in both for reason in one.held_back or ()} for both in around]
     held_back = Counter(reason for of_sample in reasons for reason in of_sample if reason not in NOT_HELD_BACK)
     return GpuReadings(
         arm=arm,
-        samples=len(told),
+        samples=len(gpus),
         sm_mhz=_range("sm_mhz", around),
         temperature_c=_range("temperature_c", around),
-        power_w=_median("mean_power_w", told),
+        power_w=_median("mean_power_w", gpus),
         held_back=dict(sorted(held_back.items())),
-        idle_share=_median("idle_share", told),
-        kernels_per_step=_median("kernels_per_step", told),
-        allocated_bytes=_median("allocated_bytes", told),
+        idle_share=_median("idle_share", gpus),
+        kernels_per_step=_median("kernels_per_step", gpus),
+        allocated_bytes=_median("allocated_bytes", gpus),
         nccl=nccl,
     )
 
@@ -95,8 +95,8 @@ def _range(name: str, around: Sequence[Sequence[GpuReading]]) -> tuple[Number, N
     return (min(values), max(values)) if values else None
 
 
-def _median(name: str, told: Sequence[Gpu]) -> float | None:
-    values: list[float] = [value for one in told if (value := getattr(one, name)) is not None]
+def _median(name: str, gpus: Sequence[Gpu]) -> float | None:
+    values: list[float] = [value for gpu in gpus if (value := getattr(gpu, name)) is not None]
     return basic.median(values) if values else None
 
 
@@ -105,6 +105,6 @@ def trained_on(inspection: Inspection) -> str:
 
     Different GPUs are all named.
     """
-    found = inspection.get("accelerator") or {}
-    names = dict.fromkeys(str(device["name"]) for device in found.get("devices", ()))
-    return f", {' and '.join(names)} (driver {found['driver']})" if names else ""
+    accelerator = inspection.get("accelerator") or {}
+    names = dict.fromkeys(str(device["name"]) for device in accelerator.get("devices", ()))
+    return f", {' and '.join(names)} (driver {accelerator['driver']})" if names else ""

@@ -59,9 +59,9 @@ def between(there: Mapping[str, str | None], here: Mapping[str, str | None]) -> 
 
 def _inspected(run: Run, arm: Arm) -> dict[str, str | None]:
     """Everything of an arm's image that could differ, by the name that reports use."""
-    seen = run.beginning.surroundings(arm.target)
-    contents = seen["inspection"].get("contents", {})
-    facts = engine_facts(seen)
+    surroundings = run.beginning.surroundings(arm.target)
+    contents = surroundings["inspection"].get("contents", {})
+    facts = engine_facts(surroundings)
     facts |= {f"torch's build: {name}": value for name, value in contents.get("torch", {}).items()}
     for part, words in FROM.items():
         facts |= {f"{words} {name}": version for name, version in contents.get(part, {}).items()}

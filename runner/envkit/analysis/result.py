@@ -346,21 +346,21 @@ def _comparison(run: Run, arm: Arm, measured: dict[str, Measured]) -> Comparison
     planned = run.design or design(len(ratios), len(study.compared))
     if ended not in ENDED:
         return Comparison(arm.name, Verdict.NOT_ENDED, losses=losses)
-    found = at_end(planned, ratios, study.stopping.margin, stopped_early=ended == PRECISE)
+    speedup = at_end(planned, ratios, study.stopping.margin, stopped_early=ended == PRECISE)
     samples, others = run.samples(reference, arm), run.first(OtherPrograms)
     hit = disturbed_blocks(samples)
     quiet = run.block_ratios(arm, without=set(hit))
     blocks = set(run.complete_blocks(arm))
-    rest = at_end(planned, quiet, study.stopping.margin, stopped_early=False) if blocks & hit.keys() else None
-    beside = neighbours(samples, others) if found else None
+    without = at_end(planned, quiet, study.stopping.margin, stopped_early=False) if blocks & hit.keys() else None
+    beside = neighbours(samples, others) if speedup else None
     return Comparison(
         arm.name,
-        verdict=found.verdict if found else Verdict.TOO_FEW_SAMPLES,
-        speedup=found,
+        verdict=speedup.verdict if speedup else Verdict.TOO_FEW_SAMPLES,
+        speedup=speedup,
         losses=losses,
-        without_interference=rest,
+        without_interference=without,
         load=load(samples, len({sample.block for sample in run.samples()}), others) or beside
-        if found and not rest
+        if speedup and not without
         else None,
         beside=beside,
         bootstrap=bootstrap(*(run.comparable_steps(one, blocks) for one in (reference, arm))),
@@ -375,37 +375,37 @@ def _steps(sample: Recorded) -> float:
 
 
 def _measured(
-    arm: Arm, environment: Environment, kept: dict[str, str], own: Sequence[Recorded], skipped: int
+    arm: Arm, environment: Environment, kept: dict[str, str], samples: Sequence[Recorded], skipped: int
 ) -> Measured:
-    images = own[0].images_per_step
-    step_s = basic.median(basic.fmean(sample.step_s[skipped:]) for sample in own)
-    usage = [sample.usage for sample in own]
-    losses = [sample.known_losses[-1] for sample in own if sample.known_losses]
-    checked = [sample.checks for sample in own]
+    images = samples[0].images_per_step
+    step_s = basic.median(basic.fmean(sample.step_s[skipped:]) for sample in samples)
+    usage = [sample.usage for sample in samples]
+    losses = [sample.known_losses[-1] for sample in samples if sample.known_losses]
+    checked = [sample.checks for sample in samples]
     # of several samples the one that is least in effect, and least of which was verified, is shown
     worst = max(checked, key=lambda of: (sum(not one.holds for one in of), sum(not one.verified for one in of)))
     return Measured(
         arm=arm.name,
-        samples=len(own),
+        samples=len(samples),
         step_s=step_s,
         images_per_s=None if images is None else images / step_s,
         system_share=basic.median(one.system_s / (one.system_s + one.user_s or 1) for one in usage),
-        faults_per_step=basic.median(one.usage.minor_faults / _steps(one) for one in own),
-        peak_memory_bytes=basic.median(one.peak_memory_bytes for one in own),
+        faults_per_step=basic.median(one.usage.minor_faults / _steps(one) for one in samples),
+        peak_memory_bytes=basic.median(one.peak_memory_bytes for one in samples),
         throttled_s=sum(one.throttled_s for one in usage),
-        training_s=basic.median(one.seconds for one in own),
-        quality=_quality(own),
+        training_s=basic.median(one.seconds for one in samples),
+        quality=_quality(samples),
         final_loss=basic.median(losses) if losses else None,
         checks=worst,
-        not_observed=next((dict(found) for one in own if (found := probe(one.evidence, "not_observed"))), None),
-        set_by_itself=dict(pair for one in own for pair in set_by_the_command(environment, one, kept).items()),
-        unit=own[0].unit or "images",
-        cpu_s=basic.median((one.usage.system_s + one.usage.user_s) / _steps(one) for one in own),
-        system_s=basic.median(one.usage.system_s / _steps(one) for one in own),
+        not_observed=next((dict(message) for one in samples if (message := probe(one.evidence, "not_observed"))), None),
+        set_by_itself=dict(pair for one in samples for pair in set_by_the_command(environment, one, kept).items()),
+        unit=samples[0].unit or "images",
+        cpu_s=basic.median((one.usage.system_s + one.usage.user_s) / _steps(one) for one in samples),
+        system_s=basic.median(one.usage.system_s / _steps(one) for one in samples),
     )
 
 
-def _quality(own: Sequence[Recorded]) -> dict[str, float]:
+def _quality(samples: Sequence[Recorded]) -> dict[str, float]:
     """The medians of the figures of those samples that were tested."""
-    tested = [quality for sample in own if (quality := sample.quality)]
+    tested = [quality for sample in samples if (quality := sample.quality)]
     return {name: basic.median(one[name] for one in tested) for name in (tested[0] if tested else ())}

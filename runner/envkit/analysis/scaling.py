@@ -83,14 +83,14 @@ def _shares(sample: Sample) -> list[float]:
     return [rank.communication.share for rank in sample.ranks or () if rank.communication]
 
 
-def exchanged(own: Sequence[Sample], ranks: int) -> tuple[Exchanged, ...]:
+def exchanged(samples: Sequence[Sample], ranks: int) -> tuple[Exchanged, ...]:
     """Each size that was added up over ``ranks`` in the samples ``own``; none of other workloads."""
-    told = [sample.exchange for sample in own if sample.exchange]
-    found = []
-    for of_size in zip(*told, strict=True):
+    exchanges = [sample.exchange for sample in samples if sample.exchange]
+    sizes = []
+    for of_size in zip(*exchanges, strict=True):
         size, seconds = of_size[0].bytes, basic.median(one.seconds for one in of_size)
-        found.append(Exchanged(size, seconds, size / seconds, size / seconds * bus_factor(ranks)))
-    return tuple(found)
+        sizes.append(Exchanged(size, seconds, size / seconds, size / seconds * bus_factor(ranks)))
+    return tuple(sizes)
 
 
 @dataclass(frozen=True)

@@ -46,19 +46,19 @@ def rows(result: Result, folder: str = "DIR") -> list[Row]:
     ``folder`` is where the record is.
     """
     if result.study.view is View.WORKLOADS:
-        found = _on_several_workloads(result)
+        advised = _on_several_workloads(result)
     elif result.study.view is View.IMAGES:
-        found = [one for comparison in result.comparisons if (one := _of_image(result, comparison))]
+        advised = [message for comparison in result.comparisons if (message := _of_image(result, comparison))]
     elif result.study.view is View.SETTINGS:
-        found = _of_settings(result)
+        advised = _of_settings(result)
     else:
-        found = _per_profile(result)
-    found = [*dict.fromkeys(found)]
-    found += [one for one in _to_go_on(result, folder) if one not in found]
-    labels = ["", *map(_label, found)]
+        advised = _per_profile(result)
+    advised = [*dict.fromkeys(advised)]
+    advised += [message for message in _to_go_on(result, folder) if message not in advised]
+    labels = ["", *map(_label, advised)]
     return [
-        Row(label if label != before else "", one, whole=hasattr(one, "command"))
-        for one, label, before in zip(found, labels[1:], labels, strict=False)
+        Row(label if label != before else "", message, whole=hasattr(message, "command"))
+        for message, label, before in zip(advised, labels[1:], labels, strict=False)
     ]
 
 
@@ -110,7 +110,7 @@ def _per_profile(result: Result) -> list[Message]:
     study = result.study
     if study.contrasts_of(Role.CHOICE) and (chosen := _of_a_search(result)):
         return [chosen]
-    found, best_told = list[Message](), False
+    advised, has_best = list[Message](), False
     ranked = ranking.ranked(result.comparisons, result.study.view)
     if ranking.many(
         result.comparisons
@@ -120,40 +120,44 @@ def _per_profile(result: Result) -> list[Message]:
         ranked = sorted(ranked, key=lambda one: (*_by_worth(one), -(ranking.ratio_of(one) or 0)))
     for comparison in ranked:
         arm = result.study.arm(comparison.arm)
-        wrong = comparison.verdict == Verdict.NOT_IN_EFFECT or losses_wrongly_differ(
+        is_unusable = comparison.verdict == Verdict.NOT_IN_EFFECT or losses_wrongly_differ(
             comparison, result.environments[comparison.arm]
         )
-        if len(ranked) > 1 and best_told and not wrong and not result.study.at_once:
+        if len(ranked) > 1 and has_best and not is_unusable and not result.study.at_once:
             continue
         if result.study.view is View.CALIBRATION:
-            told = _after_calibration(comparison)
+            next_step = _after_calibration(comparison)
         elif result.study.trains_otherwise(arm):
-            told = None  # a change of the training's code, which no profile makes
+            next_step = None  # a change of the training's code, which no profile makes
         elif losses_wrongly_differ(comparison, result.environments[comparison.arm]):
-            told = messages.ExplainLosses(arm.name, commands.ablate(result, arm))
+            next_step = messages.ExplainLosses(arm.name, commands.ablate(result, arm))
         else:
-            told = too_much_interference(comparison) or (_at_once(result, arm) if arm.instances else None)
-            told = told or _next(result, comparison, arm)
-        if told:
-            found += _supported(result, ranked, told) if isinstance(told, messages.Use) and not best_told else [told]
-            best_told = best_told or not wrong
-    if best_told:  # the table and the line on losses say which others not to use
-        found = [one for one in found if not isinstance(one, messages.ExplainLosses)]
+            next_step = too_much_interference(comparison) or (_at_once(result, arm) if arm.instances else None)
+            next_step = next_step or _next(result, comparison, arm)
+        if next_step:
+            advised += (
+                _supported(result, ranked, next_step)
+                if isinstance(next_step, messages.Use) and not has_best
+                else [next_step]
+            )
+            has_best = has_best or not is_unusable
+    if has_best:  # the table and the line on losses say which others not to use
+        advised = [one for one in advised if not isinstance(one, messages.ExplainLosses)]
     unknown = (
-        isinstance(found[0], messages.MeasureLonger | messages.KeepReference | messages.ChooseFreely)
-        if found
+        isinstance(advised[0], messages.MeasureLonger | messages.KeepReference | messages.ChooseFreely)
+        if advised
         else False
     )
     is_local = not study.distributed and {arm.engine for arm in study.arms} == {"local"}
     if unknown and is_local:
-        found.append(messages.RunFor(messages.TRY_ADVISE, _advise(study.user_command)))
-    return found
+        advised.append(messages.RunFor(messages.TRY_ADVISE, _advise(study.user_command)))
+    return advised
 
 
 def _supported(result: Result, ranked: Sequence[Comparison], fastest: messages.Use) -> list[Message]:
     """Return what to use: first a profile that leaves results and a vendor's check alone, then one faster still."""
     worth = [comparison for comparison in ranked if is_worth_it(comparison) and not judgement.losses_differ(comparison)]
-    first = next((one for one in worth if judgement.is_supported(result.environments[one.arm])), None)
+    first = next((faster for faster in worth if judgement.is_supported(result.environments[faster.arm])), None)
     if first is None or first is worth[0] or worth[0].speedup is None:
         return [fastest]
     return [
@@ -199,23 +203,23 @@ def _of_settings(result: Result) -> list[Message]:
         for comparison in result.comparisons
         if losses_wrongly_differ(comparison, result.environments[comparison.arm])
     ]
-    wrong = {
+    with_other_losses = {
         comparison.arm
         for comparison in result.comparisons
         if losses_wrongly_differ(comparison, result.environments[comparison.arm])
     }
     calmer = too_much_interference(whole)
-    if whole.arm in wrong or calmer or not is_worth_it(whole):
-        last = None if whole.arm in wrong else calmer or _next(result, whole, study.whole)
+    if whole.arm in with_other_losses or calmer or not is_worth_it(whole):
+        last = None if whole.arm in with_other_losses else calmer or _next(result, whole, study.whole)
         return [*advised, *([last] if last else [])]
     costly = [effect.setting for effect in result.ablation if costs_in_profile(effect)]
     matter = [effect for effect in result.ablation if effect.contribution not in NO_DIFFERENCE]
-    enough = [one.setting.alone for one in matter if one.contribution == Contribution.ALONE]
-    chosen = [one.without for one in costly] if len(costly) == 1 else enough if len(matter) == 1 else []
-    arm = study.arm(next((name for name in chosen if name is not None and name not in wrong), whole.arm))
+    enough = [setting.setting.alone for setting in matter if setting.contribution == Contribution.ALONE]
+    chosen = [setting.without for setting in costly] if len(costly) == 1 else enough if len(matter) == 1 else []
+    arm = study.arm(next((name for name in chosen if name is not None and name not in with_other_losses), whole.arm))
     advised.append(messages.Use(arm.profile, commands.execute(result, arm)))
     if len(costly) > 1:
-        advised.append(messages.WithoutSettings(whole.arm, tuple(one.setting for one in costly)))
+        advised.append(messages.WithoutSettings(whole.arm, tuple(setting.setting for setting in costly)))
     return advised
 
 
@@ -244,16 +248,16 @@ def _of_image(result: Result, comparison: Comparison) -> Message | None:
 def _on_several_workloads(result: Result) -> list[Message]:
     """Return what is wrong with profiles, which to use, and how long it takes to know more."""
     of_profile = {arm.profile: arm for arm in result.study.compared}
-    found, wrong = list[Message](), set()
+    advised, with_other_losses = list[Message](), set()
     for comparison in result.comparisons:
         arm = result.study.arm(comparison.arm)
         if comparison.verdict == Verdict.NOT_IN_EFFECT:
-            found.append(messages.FindOutWhy(commands.diagnose(result, arm)))
+            advised.append(messages.FindOutWhy(commands.diagnose(result, arm)))
         elif losses_wrongly_differ(comparison, result.environments[comparison.arm]):
-            wrong.add(arm.profile)
-            found.append(messages.ExplainLosses(arm.name))
+            with_other_losses.add(arm.profile)
+            advised.append(messages.ExplainLosses(arm.name))
     loaded = [comparison.load for comparison in result.comparisons if comparison.load]
-    found += [quieter(loaded[0])] if loaded else []
+    advised += [quieter(loaded[0])] if loaded else []
     winners = [name for names in judgement.winners(result).values() for name in names]
     everywhere = judgement.everywhere(result)
     differ = {
@@ -262,14 +266,14 @@ def _on_several_workloads(result: Result) -> list[Message]:
         if judgement.losses_differ(comparison)
     }
     best, fast = (
-        sorted((name for name in names if name not in wrong), key=lambda name: name in differ)
+        sorted((name for name in names if name not in with_other_losses), key=lambda name: name in differ)
         for names in (everywhere, winners)
     )
     if best:
-        found.append(messages.UseEverywhere(best[0], commands.execute(result, of_profile[best[0]])))
+        advised.append(messages.UseEverywhere(best[0], commands.execute(result, of_profile[best[0]])))
     elif fast:
         arm = of_profile[fast[0]]
-        found.append(messages.RunFor(messages.MEASURE_YOURS, commands.bench(result, arm)))
+        advised.append(messages.RunFor(messages.MEASURE_YOURS, commands.bench(result, arm)))
     unknown = [
         (comparison.arm, comparison.speedup, comparison.deviation)
         for comparison in result.comparisons
@@ -278,14 +282,14 @@ def _on_several_workloads(result: Result) -> list[Message]:
     if unknown:  # the noisiest decides
         margin, sharing = result.study.stopping.margin, result.study.sharing
         name, speedup, deviation = max(unknown, key=lambda one: blocks_needed(one[2], one[1].blocks, margin, sharing))
-        found.append(_longer(result.study, speedup, deviation, result.seconds_per_block).replace(arm=name))
-    return found
+        advised.append(_longer(result.study, speedup, deviation, result.seconds_per_block).replace(arm=name))
+    return advised
 
 
 def _at_once(result: Result, arm: Arm) -> Message | None:
     """Return whether to train several at once, if that was measured and is known, and how."""
-    one = next((scaled for scaled in result.instances if scaled.arm == arm.name), None)
-    over = [found for found in (one.over_one_process, one.over_reference) if found] if one else []
+    scaled_arm = next((scaled for scaled in result.instances if scaled.arm == arm.name), None)
+    over = [ratio for ratio in (scaled_arm.over_one_process, scaled_arm.over_reference) if ratio] if scaled_arm else []
     if not over or over[-1].verdict == Verdict.SLOWER:  # then the baseline is better than any number under the profile
         return None
     beside = over[0]
@@ -334,8 +338,8 @@ def _without_speedup(result: Result, comparison: Comparison, arm: Arm) -> Messag
 def _preload(result: Result) -> Message | None:
     """Return which library to preload, if nothing is wrong but that the reader of some variables does not run."""
     readers: dict[str, list[str]] = {}
-    wrong = [check for measured in result.not_in_effect for check in measured.checks if not check.holds]
-    for check in wrong:
+    unmet = [check for measured in result.not_in_effect for check in measured.checks if not check.holds]
+    for check in unmet:
         kind, _, name = check.key.partition(" ")
         variable = catalogue.load().get(name) if kind == "variable" else None
         if variable is None:
@@ -355,8 +359,8 @@ def _own_threads(result: Result) -> Message | None:
 
     A library takes that number from OMP_NUM_THREADS when it is loaded, so the training has changed it since.
     """
-    wrong = {check.key for measured in result.not_in_effect for check in measured.checks if not check.holds}
-    return messages.KeepThreads() if result.study.user_command and wrong == {THREADS} else None
+    unmet = {check.key for measured in result.not_in_effect for check in measured.checks if not check.holds}
+    return messages.KeepThreads() if result.study.user_command and unmet == {THREADS} else None
 
 
 def too_much_interference(comparison: Comparison) -> Message | None:
@@ -364,9 +368,9 @@ def too_much_interference(comparison: Comparison) -> Message | None:
     return None if comparison.load is None else quieter(comparison.load)
 
 
-def quieter(found: Load) -> Message:
+def quieter(load: Load) -> Message:
     """Return the advice to measure again without a load."""
-    return messages.QuieterMachine(found.blocks, found.of, found.programs)
+    return messages.QuieterMachine(load.blocks, load.of, load.programs)
 
 
 def _after_calibration(comparison: Comparison) -> Message | None:
@@ -375,12 +379,12 @@ def _after_calibration(comparison: Comparison) -> Message | None:
     return messages.RunFor(messages.MEASURE, messages.BENCH) if comparison.speedup else None
 
 
-def _longer(study: Study, found: Speedup, deviation: float, seconds_per_block: float) -> messages.MeasureLonger:
+def _longer(study: Study, speedup: Speedup, deviation: float, seconds_per_block: float) -> messages.MeasureLonger:
     """Return how long it takes to find a difference as small as the margin.
 
     If so many blocks were measured already, it is about a smaller difference.
     """
-    margin, blocks = study.stopping.margin, found.blocks
+    margin, blocks = study.stopping.margin, speedup.blocks
     while (needed := blocks_needed(deviation, blocks, margin, study.sharing)) <= blocks:
         margin /= 2
     minutes = math.ceil(needed * seconds_per_block / 60) + 1

@@ -118,12 +118,12 @@ def rows(advice: Advice) -> list[Row]:
 
 def _why_idle(advice: Advice) -> list[Row]:
     """Return why CPUs idle, as far as that is known, where no finding says it."""
-    symptoms, found = advice.symptoms, list[Row]()
+    symptoms, rows = advice.symptoms, list[Row]()
     if symptoms.threads is not None and symptoms.threads < advice.usable_cpus and not symptoms.helper_cpus:
-        found.append(Row("note", messages.FewThreads(symptoms.threads, advice.usable_cpus)))
+        rows.append(Row("note", messages.FewThreads(symptoms.threads, advice.usable_cpus)))
     if symptoms.cpus < BUSY * advice.usable_cpus and reasons.CROWDED_CPUS not in advice.reasons:
-        found.append(Row("note", _idle(symptoms)))
-    return found
+        rows.append(Row("note", _idle(symptoms)))
+    return rows
 
 
 def _weight(finding: Finding) -> str:
@@ -132,36 +132,36 @@ def _weight(finding: Finding) -> str:
 
 def table(advice: Advice) -> Table:
     """Return each profile with its expected gain and the reasons for it; those not worth trying last."""
-    found = [
+    cells = [
         [expectation.profile, f"{expectation.gain:.2f}", _range(expectation), _because(expectation, advice.symptoms)]
         for expectation in advice.expected
     ]
     weights = ["plain" if expectation.is_worth_trying else "soft" for expectation in advice.expected]
     worth = [*weights, "soft"].index("soft")
-    found[worth:worth] = [
+    cells[worth:worth] = [
         [name, "-", headings.NOT_MEASURED, _held(name, advice.symptoms)] for name in advice.unmeasured
     ]
     weights[worth:worth] = ["plain"] * len(advice.unmeasured)
-    return Table(headings.EXPECTED, found, (1,), weights)
+    return Table(headings.EXPECTED, cells, (1,), weights)
 
 
 def closing(advice: Advice) -> list[Row]:
     """Return where the ranges come from, what was left out, and what to do next."""
     fitted = expected.fitted()
     ranges = messages.Ranges if fitted.machine == advice.machine else messages.RangesOfOther
-    found = [Row("ranges", ranges(len(fitted.trainings), fitted.machine))]
+    lines = [Row("ranges", ranges(len(fitted.trainings), fitted.machine))]
     if advice.unmeasured:
-        found.append(Row("unmeasured", messages.Unmeasured(tuple(advice.unmeasured))))
-    found += [Row("left out", About(names, why)) for names, why in together(advice.left_out).items()]
+        lines.append(Row("unmeasured", messages.Unmeasured(tuple(advice.unmeasured))))
+    lines += [Row("left out", About(names, why)) for names, why in together(advice.left_out).items()]
     if advice.best is not None and advice.proving is not None:
-        found.append(Row("next", RunFor(PROVE, advice.proving), whole=True))
-    return found
+        lines.append(Row("next", RunFor(PROVE, advice.proving), whole=True))
+    return lines
 
 
 def parts(advice: Advice) -> list[Part]:
     """Return all of it, below the headline."""
-    found = table(advice)
-    return [Rows(rows(advice), bold=True), *([found] if found.rows else []), Rows(closing(advice))]
+    expectations = table(advice)
+    return [Rows(rows(advice), bold=True), *([expectations] if expectations.rows else []), Rows(closing(advice))]
 
 
 def machine(inspection: Inspection) -> str:

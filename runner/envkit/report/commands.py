@@ -43,20 +43,23 @@ def _named(result: Result, name: str) -> str:
     typed, _ = split_command(result.command)
     words = [word.partition("=")[2] if word.startswith("--") else word for word in typed]
     words += [arm.file for arm in result.study.arms if arm.file is not None]
-    given = [word for word in words if word.endswith((".yaml", ".yml")) and Path(word).stem == name]
-    if not given and profile.known(name):  # a file may be called like one of these
+    files = [word for word in words if word.endswith((".yaml", ".yml")) and Path(word).stem == name]
+    if not files and profile.known(name):  # a file may be called like one of these
         return name
-    file, here = next(iter(given), f"{name}.yaml"), str(Path.cwd())
+    file, here = next(iter(files), f"{name}.yaml"), str(Path.cwd())
     return str(Path(result.cwd) / file) if from_folder(result.study.user_command) or result.cwd != here else file
 
 
 def _there(result: Result, arm: Arm) -> str:
     """Return the profile and where it was measured, as ``envkit exec`` and ``envkit doctor`` take them."""
     image = ENGINES[arm.engine].image_option
-    given = {**result.study.engine_options.to_json(), **({image: arm.image} if arm.image else {})}
+    engine_options = {**result.study.engine_options.to_json(), **({image: arm.image} if arm.image else {})}
     local = arm.engine == "local"
     means = {image, *(() if local else LIMITS)}
-    pairs = [*([] if local else [("engine", arm.engine)]), *(pair for pair in given.items() if pair[0] in means)]
+    pairs = [
+        *([] if local else [("engine", arm.engine)]),
+        *(pair for pair in engine_options.items() if pair[0] in means),
+    ]
     options = [word for name, value in pairs for word in (f"--{name.replace('_', '-')}", value)]
     return shlex.join([_named(result, arm.profile), *options])
 
@@ -74,10 +77,10 @@ def execute(result: Result, arm: Arm, command: str | None = None) -> str:
     typed, _ = split_command(result.command)
     allowed = "--allow-unknown" in typed or result.study.allow_unknown
     options += ["--allow-unknown"] if allowed else []
-    given = "".join(f" {word}" for word in map(shlex.quote, options))
-    own = shlex.join(study.user_command.argv) if study.user_command else "python train.py"
-    under = f"{_there(result, arm)}{given}{gpus(study.options.device, arm.engine)}"
-    return f"{from_folder(study.user_command)}{_envkit('exec', under, '--', command or own)}"
+    typed_options = "".join(f" {word}" for word in map(shlex.quote, options))
+    training = shlex.join(study.user_command.argv) if study.user_command else "python train.py"
+    under = f"{_there(result, arm)}{typed_options}{gpus(study.options.device, arm.engine)}"
+    return f"{from_folder(study.user_command)}{_envkit('exec', under, '--', command or training)}"
 
 
 def diagnose(result: Result, arm: Arm) -> str:
@@ -99,11 +102,11 @@ def breakdown(result: Result, arm: Arm) -> str | None:
 
 def ablate(result: Result, arm: Arm) -> str | None:
     """Return the command that measures the settings of the arm's profile one by one; None for what it can't measure."""
-    study, own = result.study, result.study.user_command
+    study, training = result.study, result.study.user_command
     few = len(result.environments[arm.name].variables) < 2
     if few or len(study.workloads) > 1 or study.distributed or study.at_once:
         return None
-    return _envkit("ablate", _there(result, arm), f"-- {shlex.join(own.argv)}" if own else "")
+    return _envkit("ablate", _there(result, arm), f"-- {shlex.join(training.argv)}" if training else "")
 
 
 def bench(result: Result, arm: Arm) -> str:
@@ -143,8 +146,8 @@ def started_with(events: Sequence[Event]) -> str:
     """Return the command that began the run, as one types it."""
     began, *arguments = events[0]["command"]
     script = Path(began)
-    own = ["python", "-m", f"benchmarks.{script.stem}"] if script.parent.name == "benchmarks" else ["envkit"]
-    return shlex.join([*own, *arguments])
+    program = ["python", "-m", f"benchmarks.{script.stem}"] if script.parent.name == "benchmarks" else ["envkit"]
+    return shlex.join([*program, *arguments])
 
 
 def repeating(folder: Path, events: Sequence[Event], ended: Row, seed: int | None) -> list[Row]:

@@ -54,21 +54,25 @@ class Group:
     @property
     def title(self) -> Message:
         """Return what all its cells have in common."""
-        given, steps = self.base, self.cells[0].settings.epoch_steps
-        return messages.EpochsOf(steps, given.batch, given.workers, given.prefetch, memory(given.pin))
+        loader_settings, steps = self.base, self.cells[0].settings.epoch_steps
+        return messages.EpochsOf(
+            steps, loader_settings.batch, loader_settings.workers, loader_settings.prefetch, memory(loader_settings.pin)
+        )
 
 
 def cells(result: Result) -> list[Cell]:
     """Return those that were measured, as planned."""
-    found = []
+    measured = []
     for arm in result.study.arms:
         settings = settings_of(result.study.workload_of(arm))
-        own = [parts for sample in result.samples if sample.arm == arm.name and (parts := _parts(sample))]
-        if settings is not None and own:
-            begin_s, step_s = [begin for begin, _ in own], [step for _, step in own]
+        parts_of_samples = [parts for sample in result.samples if sample.arm == arm.name and (parts := _parts(sample))]
+        if settings is not None and parts_of_samples:
+            begin_s, step_s = [begin for begin, _ in parts_of_samples], [step for _, step in parts_of_samples]
             extremes = (min(begin_s), max(begin_s))
-            found.append(Cell(settings, len(own), statistics.median(begin_s), *extremes, statistics.median(step_s)))
-    return found
+            measured.append(
+                Cell(settings, len(parts_of_samples), statistics.median(begin_s), *extremes, statistics.median(step_s))
+            )
+    return measured
 
 
 def _parts(sample: Sample) -> tuple[float, float] | None:
@@ -80,8 +84,8 @@ def _parts(sample: Sample) -> tuple[float, float] | None:
 
 def groups(measured: Sequence[Cell]) -> list[Group]:
     """In the order in which their cells come."""
-    given = dict.fromkeys(cell.settings.base for cell in measured)
-    return [Group(same, [cell for cell in measured if cell.settings.base == same]) for same in given]
+    bases = dict.fromkeys(cell.settings.base for cell in measured)
+    return [Group(base, [cell for cell in measured if cell.settings.base == base]) for base in bases]
 
 
 def rows(group: Group) -> list[list[str]]:

@@ -99,11 +99,11 @@ def winners(result: Result) -> dict[str, list[str]]:
     One that was measured beside a load is not known to be. They are compared with the reference only, so it is unknown
     whether the first is faster than the second.
     """
-    found: dict[str, list[str]] = {result.study.workload_of(arm): [] for arm in result.study.references}
-    for arm, one in by_workload(result):
-        if one.verdict == Verdict.FASTER and one.load is None:
-            found[result.study.workload_of(arm)].append(arm.profile)
-    return found
+    by_name: dict[str, list[str]] = {result.study.workload_of(arm): [] for arm in result.study.references}
+    for arm, comparison in by_workload(result):
+        if comparison.verdict == Verdict.FASTER and comparison.load is None:
+            by_name[result.study.workload_of(arm)].append(arm.profile)
+    return by_name
 
 
 def everywhere(result: Result) -> list[str]:

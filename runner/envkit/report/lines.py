@@ -92,13 +92,13 @@ def _settings_of_one(measured: Measured, has_settings: bool) -> Message | None:
 
 
 def _settings_of_many(compared: Sequence[Measured], everyone: int, things: str) -> Message:
-    wrong = tuple(measured.arm for measured in compared if not measured.in_effect)
+    not_in_effect = tuple(measured.arm for measured in compared if not measured.in_effect)
     partly = tuple(
         measured.arm for measured in compared if measured.in_effect and (measured.unverified or measured.not_observed)
     )
-    sound = len(compared) - len(wrong) - len(partly)
+    sound = len(compared) - len(not_in_effect) - len(partly)
     kind = messages.ArmsVerified if sound == everyone else messages.SomeArmsVerified
-    return kind(sound, everyone, things, wrong, partly)
+    return kind(sound, everyone, things, not_in_effect, partly)
 
 
 def losses(result: Result) -> list[Message]:
@@ -122,8 +122,8 @@ def losses(result: Result) -> list[Message]:
         lines.append(messages.LossesOfOtherTraining(names, workloads, quantity))
     if lines or not any(comparison.speedup for comparison in compared):
         return lines
-    own = study.user_command
-    is_unread = own is not None and own.loss_metric is None
+    command = study.user_command
+    is_unread = command is not None and command.loss_metric is None
     return [messages.LossesNotCompared(messages.NOT_READ if is_unread else messages.TOO_FEW_SAMPLES)]
 
 
@@ -148,11 +148,11 @@ def _agreeing(known: Mapping[str, Losses], everyone: int, reference: str | None)
         lines.append(kind(steps, of(equal)))
     if near:
         most = max(known[arm].largest_difference for arm in near)
-        own = max(known[arm].own_difference or 0.0 for arm in near)
+        within_reference = max(known[arm].own_difference or 0.0 for arm in near)
         if reference is None:
             lines.append(messages.LossesRounded(most, steps, of(near)))
         else:
-            lines.append(messages.LossesNear(most, own, reference, of(near)))
+            lines.append(messages.LossesNear(most, within_reference, reference, of(near)))
     if apart:
         largest = max(known[arm].largest_difference for arm in apart)
         largest = math.inf if any(math.isnan(known[arm].largest_difference) for arm in apart) else largest
@@ -191,11 +191,11 @@ def _without(result: Result) -> Message | None:
     few = tuple(one.arm for one in hit if one.without_interference is None)
     if len(result.comparisons) == 1 and hit:
         one = hit[0]
-        rest, found = one.without_interference, one.speedup
-        if rest is None or found is None:
+        quiet, speedup = one.without_interference, one.speedup
+        if quiet is None or speedup is None:
             return messages.TooFewWithout()
-        other = rest.words if rest.verdict != found.verdict else None
-        return messages.WithoutDisturbed(rest.ratio, rest.low, rest.high, other)
+        other = quiet.words if quiet.verdict != speedup.verdict else None
+        return messages.WithoutDisturbed(quiet.ratio, quiet.low, quiet.high, other)
     if not hit:
         return None
     if few:
@@ -227,7 +227,7 @@ def why(result: Result) -> Message | None:
     other = study.view in (View.IMAGES, View.CALIBRATION) or study.distributed or study.at_once
     if other or one.load is not None:
         return None
-    measured = {found.arm: found for found in result.measured}
+    measured = {arm.arm: arm for arm in result.measured}
     before, after = measured[study.reference_of(study.arm(one.arm)).name], measured[one.arm]
     faster = one.verdict == Verdict.FASTER
     environment = result.environments[one.arm]

@@ -46,8 +46,8 @@ def _items(rows: Sequence[Row]) -> str:
 
 
 def _shown(row: Row) -> str:
-    said = text(row.text)
-    return _copied(said) if row.whole and row.label else _weighed(said, row.weight)
+    words = text(row.text)
+    return _copied(words) if row.whole and row.label else _weighed(words, row.weight)
 
 
 def _copied(words: str) -> str:
@@ -59,7 +59,7 @@ def _weighed(words: str, weight: str) -> str:
     return f"**{escaped(words)}**" if weight in ("good", "bad") else escaped(words)
 
 
-def _table(given: Table) -> str:
-    rule = ["---:" if number in given.numbers else "---" for number in range(len(given.header))]
-    rows = [[escaped(cell) for cell in cells] for cells in (given.header, *given.rows)]
+def _table(table: Table) -> str:
+    rule = ["---:" if number in table.numbers else "---" for number in range(len(table.header))]
+    rows = [[escaped(cell) for cell in cells] for cells in (table.header, *table.rows)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in [rows[0], rule, *rows[1:]])

@@ -33,16 +33,16 @@ def rows(result: Result) -> list[Row]:
 
 
 def _of_arm(measured: Measured) -> list[Row]:
-    found, number = [], len(measured.checks) - len(measured.unverified)
+    rows, number = [], len(measured.checks) - len(measured.unverified)
     if not measured.in_effect:
-        found.append(Row("settings", messages.ArmNotInEffect(measured.arm, missed(measured.checks)), "bad"))
+        rows.append(Row("settings", messages.ArmNotInEffect(measured.arm, missed(measured.checks)), "bad"))
     elif number:
-        found.append(Row("settings", messages.ArmVerified(measured.arm, number, len(measured.checks), messages.EVERY)))
-    found += [
+        rows.append(Row("settings", messages.ArmVerified(measured.arm, number, len(measured.checks), messages.EVERY)))
+    rows += [
         Row("", About(measured.arm, NotVerified(check.key, effect.shown(check.seen)))) for check in measured.unverified
     ]
     return [
-        *found,
+        *rows,
         *([Row("", About(measured.arm, from_json(measured.not_observed)))] if measured.not_observed else []),
     ]
 
@@ -99,32 +99,32 @@ def gpus(readings: Iterable[GpuReadings]) -> list[Row]:
     return [row for one in readings for row in _of_gpus(one)]
 
 
-def _of_gpus(one: GpuReadings) -> list[Row]:
-    found = []
-    if one.samples:
-        readings = tuple(_readings(one)) or (of_gpus.NoGpuReadings(),)
-        found.append(Row("gpu", of_gpus.GpuState(one.arm, readings)))
-        held_back = one.held_back.items()
-        found += [Row("", of_gpus.HeldBack(reason, samples, one.samples)) for reason, samples in held_back]
-        if one.idle_share is not None:
-            found.append(Row("", of_gpus.IdleGpu(one.idle_share, one.kernels_per_step or None)))
-    if one.nccl is not None:
-        found.append(Row("nccl", of_gpus.NcclState(one.arm, tuple(choices(one.nccl)))))
-        found += [Row("", of_gpus.NcclWarning(warning)) for warning in one.nccl["warnings"]]
-    return found
+def _of_gpus(gpu: GpuReadings) -> list[Row]:
+    rows = []
+    if gpu.samples:
+        readings = tuple(_readings(gpu)) or (of_gpus.NoGpuReadings(),)
+        rows.append(Row("gpu", of_gpus.GpuState(gpu.arm, readings)))
+        held_back = gpu.held_back.items()
+        rows += [Row("", of_gpus.HeldBack(reason, samples, gpu.samples)) for reason, samples in held_back]
+        if gpu.idle_share is not None:
+            rows.append(Row("", of_gpus.IdleGpu(gpu.idle_share, gpu.kernels_per_step or None)))
+    if gpu.nccl is not None:
+        rows.append(Row("nccl", of_gpus.NcclState(gpu.arm, tuple(choices(gpu.nccl)))))
+        rows += [Row("", of_gpus.NcclWarning(warning)) for warning in gpu.nccl["warnings"]]
+    return rows
 
 
 def _readings(readings: GpuReadings) -> list[Message]:
-    found: list[Message] = []
+    lines: list[Message] = []
     if readings.sm_mhz:
-        found.append(of_gpus.GpuReading(*_ends(readings.sm_mhz), "MHz"))
+        lines.append(of_gpus.GpuReading(*_ends(readings.sm_mhz), "MHz"))
     if readings.temperature_c:
-        found.append(of_gpus.GpuReading(*_ends(readings.temperature_c), "°C"))
+        lines.append(of_gpus.GpuReading(*_ends(readings.temperature_c), "°C"))
     if readings.power_w is not None:
-        found.append(of_gpus.Power(readings.power_w))
+        lines.append(of_gpus.Power(readings.power_w))
     if readings.allocated_bytes is not None:
-        found.append(of_gpus.InTensors(readings.allocated_bytes))
-    return found
+        lines.append(of_gpus.InTensors(readings.allocated_bytes))
+    return lines
 
 
 def _ends(ends: tuple[float, float]) -> tuple[int, int | None]:
@@ -134,12 +134,12 @@ def _ends(ends: tuple[float, float]) -> tuple[int, int | None]:
 
 def choices(log: NcclLog) -> list[Message]:
     """Return NCCL's version, ranks, channels and so on, as far as its log has them."""
-    found: list[Message] = [of_gpus.NcclVersion(log["version"] or None, log["ranks"] or None)]
+    lines: list[Message] = [of_gpus.NcclVersion(log["version"] or None, log["ranks"] or None)]
     counts = (("rings", log["rings"]), ("trees", log["trees"]), ("channels", log["channels"]))
     made = tuple(of_gpus.Count(count, name) for name, count in counts if count)
-    found += [of_gpus.NcclTopology(made)] if made else []
-    found += [of_gpus.NcclChoice(of_gpus.BETWEEN_RANKS, log["transports"])] if log["transports"] else []
-    found += [of_gpus.NcclChoice(of_gpus.NETWORK, log["network"])] if log["network"] else []
-    for one in log["choices"]:
-        found.append(of_gpus.NcclCollective(one["collective"], one["algorithm"], one["protocol"], one["calls"]))
-    return found
+    lines += [of_gpus.NcclTopology(made)] if made else []
+    lines += [of_gpus.NcclChoice(of_gpus.BETWEEN_RANKS, log["transports"])] if log["transports"] else []
+    lines += [of_gpus.NcclChoice(of_gpus.NETWORK, log["network"])] if log["network"] else []
+    for call in log["choices"]:
+        lines.append(of_gpus.NcclCollective(call["collective"], call["algorithm"], call["protocol"], call["calls"]))
+    return lines

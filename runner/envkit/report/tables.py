@@ -156,8 +156,8 @@ def speedups(result: Result) -> Table:
     for name, one in _ordered(result):
         memory = [] if across else [peak.get(name, "-")]
         first = [result.study.workload_of(result.study.arm(name)), result.study.arm(name).profile] if across else [name]
-        found = found_cells(one) if one else ["1", "", "reference"]
-        rows.append([*first, *found, *memory, *([marks.get(name, "")] if marks else [])])
+        figures = found_cells(one) if one else ["1", "", "reference"]
+        rows.append([*first, *figures, *memory, *([marks.get(name, "")] if marks else [])])
         weights.append(ranking.weight_of(one) if one else "plain")
     columns = [
         *(["workload", "profile"] if across else [first_column(result.study.view, result.engines)]),
@@ -191,28 +191,28 @@ def legend(result: Result) -> Message | None:
 
 
 def _ordered(result: Result) -> list[tuple[str, Comparison | None]]:
-    found = {comparison.arm: comparison for comparison in result.comparisons}
+    compared = {comparison.arm: comparison for comparison in result.comparisons}
     if result.study.view is View.WORKLOADS:
         return [(arm.name, one) for arm, one in judgement.by_workload(result)]
     names = [
         name
         for name in ranking.order(result.comparisons, result.study.arms, result.study.view)
-        if name in found or name == result.study.reference.name
+        if name in compared or name == result.study.reference.name
     ]
-    return [(name, found.get(name)) for name in names]
+    return [(name, compared.get(name)) for name in names]
 
 
 def found_cells(comparison: Comparison) -> list[str]:
     """Return ratio, interval and what difference was found."""
-    found, single = comparison.speedup, ranking.ratio_of(comparison)
-    if found is None:
+    speedup, single = comparison.speedup, ranking.ratio_of(comparison)
+    if speedup is None:
         state = headings.NO_SPEEDUP.get(comparison.verdict.name, str(comparison.verdict))
         return ["-" if single is None else f"{ratio(single)}x", "", state]
-    difference = headings.DIFFERENCES.get(found.verdict.name) or f"within {found.margin * 100:g}%"
-    if found.verdict == Verdict.FASTER and judgement.losses_differ(comparison):
+    difference = headings.DIFFERENCES.get(speedup.verdict.name) or f"within {speedup.margin * 100:g}%"
+    if speedup.verdict == Verdict.FASTER and judgement.losses_differ(comparison):
         difference = headings.LOSSES_DIFFER
     difference += UNDER_LOAD * (comparison.load is not None)
-    return [f"{ratio(found.ratio)}x", f"{ratio(found.low)} to {ratio(found.high)}", difference]
+    return [f"{ratio(speedup.ratio)}x", f"{ratio(speedup.low)} to {ratio(speedup.high)}", difference]
 
 
 def ranked(result: Result) -> list[list[str]]:
@@ -222,18 +222,18 @@ def ranked(result: Result) -> list[list[str]]:
     rows = []
     for name in ranking.order(result.comparisons, result.study.arms, result.study.view):
         reference = ["1", "", "reference"] if name == result.study.reference.name else ["-", "", ""]
-        found = found_cells(compared[name]) if name in compared else reference
-        rows.append([name, *found, f"{step_s[name] * 1000:.2f}" if name in step_s else "-"])
+        figures = found_cells(compared[name]) if name in compared else reference
+        rows.append([name, *figures, f"{step_s[name] * 1000:.2f}" if name in step_s else "-"])
     return rows
 
 
 def not_in_effect(result: Result) -> Table:
     """Return what was expected of settings and not observed; of each arm if there are several."""
-    wrong = [(measured, check) for measured in result.not_in_effect for check in measured.checks if not check.holds]
+    unmet = [(measured, check) for measured in result.not_in_effect for check in measured.checks if not check.holds]
     several = len(result.not_in_effect) > 1
     rows = [
         [*([one.arm] if several else []), key(check), observed.shown(check.expected), observed.shown(check.seen)]
-        for one, check in wrong
+        for one, check in unmet
     ]
     header = [*(["profile"] if several else []), "setting", "expected", "observed"]
     return Table(header, rows, weights=["bad"] * len(rows))
@@ -281,11 +281,11 @@ def wide_header(result: Result) -> list[str]:
 
 def wide_rows(result: Result) -> list[list[str]]:
     """Return a row for each arm, by ``wide_header``."""
-    found = {comparison.arm: comparison for comparison in result.comparisons}
+    compared = {comparison.arm: comparison for comparison in result.comparisons}
     references = {arm.name for arm in result.study.references} if result.comparisons else set()
     rows, (marks, _) = [], cautions.legend(result)
     for row in all_arms(result):
-        one = found.get(row[0])
+        one = compared.get(row[0])
         if one:
             *figures, difference = found_cells(one)
             found_row = [*figures, _against(result, one.arm, difference)]

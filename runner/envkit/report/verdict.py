@@ -57,9 +57,9 @@ def headline(result: Result) -> Row:
     return Row("", verdict, "good" if isinstance(verdict, GOOD) else "bad" if isinstance(verdict, BAD) else "plain")
 
 
-def beside(found: Load | None) -> Message | None:
+def beside(load: Load | None) -> Message | None:
     """Return what a result was measured beside, as a message."""
-    return None if found is None else found.message
+    return None if load is None else load.message
 
 
 def rows(result: Result) -> list[Row]:
@@ -68,10 +68,12 @@ def rows(result: Result) -> list[Row]:
 
 
 def _row(comparison: Comparison) -> Row:
-    found, single = comparison.speedup, comparison.single_ratio
-    if found is not None:
-        said = certainty.Compared(found.ratio, found.low, found.high, found.words.upper(), beside(comparison.load))
-        return Row(comparison.arm, said, ranking.weight_of(comparison))
+    speedup, single = comparison.speedup, comparison.single_ratio
+    if speedup is not None:
+        message = certainty.Compared(
+            speedup.ratio, speedup.low, speedup.high, speedup.words.upper(), beside(comparison.load)
+        )
+        return Row(comparison.arm, message, ranking.weight_of(comparison))
     if single is not None:
         return Row(comparison.arm, certainty.RatioAlone(single))
     return Row(comparison.arm, certainty.NoSpeedup(comparison.words), "bad")
@@ -85,12 +87,12 @@ def of(result: Result, comparison: Comparison) -> Message:
         if single is None:
             return without_speedup(result, comparison)
         return messages.OneRunEach(subject, reference, single, result.study.until)
-    found, load = comparison.speedup, beside(comparison.load or comparison.beside)
-    named = (subject, reference, found.ratio, found.low, found.high)
-    rest = ("speed", result.study.until, load)
-    if found.verdict == Verdict.EQUIVALENT and load is None:
-        return messages.Equivalent(*named, *rest, margin=found.margin)
-    return _kind_of(found.verdict, load, judgement.losses_differ(comparison))(*named, *rest)
+    speedup, load = comparison.speedup, beside(comparison.load or comparison.beside)
+    named = (subject, reference, speedup.ratio, speedup.low, speedup.high)
+    details = ("speed", result.study.until, load)
+    if speedup.verdict == Verdict.EQUIVALENT and load is None:
+        return messages.Equivalent(*named, *details, margin=speedup.margin)
+    return _kind_of(speedup.verdict, load, judgement.losses_differ(comparison))(*named, *details)
 
 
 def _kind_of(verdict: Verdict, load: Message | None, losses_differ: bool = False) -> type[messages.Found]:
@@ -105,16 +107,16 @@ def without_speedup(result: Result, comparison: Comparison) -> Message:
     """Return why a comparison has no speedup: whose settings were not in effect, whose worker failed and so on."""
     study = result.study
     arm, reference = comparison.arm, study.reference_of(study.arm(comparison.arm)).name
-    wrong = [found.arm for found in result.not_in_effect]
+    not_in_effect = [measured.arm for measured in result.not_in_effect]
     if comparison.verdict == Verdict.NOT_IN_EFFECT:
-        return messages.NotInEffect(next((name for name in wrong if name in (arm, reference)), arm))
+        return messages.NotInEffect(next((name for name in not_in_effect if name in (arm, reference)), arm))
     if comparison.verdict == Verdict.FAILED and result.failures:
         return messages.WorkerFailed(str(result.failures[-1].arm), problem_of(result.failures[-1]))
     if comparison.verdict == Verdict.NOT_REACHED:
         missed = next(curve for curve in result.not_reached if curve.arm in (arm, reference))
         return _not_reached(missed, str(study.until), study.epochs)
-    if comparison.verdict == Verdict.NOT_ENDED and wrong:
-        return messages.NotInEffect(wrong[0])
+    if comparison.verdict == Verdict.NOT_ENDED and not_in_effect:
+        return messages.NotInEffect(not_in_effect[0])
     if comparison.verdict == Verdict.TOO_FEW_SAMPLES:
         fewest = result.study.fewest_blocks
         return messages.TooFewBlocks(names(result.study, comparison.arm)[0], result.complete_blocks, fewest)
@@ -131,15 +133,15 @@ def _not_reached(curve: LearningCurve, target: str, epochs: int) -> Message:
 
 def _of_many(result: Result) -> Message:
     """Return the best that is known to be faster, and how many came to what."""
-    found, of_all = ranking.ranked(result.comparisons, result.study.view), len(result.comparisons)
-    things, counts = tables.things(result), counted(found, result.environments)
-    reference = names(result.study, found[0].arm)[1]
-    by_speed = sorted(filter(ranking.ratio_of, found), key=lambda one: ranking.ratio_of(one) or 0, reverse=True)
+    ranked, of_all = ranking.ranked(result.comparisons, result.study.view), len(result.comparisons)
+    things, counts = tables.things(result), counted(ranked, result.environments)
+    reference = names(result.study, ranked[0].arm)[1]
+    by_speed = sorted(filter(ranking.ratio_of, ranked), key=lambda one: ranking.ratio_of(one) or 0, reverse=True)
     sound = [comparison for comparison in by_speed if not judgement.losses_differ(comparison)]
-    if not any(map(ranking.ratio_of, found)):
-        return _without_results(result, found)
+    if not any(map(ranking.ratio_of, ranked)):
+        return _without_results(result, ranked)
     if result.study.one_run_each:
-        best = [*sound, *found][0]
+        best = [*sound, *ranked][0]
         ratio = ranking.ratio_of(best) or 1.0
         return messages.OneRunEach(names(result.study, best.arm)[0], reference, ratio, of=of_all, things=things)
     faster = [comparison for comparison in sound if comparison.verdict == Verdict.FASTER]
@@ -151,7 +153,7 @@ def _of_many(result: Result) -> Message:
     worth = sorted((one for one in faster if one.load is None), key=lambda one: not advice.is_worth_it(one))
     chosen = worth or faster or others
     if not chosen:
-        return messages.NoneFaster(of_all, things, reference, counts, beside(_shared_load(found)))
+        return messages.NoneFaster(of_all, things, reference, counts, beside(_shared_load(ranked)))
     supported = next((one for one in chosen if judgement.is_supported(result.environments[one.arm])), chosen[0])
     best, number = supported if worth else chosen[0], len(chosen)
     assert best.speedup is not None, "it is faster"
@@ -167,20 +169,20 @@ def _of_many(result: Result) -> Message:
     return messages.SomeFaster(*named, counts=counts, losses_differ=differ, among=among)
 
 
-def _without_results(result: Result, found: Sequence[Comparison]) -> Message:
+def _without_results(result: Result, comparisons: Sequence[Comparison]) -> Message:
     """Return why no comparison has a speedup: the one reason of all, or how many came to what."""
-    reasons = {without_speedup(result, comparison) for comparison in found}
+    reasons = {without_speedup(result, comparison) for comparison in comparisons}
     first, things = next(iter(reasons)), tables.things(result)
     if len(reasons) == 1:
         return first
     if isinstance(first, messages.Unfinished | messages.TooFewBlocks) and len({*map(type, reasons)}) == 1:
-        return first.replace(subject=f"{len(found)} {things}")
-    return messages.NoResults(len(found), things, counted(found, result.environments))
+        return first.replace(subject=f"{len(comparisons)} {things}")
+    return messages.NoResults(len(comparisons), things, counted(comparisons, result.environments))
 
 
-def _shared_load(found: Sequence[Comparison]) -> Load | None:
+def _shared_load(comparisons: Sequence[Comparison]) -> Load | None:
     """Return the load of the first comparison that has one."""
-    return next((load for comparison in found if (load := comparison.load or comparison.beside)), None)
+    return next((load for comparison in comparisons if (load := comparison.load or comparison.beside)), None)
 
 
 def counted(comparisons: Sequence[Comparison], environments: Mapping[str, Environment]) -> tuple[messages.Counted, ...]:
@@ -208,13 +210,13 @@ def _of_instances(result: Result) -> Message:
     several = [comparison for comparison in result.comparisons if result.study.arm(comparison.arm).instances]
     best = max(several, key=lambda one: ranking.ratio_of(one) or 0.0)
     arm = result.study.arm(best.arm)
-    found = next((scaled.over_reference for scaled in result.instances if scaled.arm == arm.name), None)
-    if found is None:
+    estimate = next((scaled.over_reference for scaled in result.instances if scaled.arm == arm.name), None)
+    if estimate is None:
         return without_speedup(result, best) if best.speedup is None else of(result, best)
     load = beside(best.load or best.beside)
-    kind = _kind_of(found.verdict, load, judgement.losses_differ(best))
+    kind = _kind_of(estimate.verdict, load, judgement.losses_differ(best))
     subject = text(context.InstancesOf(arm.instances or 1, arm.profile))
-    speedup = (found.ratio, found.low, found.high)
+    speedup = (estimate.ratio, estimate.low, estimate.high)
     return kind(subject, f"one {result.study.reference.name} process's", *speedup, "throughput", load=load)
 
 
@@ -225,12 +227,12 @@ def _of_reference(result: Result) -> Message:
     if (why := _without_result(result, who)) is not None:
         return why
     for scaled in result.scaling if study.single_processes else ():
-        if study.weak and (found := scaled.efficiency) is not None:
-            speedup = (found.ratio, found.low, found.high)
+        if study.weak and (estimate := scaled.efficiency) is not None:
+            speedup = (estimate.ratio, estimate.low, estimate.high)
             return messages.Efficiency(who, "1 process's", *speedup, QUANTITIES["ranks"], load=load)
-        if (found := scaled.speedup) is not None:
-            side = Verdict.FASTER if found.low > 1 else Verdict.SLOWER if found.high < 1 else Verdict.NOT_FOUND
-            return _kind_of(side, load)(who, "1 process's", found.ratio, found.low, found.high, load=load)
+        if (estimate := scaled.speedup) is not None:
+            side = Verdict.FASTER if estimate.low > 1 else Verdict.SLOWER if estimate.high < 1 else Verdict.NOT_FOUND
+            return _kind_of(side, load)(who, "1 process's", estimate.ratio, estimate.low, estimate.high, load=load)
     reference = study.reference
     return messages.NothingCompared(reference.profile if study.view is View.WORKLOADS else reference.name, load)
 

@@ -79,7 +79,7 @@ def _other_references(study: Study) -> list[Message]:
 
 def _intervals(result: Result) -> Iterator[Speedup]:
     for comparison in result.comparisons:
-        yield from (found for found in (comparison.speedup, comparison.without_interference) if found is not None)
+        yield from (speedup for speedup in (comparison.speedup, comparison.without_interference) if speedup is not None)
 
 
 def _floor(result: Result) -> float | None:
@@ -90,18 +90,18 @@ def _floor(result: Result) -> float | None:
 
 def _limits(result: Result) -> tuple[float, float]:
     shares = [result.study.stopping.margin, _floor(result) or 0.0]
-    ends = [(found.low, found.high) for found in _intervals(result)]
+    ends = [(speedup.low, speedup.high) for speedup in _intervals(result)]
     ends += [(1 / (1 + share), 1 + share) for share in shares]
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 
 def _row(axes: Axes, row: int, comparison: Comparison, colour: str) -> None:
-    rest = comparison.without_interference
-    for found, down, width, size, faint in ((comparison.speedup, 0.0, 2.0, 5.5, 1.0), (rest, 0.26, 1.4, 4.0, 0.45)):
-        if found is not None:
-            axes.plot([found.low, found.high], [row + down] * 2, color=colour, alpha=faint, linewidth=width,
+    quiet = comparison.without_interference
+    for speedup, down, width, size, faint in ((comparison.speedup, 0.0, 2.0, 5.5, 1.0), (quiet, 0.26, 1.4, 4.0, 0.45)):
+        if speedup is not None:
+            axes.plot([speedup.low, speedup.high], [row + down] * 2, color=colour, alpha=faint, linewidth=width,
                       solid_capstyle="butt")  # fmt: skip
-            axes.plot(found.ratio, row + down, "s", color=colour, alpha=faint, markersize=size, markeredgewidth=0)
+            axes.plot(speedup.ratio, row + down, "s", color=colour, alpha=faint, markersize=size, markeredgewidth=0)
 
 
 def _label(axes: Axes, row: int, comparison: Comparison, colour: str, narrow: bool) -> None:
