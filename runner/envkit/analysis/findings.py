@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from envkit.advice.symptoms import of_sample
@@ -13,6 +13,7 @@ from envkit.checks.complaints import complaints
 from envkit.checks.doctor import diagnose_process
 from envkit.checks.doctor.cpu_use_findings import in_all_arms, trainer_of
 from envkit.checks.doctor.finding import Finding, Level, Situation
+from envkit.engines.inspection import Facts, Fingerprint
 from envkit.engines.measurement import Measurement
 from envkit.messages import Message
 from envkit.profiles.environment import Environment
@@ -27,8 +28,8 @@ class ArmSamples(NamedTuple):
     arm: str
     environment: Environment
     samples: Sequence[Sample]
-    facts: Mapping[str, object]
-    fingerprint: Mapping[str, object]
+    facts: Facts
+    fingerprint: Fingerprint
     has_symptoms: bool  # its usage shows why training is slow: no profile and no start of a command is in it
 
 
