@@ -160,7 +160,8 @@ def _settings(arm: Arm, environment: Environment, surroundings: Surroundings) ->
     if environment.prefix:
         values["prefix"] = " ".join(environment.prefix)
     for name, path in environment.preload.items():
-        known = (libraries.get(name) or {}).get("sha256")
+        file = libraries.get(name)
+        known = file.get("sha256") if file else None
         values[f"preload {name}"] = f"{path} (SHA-256 {known})" if known else path
     return values | environment.variables
 
