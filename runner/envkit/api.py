@@ -48,7 +48,7 @@ class BenchResult:
     def __str__(self) -> str:
         printed = io.StringIO()
         with redirect_stdout(printed):
-            terminal.show(self.result, str(self.record), terminal.console())
+            terminal.show(model.report_of(self.result, str(self.record)), terminal.console())
         return printed.getvalue()
 
     @property

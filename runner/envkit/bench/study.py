@@ -162,6 +162,11 @@ class Study:
         return "" if not self.distributed else WEAK if self.weak else STRONG
 
     @property
+    def weak_ranks(self) -> int | None:
+        """Return how many ranks the batch grows with in weak scaling, on all nodes; None in another study."""
+        return self.ranks * self.nodes if self.weak else None
+
+    @property
     def at_once(self) -> tuple[Arm, ...]:
         """The arms in which several train at once, each by itself."""
         return tuple(arm for arm in self.arms if arm.instances)
@@ -229,6 +234,10 @@ class Study:
 
     def workload_of(self, arm: Arm) -> str:
         return arm.workload or self.workload
+
+    def trains_otherwise(self, arm: Arm) -> bool:
+        """Return whether ``arm`` trains another workload than its reference."""
+        return self.workload_of(arm) != self.workload_of(self.reference_of(arm))
 
     def ranks_of(self, arm: Arm) -> int:
         """How many processes train together, on all nodes."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -125,7 +125,7 @@ def _require_same(old: Baseline, found: Sequence[Message]) -> None:
 
 def _steps(old: Baseline, name: str) -> int:
     """Return ``steps`` or ``warmup_steps`` of the baseline's samples. Raise InputError if out of range."""
-    steps = old.study[name]
+    steps = old.study["steps"] if name == "steps" else old.study["warmup_steps"]
     if type(steps) is not int or not 0 <= steps <= MOST_STEPS:
         raise InputError(BadSteps(str(old.source), name, repr(steps), MOST_STEPS))
     return steps
@@ -179,7 +179,8 @@ def _command(name: str, old: Baseline) -> str:
     if command is None and study["workload"] != DEFAULT:
         words += ["--workload", study["workload"]]
     known = {key: value for key, value in study.get("options", {}).items() if key in asdict(Options())}
-    words += Options(**known).arguments() if command is None else ()
+    options: Callable[..., Options] = Options  # the file may be of another form, which nothing here acts upon
+    words += options(**known).arguments() if command is None else ()
     words += ["--data", SYNTHETIC] if study["data"] == SYNTHETIC else []
     for variable in old.document["allowed_variables"]:
         words += ["--keep-env", variable]

@@ -261,7 +261,7 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
     own = how.cut_short(result, folder) if how.cut_short and unfinished else model.to_json(result, str(folder))
     document = {**own, "record": str(folder)}
     if not how.json:
-        terminal.show(result, str(short(folder)), terminal.console())
+        terminal.show(model.report_of(result, str(short(folder))), terminal.console())
     if reason == measure.TOO_SHORT:
         found = room.need(Run.parse(events).measuring(job.study))
         assert found is not None, "a worker ended"

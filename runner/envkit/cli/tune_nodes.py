@@ -28,8 +28,8 @@ from envkit.profiles import places, profile
 from envkit.profiles.profile import Profile
 from envkit.rendering import text
 from envkit.report import terminal
+from envkit.report.commands import digest
 from envkit.report.parts import Row
-from envkit.report.reproduce import digest
 from envkit.stats.verdict import Verdict
 from envkit.tuning import conclusion, confirm, destination, profile_file, space, space_file
 from envkit.tuning import conclusion_messages as labels

@@ -48,7 +48,7 @@ from envkit.messages import Message
 from envkit.profiles import profile
 from envkit.profiles.inspection import Inspection
 from envkit.rendering import text
-from envkit.report import advised, terminal
+from envkit.report import advised, model, terminal
 from envkit.report.advised import Advice
 from envkit.tuning.narrow import require, why
 from envkit.worker.evidence.cpu_use import chosen_by, is_few
@@ -297,7 +297,7 @@ def _prove(asked: Study, advice: Advice, steps: int, arguments: argparse.Namespa
             return MEASURED
         out = terminal.console()
         out.print()
-        terminal.show(result, str(short(folder)), out)
+        terminal.show(model.report_of(result, str(short(folder))), out)
         out.print()
         out.print(Text(text(advised.proof(best, result)), "bold"))
         return MEASURED

@@ -62,7 +62,7 @@ from envkit.profiles.environment import Environment, clean
 from envkit.profiles.resolve import resolve
 from envkit.rendering import text
 from envkit.report import issue, terminal
-from envkit.report.finding_document import finding_document
+from envkit.report.cautions import finding_document
 from envkit.worker.cgroup import memory_counters, ran_out
 from envkit.worker.evidence.limits import shm_bytes
 from envkit.worker.fashion_mnist import SYNTHETIC

@@ -158,7 +158,7 @@ def _facts(entry: Entry) -> Message:
     ended = dict.fromkeys(one.result.ended or text(messages.NotEnded()) for one in entry.runs[:MOST_NODES])
     return messages.RunFacts(
         engines=tuple(recorded_runs.engines(study)),
-        trained=execution_context.trained(study),
+        trained=execution_context.trained(study.workloads, study.workload, study.how),
         blocks=run.blocks,
         ended=tuple(ended),
         folder=entry.folder.name,

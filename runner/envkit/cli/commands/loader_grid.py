@@ -28,7 +28,7 @@ from envkit.common import atomic, extras
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.messages import MissingExtra
 from envkit.rendering import text
-from envkit.report import epoch_ends, grid, pictures, terminal
+from envkit.report import epoch_ends, grid, model, pictures, terminal
 from envkit.worker.workloads import find, loader, loader_epochs
 from envkit.worker.workloads.loader import Settings
 
@@ -157,7 +157,7 @@ def _tell(folder: Path, as_json: bool) -> int:
         print(json.dumps({"cells": found, "record": str(folder), "picture": drawn and str(path)}))
     else:
         out = terminal.console()
-        terminal.show(result, str(folder), out)
+        terminal.show(model.report_of(result, str(folder)), out)
         if drawn is not None:
             terminal.item(out, "picture", str(path))
     return MEASURED

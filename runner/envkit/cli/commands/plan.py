@@ -29,7 +29,7 @@ from envkit.common.folders import short
 from envkit.common.plain_table import plain_table
 from envkit.engines.base import EngineOptions
 from envkit.rendering import text
-from envkit.report import certainty, model, reproduce, terminal
+from envkit.report import certainty, commands, model, terminal, verdict
 from envkit.stats.bootstrap import bootstrap
 from envkit.stats.interval import ERROR_RATE
 from envkit.stats.power import POWER, blocks_needed
@@ -104,7 +104,7 @@ def _tell(folder: Path, as_json: bool, given: argparse.Namespace | None = None) 
         return MEASURED
     out = terminal.console()
     if study.view is View.CALIBRATION:
-        terminal.headline(result, out)
+        terminal.headline(verdict.headline(result), out)
         out.print()
         terminal.item(out, "floor", certainty.floor(result, len(ratios)))
     terminal.item(out, "noise", messages.NoiseFound(deviation, len(ratios), result.seconds_per_block))
@@ -120,7 +120,7 @@ def _tell(folder: Path, as_json: bool, given: argparse.Namespace | None = None) 
     for one in needs:
         terminal.item(out, f"for {one['difference']:.0%}", str(one["command"]), whole=True)
     terminal.item(out, "chance", messages.Chance(POWER, ERROR_RATE))
-    terminal.item(out, "details", reproduce.details(str(short(folder))), whole=True)
+    terminal.item(out, "details", commands.details(str(short(folder))), whole=True)
     return MEASURED
 
 

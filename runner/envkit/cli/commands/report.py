@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print(json.dumps(model.to_json(result, named)))
         elif arguments.details or not contents:
-            terminal.show(result, named, terminal.console(), full=arguments.details)
+            terminal.show(model.report_of(result, named, full=arguments.details), terminal.console())
     return MEASURED
 
 
@@ -151,5 +151,5 @@ def _contents(arguments: argparse.Namespace, folder: Path, events: list[Event], 
     if arguments.markdown:
         from envkit.report import markdown
 
-        found[arguments.markdown] = encoded(markdown.document(folder, events, result))
+        found[arguments.markdown] = encoded(markdown.document(model.report_of(result, str(folder), events, wide=True)))
     return found

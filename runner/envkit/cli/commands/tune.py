@@ -36,8 +36,8 @@ from envkit.messages import Message
 from envkit.profiles import places, profile
 from envkit.rendering import text
 from envkit.report import lines, terminal
+from envkit.report.commands import digest
 from envkit.report.parts import Row
-from envkit.report.reproduce import digest
 from envkit.tuning import conclusion, confirm, destination, profile_file, session
 from envkit.tuning import conclusion_messages as labels
 from envkit.tuning.confirm import Decision

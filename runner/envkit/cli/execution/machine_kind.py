@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from envkit.analysis.engine_facts import machine_kind
 from envkit.common import documents, files
 from envkit.messages import Caution
+from envkit.profiles.inspection import Inspection
 from envkit.tuning.profile_file import MACHINE, evidence_path
 
 OTHER_MACHINE = "other_machine"  # the key of an environment that exec resolved
@@ -29,7 +28,7 @@ class OtherMachine(Caution):
     this_usable_cpus: int
 
 
-def difference(name: str, path: Path, inspection: Mapping[str, Any]) -> OtherMachine | None:
+def difference(name: str, path: Path, inspection: Inspection) -> OtherMachine | None:
     """Return the warning for the profile ``name`` in ``path`` if its tuning ran on another kind of machine, else None.
 
     Only a profile that a tuning wrote has its machine beside it.

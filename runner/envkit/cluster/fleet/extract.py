@@ -43,6 +43,7 @@ from envkit.common.printable import encoded
 from envkit.engines.measurement import Usage
 from envkit.messages import Message
 from envkit.profiles.environment import Environment
+from envkit.profiles.inspection import Inspection
 from envkit.worker.modes import CUDA, FP32
 
 SHOWN_OF_DIGEST = 12
@@ -127,7 +128,7 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
     return codec.checked(found)  # what an image's inspection and an engine said has no form of its own
 
 
-def _kind(study: Study, inspection: dict[str, Any]) -> str:
+def _kind(study: Study, inspection: Inspection) -> str:
     """The type of machine; GPUs belong to it where they are trained on, as a command of the user's own may do."""
     host, usable = inspection["fingerprint"], inspection["facts"]["usable_cpus"]
     gpus = gpu_names(inspection) if study.options.device == CUDA or study.user_command is not None else ""
