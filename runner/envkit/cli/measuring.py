@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from envkit import engines
 from envkit.analysis.result import Result, conclude
@@ -65,7 +64,7 @@ class Invocation:
     dry_run: bool = False
     resume: Path | None = None  # the folder of the record to go on with, of which this command is the intent
     # What --json prints of a run that was cut short, of a command that says more than the run; None: what the run has.
-    cut_short: Callable[[Result, Path], dict[str, Any]] | None = None
+    cut_short: Callable[[Result, Path], dict[str, object]] | None = None
 
 
 def invocation(arguments: argparse.Namespace, resumed_by: str | None = "bench") -> Invocation:
@@ -127,7 +126,7 @@ def run_locked(
         return _measure(prepared.job, opened, events, how, then)
 
 
-def _as_json(left_out: Mapping[str, Message]) -> dict[str, Any]:
+def _as_json(left_out: Mapping[str, Message]) -> dict[str, object]:
     return {name: reason.to_json() for name, reason in left_out.items()}
 
 

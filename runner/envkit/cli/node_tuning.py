@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from msgspec import to_builtins
 
@@ -122,7 +121,7 @@ def _begun(settings: Settings, folder: Path, place: Path) -> Record:
     return opened
 
 
-def _intent(settings: Settings, folder: Path) -> tuple[dict[str, Any], ExecutionContext]:
+def _intent(settings: Settings, folder: Path) -> tuple[record.Event, ExecutionContext]:
     """Prepare what the submission asks of this node, with the copy of the space in its ``folder``."""
     assert settings.tuning is not None, "only a tuning's nodes search"
     return first_event(replace(settings.tuning, space=str(folder / session.SPACE_FILE)))

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from envkit import __version__
 from envkit.bench import record
@@ -69,7 +68,7 @@ OF_JOB = ("partition", "time_limit", "sbatch", "start_within", "detach", "dry_ru
 # A network file system shows another machine's files after some seconds.
 FILES_PATIENCE_S = 10.0
 # Prints what a submission found, of which the last argument is the document that is kept; returns an exit status.
-Show = Callable[[Settings, Path, Sequence[NodeResult], dict[str, Any]], int]
+Show = Callable[[Settings, Path, Sequence[NodeResult], dict[str, object]], int]
 
 
 def add_arguments(parser: Parser, nodelist: str, together: str, nodes: str | None = None) -> None:
@@ -163,7 +162,7 @@ def _start(arguments: argparse.Namespace, show: Show, make: Callable[[argparse.N
     with Record.create(folder) as opened:
         if settings.tuning:
             _begin_tuning(settings.tuning, folder)
-        first: dict[str, Any] = {"schema": record.SCHEMA, "kit_version": __version__, "command": sys.argv}
+        first: dict[str, object] = {"schema": record.SCHEMA, "kit_version": __version__, "command": sys.argv}
         events = [opened.append_sealed("submit", **first, settings=settings.to_json())]
         try:
             job = _submit(settings, opened, events, settings.nodes, wanted, (), out)

@@ -7,7 +7,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from envkit.analysis.engine_facts import machine_kind
 from envkit.analysis.result import Comparison
@@ -68,7 +67,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
 def run(arguments: argparse.Namespace) -> int:
     """Submit, or go on with a submission; returns the exit status."""
 
-    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any]) -> int:
+    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, object]) -> int:
         return _show(settings, folder, results, document, arguments.json)
 
     return submission.run(arguments, show, settings=settings)
@@ -85,7 +84,7 @@ class _Found:
 
 
 def _show(
-    settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any], as_json: bool
+    settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, object], as_json: bool
 ) -> int:
     """Judge what the nodes have confirmed so far, write the profile, and say so."""
     assert settings.tuning is not None, "only a tuning is shown so"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from envkit import __version__
 from envkit.bench import batch_split, early_checks, record, requirements, resuming, seal
@@ -39,12 +38,14 @@ from envkit.tuning.shared_trials import Peers
 from envkit.tuning.space import Space
 from envkit.tuning.study import Settings, TuningStudy, lengths
 
+# Writes the first event of a record.
+Begin = Callable[[Record, Job], Event]
 SHIPPED_FOLDER = places.PROFILE_FOLDER
 # Fields of a tuning's first event that must be equal if its command is given again.
 INTENT = ("settings", "space", "space_sha256", "study", "baseline", "shipped", "left_out_profiles")
 
 
-def require_same_tuning(folder: Path, first: Event, fields: Mapping[str, Any], context: ExecutionContext) -> None:
+def require_same_tuning(folder: Path, first: Event, fields: Event, context: ExecutionContext) -> None:
     """Raise InputError if the ``fields`` found here differ from ``first``, the first event of the record.
 
     The file to write the profile to may differ.
@@ -84,7 +85,7 @@ def _require(asked: TuningStudy) -> Space:
     return space
 
 
-def first_event(asked: TuningStudy) -> tuple[dict[str, Any], ExecutionContext]:
+def first_event(asked: TuningStudy) -> tuple[Event, ExecutionContext]:
     """The fields of a record's first event, found by looking at this machine. Raises InputError."""
     space = _require(asked)
     space_sha256 = session.require_space(Path(asked.space), asked.space_sha256)
@@ -162,7 +163,7 @@ def session_of(
         return Session(settings, job, inspection, opened, parse_all(events), begin, quiet, peers, turn)
 
 
-def _begin(context: ExecutionContext, data_source: Message, inspection: Mapping[str, Any]) -> Any:
+def _begin(context: ExecutionContext, data_source: Message, inspection: Mapping[str, object]) -> Begin:
     """Writes the first event of the confirmation's record."""
 
     def begin(opened: Record, job: Job) -> Event:

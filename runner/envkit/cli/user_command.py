@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from envkit.bench.study import EVERY
 from envkit.cli.arguments import count, no_effect, option, options_given
@@ -40,6 +40,13 @@ NOT_WITH_IT = (
 )  # fmt: skip
 LONGEST_NAME = 60
 _SHOWN: set[tuple[str, UserCommand]] = set()
+
+
+class FolderOptions(TypedDict):
+    """Fields of UserCommand that say where each start takes place."""
+
+    in_place: bool
+    links: tuple[str, ...]
 
 
 def add_options(parser: Parser) -> None:
@@ -77,7 +84,7 @@ def add_folder_options(group: argparse._ArgumentGroup | Parser) -> None:
                             "them")  # fmt: skip
 
 
-def folder_options(arguments: argparse.Namespace) -> dict[str, Any]:
+def folder_options(arguments: argparse.Namespace) -> FolderOptions:
     """Return these fields of UserCommand. Raise InputError if they don't go together."""
     if arguments.in_place and arguments.link:
         raise InputError(no_effect("--link", "--in-place"))

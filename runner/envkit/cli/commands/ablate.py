@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from envkit import engines
 from envkit.bench import early_checks, requirements
@@ -25,6 +24,7 @@ from envkit.cli.messages import NeedsProfile
 from envkit.cli.parser import Parser
 from envkit.common.errors import InputError
 from envkit.common.machine_lock import machine_lock
+from envkit.engines.inspection import Inspection
 from envkit.messages import Message
 from envkit.profiles import ablation, catalogue, profile
 from envkit.profiles.ablation import Setting
@@ -44,7 +44,7 @@ FOLDER = "profiles"  # in the record's folder: what was made of the profile, as 
 class Parts:
     """What a profile is taken apart into, by what the record calls it; ``environments`` has it and the baseline too."""
 
-    inspection: Mapping[str, Any]
+    inspection: Inspection
     asked: Study
     environments: dict[str, Environment] = field(default_factory=dict)
     profiles: dict[str, Profile] = field(default_factory=dict)
@@ -148,7 +148,7 @@ def _try_and_measure(asked: Study, whole: Profile, how: Invocation) -> int:
     return measuring.run_locked(asked, replace(how, output=folder), left_out=parts.left_out, made=made)
 
 
-def take_apart(whole: Profile, inspection: Mapping[str, Any], asked: Study) -> Parts:
+def take_apart(whole: Profile, inspection: Inspection, asked: Study) -> Parts:
     """Return the parts of a profile. Raise InputError if the profile can't be measured in the inspected image."""
     parts = Parts(inspection, asked)
     for one in (profile.load(REFERENCE_PROFILE), whole):

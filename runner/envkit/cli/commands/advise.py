@@ -10,7 +10,6 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rich.text import Text
 
@@ -42,8 +41,9 @@ from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import short
 from envkit.common.machine_lock import machine_lock
 from envkit.engines.inspect_image import inspect
+from envkit.engines.inspection import Inspection
 from envkit.engines.local import LocalEngine
-from envkit.engines.measurement import Measurement
+from envkit.engines.measurement import Measurement, probe
 from envkit.messages import Message
 from envkit.profiles import profile
 from envkit.rendering import text
@@ -169,7 +169,7 @@ def _callers_threads(asked: Study, usable: int) -> tuple[str, int] | None:
     return f"{name}={threads}", threads
 
 
-def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, Message]]:
+def _apply(inspection: Inspection) -> tuple[list[str], dict[str, Message]]:
     """Return the fitted profiles that apply here, and why the others do not."""
     applying: list[str] = []
     left_out: dict[str, Message] = {}
@@ -182,23 +182,24 @@ def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, Message]
     return applying, left_out
 
 
-def _clashing(names: Iterable[str], evidence: Mapping[str, Any], inspection: Mapping[str, Any]) -> dict[str, Message]:
+def _clashing(names: Iterable[str], evidence: Mapping[str, object], inspection: Inspection) -> dict[str, Message]:
     """Return why profiles abort the training: each preloads an OpenMP runtime, and it loads another that can't share.
 
     ``names`` are the profiles to look at.
     """
-    mapped = [path for path in (evidence.get("openmp") or {}).get("mapped", ()) if is_alone(path)]
-    found: dict[str, Message] = {}
+    mapped = probe(evidence, "openmp").get("mapped")
+    runtimes = [path for path in map(str, mapped) if is_alone(path)] if isinstance(mapped, list) else []
+    clashes: dict[str, Message] = {}
     for name in names:
-        for library in (one for one in profile.load(name).preload if LIBRARIES[one].aborts_beside):
-            preloaded = inspection["libraries"][library]["path"]
-            others = [path for path in mapped if not second_openmp.is_same(path, preloaded)]
+        for library in (runtime for runtime in profile.load(name).preload if LIBRARIES[runtime].aborts_beside):
+            preloaded = str(inspection["libraries"][library]["path"])
+            others = [path for path in runtimes if not second_openmp.is_same(path, preloaded)]
             if others:
-                found[name] = messages.HasOpenmp(others[0], preloaded)
-    return found
+                clashes[name] = messages.HasOpenmp(others[0], preloaded)
+    return clashes
 
 
-def _instead(left_out: Iterable[str], inspection: Mapping[str, Any]) -> list[str]:
+def _instead(left_out: Iterable[str], inspection: Inspection) -> list[str]:
     """Return what applies here of the profiles that those left out extend, where no fit tells what they gain."""
     found = []
     for name in dict.fromkeys(profile.load(one).extends for one in left_out):
@@ -214,7 +215,7 @@ def _advice(
     symptoms: Symptoms,
     applying: Iterable[str],
     left_out: Mapping[str, Message],
-    inspection: Mapping[str, Any],
+    inspection: Inspection,
     instead: Iterable[str],
     findings: Sequence[Finding] = (),
     proving: str | None = None,
@@ -239,7 +240,7 @@ def _of_process(pid: int, arguments: argparse.Namespace) -> Advice:
     return _advice(of_process(seen), applying, left_out, inspection, instead, found)
 
 
-def _findings(inspection: Mapping[str, Any], evidence: Mapping[str, Any]) -> list[Finding]:
+def _findings(inspection: Inspection, evidence: Mapping[str, object]) -> list[Finding]:
     return diagnose_process(Situation(inspection["facts"], inspection["fingerprint"], None, evidence))
 
 
@@ -284,7 +285,7 @@ def _prove(asked: Study, advice: Advice, steps: int, arguments: argparse.Namespa
     except TooShort as error:
         raise TooShort(error.too_short, advice.to_json()) from None
 
-    def proved(result: Result, folder: Path) -> dict[str, Any]:
+    def proved(result: Result, folder: Path) -> dict[str, object]:
         return {**advice.to_json(), "proof": result.to_json(), "record": str(folder)}
 
     how = Invocation(arguments.output, arguments.json, output_options.is_quiet(arguments), cut_short=proved)

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from rich.text import Text
 
@@ -170,7 +169,7 @@ def _show(
     baseline_report.environments(different, out)
 
 
-def _described(one: Baseline) -> dict[str, Any]:
+def _described(one: Baseline) -> dict[str, object]:
     """Return what a script needs to know of a session."""
     return {
         "source": one.source,

@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -129,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
     return FAILED if unmet else MEASURED
 
 
-def _facts(study: Study, source: Message, versions: str) -> dict[str, Any]:
+def _facts(study: Study, source: Message, versions: str) -> dict[str, object]:
     return {
         "workload": study.workload, "modes": study.options.text(), "steps": study.training.steps,
         "warmup_steps": study.training.warmup_steps, "processes": study.stopping.blocks,
@@ -209,7 +208,7 @@ def _measure(job: Job, asked: argparse.Namespace, progress: Progress) -> tuple[D
     return documents, [(name, one) for name, of_arm in unmet.items() for one in of_arm]
 
 
-def _operators_found(documents: Documents, unmet: Unmet, arguments: argparse.Namespace) -> dict[str, Any]:
+def _operators_found(documents: Documents, unmet: Unmet, arguments: argparse.Namespace) -> dict[str, object]:
     sides = _profiled(documents)
     return {
         "profiles": [side.to_json() for side in sides],
@@ -227,7 +226,7 @@ def _reasons(sides: Sequence[Profiled], unmet: Unmet, arguments: argparse.Namesp
     return operator_times.reasons(sides[0], sides[1]) if compared else []
 
 
-def _phases_found(documents: Documents, unmet: Unmet) -> dict[str, Any]:
+def _phases_found(documents: Documents, unmet: Unmet) -> dict[str, object]:
     sides = _phase_times(documents)
     saved = phase_times.saved_to_json(sides[0], sides[1]) if len(sides) > 1 and not unmet else {}
     return {"profiles": [side.to_json() for side in sides], "saved_ms": saved}
@@ -237,7 +236,7 @@ def _phase_times(documents: Documents) -> list[PhaseTimes]:
     return [phase_times.phase_times(arm, of_arm) for arm, of_arm in documents.items()]
 
 
-def _missing(unmet: Unmet) -> list[dict[str, Any]]:
+def _missing(unmet: Unmet) -> list[dict[str, object]]:
     return [{"arm": arm, "key": one.key, "expected": one.expected, "seen": one.seen} for arm, one in unmet]
 
 

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rich.text import Text
 
@@ -147,7 +146,7 @@ def _for_issue(arguments: argparse.Namespace) -> int:
     return MEASURED
 
 
-def _evidence(outcome: Outcome) -> dict[str, Any]:
+def _evidence(outcome: Outcome) -> dict[str, object]:
     """Return the evidence that a worker printed. Raise InputError if it printed something else, as an image may."""
     document, problem = parse_document(outcome, {"evidence"})
     if document is None:

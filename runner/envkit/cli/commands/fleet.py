@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from envkit.bench import record
 from envkit.bench.study import MARGIN, REFERENCE_PROFILE
@@ -68,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         if written.parent != arguments.output:  # which is made
             atomic.require(written)
 
-    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any]) -> int:
+    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, object]) -> int:
         try:
             margin = settings.study.stopping.margin
             return _show(folder, arguments, settings.nodelist, margin, {"submission": document})
@@ -136,7 +135,7 @@ def _submitted(place: Path) -> tuple[Sequence[str], float | None]:
 
 
 def _show(
-    folder: Path, arguments: argparse.Namespace, nodelist: Sequence[str], margin: float, more: dict[str, Any]
+    folder: Path, arguments: argparse.Namespace, nodelist: Sequence[str], margin: float, more: dict[str, object]
 ) -> int:
     """Print or write the report; returns the exit status. ``more`` goes into the document for scripts."""
     from envkit.cluster.fleet import findings

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from envkit import engines
 from envkit.bench import early_checks, requirements
@@ -31,6 +30,7 @@ from envkit.cluster.slurm.settings import Settings
 from envkit.common.errors import FAILED, MEASURED, InputError
 from envkit.common.folders import short
 from envkit.common.machine_lock import machine_lock
+from envkit.engines.inspection import Inspection
 from envkit.messages import Message
 from envkit.profiles import catalogue, profile
 from envkit.profiles.environment import Environment
@@ -93,7 +93,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
 
 
 def _show_nodes(as_json: bool) -> submission.Show:
-    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any]) -> int:
+    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, object]) -> int:
         verdict = collect.verdict(folder, settings, results)
         if as_json:
             print(json.dumps(document))
@@ -164,7 +164,7 @@ def arms_of(choice: Choice, engine: str) -> list[Arm]:
 
 def choose(
     loaded: Mapping[str, Profile],
-    inspection: Mapping[str, Any],
+    inspection: Inspection,
     asked: Study,
     require: Callable[[Environment], None],
 ) -> Choice:

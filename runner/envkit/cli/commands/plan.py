@@ -12,7 +12,6 @@ import shlex
 import statistics
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from envkit.analysis.result import Result, conclude
 from envkit.bench.arms import Arm, View
@@ -133,12 +132,12 @@ def _recorded(result: Result) -> argparse.Namespace:
 
 def _needs(
     study: Study, deviation: float, blocks: int, seconds: float, given: argparse.Namespace
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Return what it takes to find each of DIFFERENCES (shares) with the chance POWER, and the command for it.
 
     A ratio of ``blocks`` blocks of ``seconds`` each has this standard ``deviation``.
     """
-    needs: list[dict[str, Any]] = []
+    needs: list[dict[str, object]] = []
     profile = "PROFILE" if study.view is View.CALIBRATION else given.profile
     for difference in DIFFERENCES:
         needed = blocks_needed(deviation, blocks, difference)

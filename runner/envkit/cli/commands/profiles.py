@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -76,14 +75,14 @@ def _show(listed: Sequence[Listed], lacking: Mapping[str, str | None], out: Cons
         out.print(table)
 
 
-def _document(one: Profile, place: Place, hidden: Sequence[Path]) -> dict[str, Any]:
+def _document(one: Profile, place: Place, hidden: Sequence[Path]) -> dict[str, object]:
     """Return what ``--json`` has of a profile."""
     keys = ("name", "title", "preload", "numerics")
     where = {"from": place.kind, "file": str(one.path), "hides": [str(file) for file in hidden]}
     return {**{key: getattr(one, key) for key in keys}, **where}
 
 
-def _lacks(one: Profile, facts: Mapping[str, Any]) -> str | None:
+def _lacks(one: Profile, facts: Mapping[str, object]) -> str | None:
     """Return why a profile does not apply to this machine, for its own Python; None if it does."""
     try:
         found = needs.unmet(one.needs, facts)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from envkit.analysis import recorded_runs
 from envkit.analysis.result import Result, conclude
@@ -32,6 +32,8 @@ from envkit.report.redaction import Redaction
 if TYPE_CHECKING:
     from envkit.cluster.slurm.collect import NodeResult
     from envkit.cluster.slurm.settings import Settings
+
+Value = TypeVar("Value")
 
 STANDARD_OUTPUT = Path("-")
 
@@ -98,33 +100,39 @@ def _of_submission(arguments: argparse.Namespace) -> int:
         arguments.folder = folder / runs[0]
         status = run(arguments)
         results = collect.collect(folder, settings, None)
-        _tell(_hiding(folder, settings, results)(results) if arguments.redact else results)
+        _tell(_hidden(_redaction(arguments, folder, settings, results), results))
         return status
     for name in ("details", "html", "png", "markdown"):
         if getattr(arguments, name):
             raise InputError(messages.OfOneRun(option(name), str(folder), len(runs), str(folder / runs[0])))
     results = collect.collect(folder, settings, None)
-    hiding = _hiding(folder, settings, results) if arguments.redact else _unchanged
+    redaction = _redaction(arguments, folder, settings, results)
+    shown = _hidden(redaction, results)
     if arguments.json:
-        print(json.dumps(hiding(collect.document(folder, settings, None, results))))
+        print(json.dumps(_hidden(redaction, collect.document(folder, settings, None, results))))
     else:
-        verdict = hiding(collect.verdict(folder, settings, results))
-        table.show(hiding(results), verdict, hiding(folder, "folder"), terminal.console())
-    _tell(hiding(results))
+        verdict = _hidden(redaction, collect.verdict(folder, settings, results))
+        table.show(shown, verdict, _hidden(redaction, folder, "folder"), terminal.console())
+    _tell(shown)
     return MEASURED
 
 
-def _hiding(folder: Path, settings: Settings, results: Sequence[NodeResult]) -> Callable[..., Any]:
-    """Return what replaces the names of a submission."""
-    redaction = Redaction(*settings.nodelist, *(one.name for one in results))
-    for one in results:
-        if one.result is not None:
-            redaction.know_result(one.result, folder)
-    return redaction.value
+def _redaction(
+    arguments: argparse.Namespace, folder: Path, settings: Settings, results: Sequence[NodeResult]
+) -> Redaction | None:
+    """Return the placeholders for the names of a submission; None without --redact."""
+    if not arguments.redact:
+        return None
+    redaction = Redaction(*settings.nodelist, *(node.name for node in results))
+    for node in results:
+        if node.result is not None:
+            redaction.know_result(node.result, folder)
+    return redaction
 
 
-def _unchanged(value: Any, key: str = "") -> Any:
-    return value
+def _hidden(redaction: Redaction | None, value: Value, key: str = "") -> Value:
+    """Return ``value`` with placeholders, unless there is no redaction."""
+    return value if redaction is None else redaction.value(value, key)
 
 
 def _tell(results: Sequence[NodeResult]) -> None:

@@ -9,7 +9,6 @@ import shlex
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from envkit import engines
 from envkit.analysis.engine_facts import machine_kind
@@ -79,7 +78,7 @@ def _start(arguments: argparse.Namespace) -> int:
         return _go_on(opened, [opened.append_sealed("tune", **fields)], context, arguments)
 
 
-def _intent(arguments: argparse.Namespace) -> tuple[TuningStudy, dict[str, Any], ExecutionContext]:
+def _intent(arguments: argparse.Namespace) -> tuple[TuningStudy, Event, ExecutionContext]:
     """Return the tuning that the command line asks for, prepared on this machine."""
     asked = _asked(arguments)
     return (asked, *first_event(asked))
@@ -100,7 +99,7 @@ def _resume(arguments: argparse.Namespace) -> int:
     first = record.first(folder, "tune")
     if measuring.is_alone(arguments, first, free=("profile", "details")):
         context, written = _recorded(folder, first, arguments.profile)
-        fields: dict[str, Any] = {}
+        fields: Event = {}
     else:
         asked, fields, context = _intent(arguments)
         require_same_tuning(folder, first, fields, context)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from envkit.checks.effect import shown
 from envkit.checks.finding_messages import Unmet
@@ -53,11 +52,13 @@ def read(folder: Path, environment: Environment, kept: Mapping[str, str]) -> tup
     return sorted(processes, key=lambda one: one.pid), found
 
 
-def _can_be_judged(document: Mapping[str, Any], environment: Environment, kept: Mapping[str, str]) -> bool:
+def _can_be_judged(document: Mapping[str, object], environment: Environment, kept: Mapping[str, str]) -> bool:
     """Return whether a document has what is looked for in it: a program may have written it in the hook's place."""
+    observed = document["evidence"]
+    if not isinstance(observed, dict):
+        return False
     try:
-        seen = [document["evidence"]]
-        verdict(environment, [judged(document, environment, kept, any_on_gpus(seen), most_cpus(seen))])
+        verdict(environment, [judged(document, environment, kept, any_on_gpus([observed]), most_cpus([observed]))])
     except MISFITS:
         return False
     return True
