@@ -13,8 +13,7 @@ from types import FrameType, ModuleType
 from typing import TextIO
 
 from envkit import __version__
-from envkit.cli.overview import COMMANDS
-from envkit.cli.overview_messages import EXIT_STATUSES
+from envkit.cli.overview_messages import COMMANDS, EXIT_STATUSES
 from envkit.cli.parser import Parser, load_messages
 from envkit.common import extras, output
 from envkit.common.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError
@@ -163,9 +162,9 @@ def _no_command(name: str) -> int:
     if name in HELP or name == "help":
         import shutil
 
-        from envkit.cli import overview
+        from envkit.cli.overview_messages import help_text
 
-        print(overview.text(shutil.get_terminal_size().columns), end="")
+        print(help_text(shutil.get_terminal_size().columns), end="")
         return MEASURED
     if name.startswith("-"):
         raise InputError(load_messages().OptionBeforeCommand(name))

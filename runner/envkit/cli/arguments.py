@@ -1,4 +1,4 @@
-"""Turn the texts of the command line into values, with a message that says what would be right."""
+"""Options that many commands share, and values from the words of the command line, or messages about them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 
 from envkit.cli.argument_messages import (
+    AS_JSON,
     COMMAND,
     COUNT,
     DATE,
@@ -20,7 +21,7 @@ from envkit.cli.argument_messages import (
     NoUnit,
 )
 from envkit.cli.messages import REASONS, HasNoEffect
-from envkit.cli.parser import BadValue
+from envkit.cli.parser import BadValue, Parser
 from envkit.common.errors import InputError
 from envkit.common.messages import UnknownWord
 from envkit.common.suggestion import nearest
@@ -152,3 +153,21 @@ def options_given(given: argparse.Namespace, names: Iterable[str]) -> list[str]:
     """Return those options that were given of the ones that argparse keeps under ``names``."""
     there = [name for name in names if vars(given).get(name) not in (None, False, [])]
     return ["PROFILE" if name == "profile" else option(name) for name in there]
+
+
+def add_output_options(parser: Parser, json: str = AS_JSON) -> None:
+    """Add --json and --quiet to a command that shows progress. ``json`` is the help of --json."""
+    group = parser.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help=json)
+    group.add_argument("-q", "--quiet", action="store_true", help="print no progress, only warnings and the result")
+
+
+def is_quiet(arguments: argparse.Namespace) -> bool:
+    """Return whether to show no progress: on request, or because stderr is read beside JSON."""
+    return bool(arguments.quiet or arguments.json)
+
+
+def add_redact_option(parser: Parser | argparse._ArgumentGroup, advanced: bool = False) -> None:
+    """Add --redact: results that can be shared without the names of people and machines."""
+    parser.add_argument("--redact", action="store_true", advanced=advanced,
+                        help="hide who measured, and where: print HOST1, USER1, PATH1, COMMAND1")  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 
-from envkit.cli.overview import COMMANDS
+from envkit.cli.overview_messages import COMMANDS
 from envkit.cli.parser import Parser
 from envkit.engines import ENGINES
 from envkit.profiles import catalogue, places

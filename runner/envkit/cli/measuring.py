@@ -25,8 +25,7 @@ from envkit.bench.requirements import require_nodes
 from envkit.bench.room import TooShort
 from envkit.bench.run import Run
 from envkit.bench.study import Study
-from envkit.cli import output_options
-from envkit.cli.arguments import option
+from envkit.cli.arguments import is_quiet, option
 from envkit.cli.ending import end_with, error
 from envkit.cli.measuring_messages import (
     NoRoom,
@@ -70,7 +69,7 @@ class Invocation:
 def invocation(arguments: argparse.Namespace, resumed_by: str | None = "bench") -> Invocation:
     """Return how the run was asked for. Raise InputError as ``require_folder`` does."""
     require_folder(arguments)
-    quiet = output_options.is_quiet(arguments)
+    quiet = is_quiet(arguments)
     return Invocation(arguments.output, arguments.json, quiet, resumed_by, arguments.dry_run, arguments.resume)
 
 

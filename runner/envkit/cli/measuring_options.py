@@ -18,9 +18,9 @@ from envkit.bench.study import (
     Study,
     WorkloadSpec,
 )
-from envkit.cli import engine_options, output_options, training_options, user_command
+from envkit.cli import engine_options, training_options, user_command
 from envkit.cli.argument_messages import N_BLOCKS, START_WORKERS
-from envkit.cli.arguments import count, duration, no_effect, refuse, share
+from envkit.cli.arguments import add_output_options, count, duration, no_effect, refuse, share
 from envkit.cli.measuring_messages import NameOfReference, NameTaken, NotATarget
 from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import BadValue, Parser
@@ -99,7 +99,7 @@ def add_output(parser: Parser) -> None:
     """Add where the record goes, and what is printed."""
     group = parser.add_argument_group("output")
     group.add_argument("--output", metavar="DIR", type=Path, help="write the record to DIR (default: in ./results)")
-    output_options.add(parser)
+    add_output_options(parser)
 
 
 def add_worker_options(parser: Parser, against_advice: bool = True) -> None:

@@ -21,8 +21,8 @@ from envkit import __version__
 from envkit.bench import record
 from envkit.bench.messages import Interrupted
 from envkit.bench.record import Event, Record
-from envkit.cli import measuring, measuring_options, next_job, output_options, rank_options, submitted
-from envkit.cli.arguments import count, duration, no_effect, node_names, option
+from envkit.cli import measuring, measuring_options, next_job, rank_options, submitted
+from envkit.cli.arguments import count, duration, is_quiet, no_effect, node_names, option
 from envkit.cli.ending import error
 from envkit.cli.measuring_messages import NoRoom, NoRoomToStart
 from envkit.cli.messages import OptionAlone
@@ -312,7 +312,7 @@ def _follow(settings: Settings, opened: Record, job: str, arguments: argparse.Na
         print(told if arguments.json else text(Submitted(job, go_on)))
         return MEASURED
     interrupted = False
-    with View(quiet=output_options.is_quiet(arguments)) as view:
+    with View(quiet=is_quiet(arguments)) as view:
         try:
             followed = follow(job, folder, view, settings.joint, settings.fleet, arguments.start_within)
         except NotStarted as error:

@@ -19,6 +19,8 @@ from envkit.advice.symptoms import Symptoms, of_process, of_sample
 from envkit.analysis.result import Result, conclude
 from envkit.bench import early_checks, private_values, room
 from envkit.bench.arms import Arm
+from envkit.bench.job import Job
+from envkit.bench.parse_sample import parse_sample
 from envkit.bench.prepare import located, prepare
 from envkit.bench.room import TooShort
 from envkit.bench.run import read
@@ -27,8 +29,8 @@ from envkit.checks import steady_process
 from envkit.checks.doctor import diagnose_process
 from envkit.checks.doctor.cpu_use_findings import TOO_FEW_THREADS, trainer_of
 from envkit.checks.doctor.finding import Finding, Situation
-from envkit.cli import engine_options, measuring, output_options, watching
-from envkit.cli.arguments import duration, refuse, words
+from envkit.cli import engine_options, measuring
+from envkit.cli.arguments import add_output_options, duration, is_quiet, refuse, words
 from envkit.cli.commands import messages
 from envkit.cli.commands.help_messages import ADVISE
 from envkit.cli.measuring import Invocation
@@ -36,14 +38,16 @@ from envkit.cli.messages import OptionAlone
 from envkit.cli.parser import Parser
 from envkit.cli.user_command import add_folder_options, folder_options, shortened
 from envkit.cli.workload_file import WARMUP_STEPS
+from envkit.cli.workload_messages import NotWatched
 from envkit.common import codec
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import short
 from envkit.common.machine_lock import machine_lock
+from envkit.common.progress import Progress
 from envkit.engines.inspect_image import inspect
 from envkit.engines.inspection import Inspection
 from envkit.engines.local import LocalEngine
-from envkit.engines.measurement import Measurement, probe
+from envkit.engines.measurement import Measurement, TrainingDocument, probe
 from envkit.messages import Message
 from envkit.profiles import profile
 from envkit.rendering import text
@@ -52,9 +56,11 @@ from envkit.report.advised import Advice
 from envkit.tuning.narrow import require, why
 from envkit.worker.evidence.cpu_use import chosen_by, is_few
 from envkit.worker.libraries import LIBRARIES, is_alone
-from envkit.worker.request import UserCommand
+from envkit.worker.request import RunCommand, UserCommand
 from envkit.worker.user_command import second_openmp
 
+# How long steps are watched, and the longest wait for enough of them, in seconds.
+WATCH_S, WATCH_LIMIT_S = 10.0, 45.0
 # How long a sample of a proof times steps, at least, in seconds and in steps.
 SAMPLE_S, FEWEST_STEPS = 3.0, 6
 PROOF = "4m"
@@ -77,7 +83,7 @@ def add_arguments(parser: Parser) -> None:
                         help="write the record of --prove to DIR (default: in ./results)")  # fmt: skip
     add_folder_options(parser)
     engine_options.add(parser, engine_options.OF_COMMAND, ADVISE["engine"])
-    output_options.add(parser)
+    add_output_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -95,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
     asked = _study(arguments)
     if asked.user_command is not None:
         early_checks.require_program(asked.user_command, asked.arms[0].engine == "local")
-    if not output_options.is_quiet(arguments):
+    if not is_quiet(arguments):
         measuring.say_of_shared(asked)
     with machine_lock(), _naming_prove():
         if arguments.prove is not None:
@@ -137,7 +143,7 @@ def _of_command(asked: Study, arguments: argparse.Namespace) -> tuple[Advice, in
     applying, left_out = _apply(inspection)
     instead = _instead(left_out, inspection)
     argv = arguments.user_command
-    sample = watching.watch(prepared.job, argv, quiet=output_options.is_quiet(arguments))
+    sample = _watch(prepared.job, argv, quiet=is_quiet(arguments))
     symptoms = of_sample(codec.parse(sample, Measurement))
     if sample["evidence"].get("gpu"):
         applying, instead, left_out = [], [], {**left_out, **dict.fromkeys(applying, messages.ComputesOnGpu())}
@@ -156,6 +162,25 @@ def _of_command(asked: Study, arguments: argparse.Namespace) -> tuple[Advice, in
     return replace(
         advice, callers_threads=callers, passed_on=tuple(prepared.job.given), removed=prepared.context.removed
     ), steps
+
+
+def _watch(job: Job, argv: Sequence[str], quiet: bool) -> TrainingDocument:
+    """Return the sample of a user's command while it takes its steps. Raise InputError if it can't be watched."""
+    (arm,), command = job.study.arms, job.study.user_command
+    assert command is not None, "a command of the user's is watched"
+    work = RunCommand(
+        replace(command, metric=None, loss_metric=None), WARMUP_STEPS, watch_s=WATCH_S, watch_limit_s=WATCH_LIMIT_S
+    )
+    with Progress(0.0, quiet=quiet) as progress:
+        progress.start("watching", shlex.join(argv), 0.0)
+        outcome = job.engines[arm.target].run(job.launch(arm, work))
+    sample, problem = parse_sample(outcome, (), job.study.options)
+    if problem is not None:
+        raise InputError(
+            private_values.of_message(NotWatched(argv[0], job.explained(problem)), job.kept, job.inherited)
+        )
+    assert sample is not None, "there is a sample or a problem"
+    return sample
 
 
 def _callers_threads(asked: Study, usable: int) -> tuple[str, int] | None:
@@ -233,7 +258,7 @@ def _of_process(pid: int, arguments: argparse.Namespace) -> Advice:
     if isinstance(engine, LocalEngine):
         engine = engine.for_process(pid)
     inspection = inspect(engine, inherited)
-    seen = steady_process.watch(pid, watching.WATCH_S)
+    seen = steady_process.watch(pid, WATCH_S)
     found = _findings(inspection, {"cpu_use": seen.get("cpu_use")})
     applying, left_out = _unless_few_threads(found, *_apply(inspection))
     instead = _instead(left_out, inspection) if applying else []
@@ -288,7 +313,7 @@ def _prove(asked: Study, advice: Advice, steps: int, arguments: argparse.Namespa
     def proved(result: Result, folder: Path) -> dict[str, object]:
         return {**advice.to_json(), "proof": result.to_json(), "record": str(folder)}
 
-    how = Invocation(arguments.output, arguments.json, output_options.is_quiet(arguments), cut_short=proved)
+    how = Invocation(arguments.output, arguments.json, is_quiet(arguments), cut_short=proved)
 
     def then(folder: Path) -> int:
         result = conclude(read(folder))

@@ -16,8 +16,8 @@ from envkit import rendering
 from envkit.analysis import baselines
 from envkit.analysis.baseline_diff import Changes, changes, differences, obstacles
 from envkit.analysis.baselines import Baseline
-from envkit.cli import baseline_check, measuring, output_options
-from envkit.cli.arguments import refuse_others, share
+from envkit.cli import baseline_check, measuring
+from envkit.cli.arguments import is_quiet, refuse_others, share
 from envkit.cli.baseline_check import refuse
 from envkit.cli.commands import results_messages as messages
 from envkit.cli.commands.help_messages import BASELINE
@@ -115,7 +115,7 @@ def _check(arguments: argparse.Namespace) -> int:
         refuse_others(arguments, allowed, "--against")
         return _compare(arguments, old, arguments.against)
     asked = baseline_check.asked(arguments, old)
-    how = Invocation(arguments.output, arguments.json, output_options.is_quiet(arguments))
+    how = Invocation(arguments.output, arguments.json, is_quiet(arguments))
     status = measuring.run(
         asked, how, lambda folder: _compare(arguments, old, folder), partial(baseline_check.require_same_run, old)
     )

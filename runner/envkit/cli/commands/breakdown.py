@@ -20,8 +20,8 @@ from envkit.bench.job import Job
 from envkit.bench.prepare import prepare
 from envkit.bench.study import REFERENCE_PROFILE, TIMEOUT_S, StoppingRule, Study, WorkloadSpec
 from envkit.checks.effect import Check, check
-from envkit.cli import engine_options, output_options, training_options
-from envkit.cli.arguments import count, duration, refuse
+from envkit.cli import engine_options, training_options
+from envkit.cli.arguments import add_output_options, count, duration, is_quiet, refuse
 from envkit.cli.commands import breakdown_messages as messages
 from envkit.cli.commands.help_messages import BREAKDOWN
 from envkit.cli.commands.messages import SettingsOff, SeveralRanks
@@ -82,7 +82,7 @@ def add_arguments(parser: Parser) -> None:
     group.add_argument("--allow-unknown", action="store_true",
                        help="allow a profile to set variables that no known program reads")  # fmt: skip
     engine_options.add(parser)
-    output_options.add(parser, BREAKDOWN["json"])
+    add_output_options(parser, BREAKDOWN["json"])
 
 
 def _workload(text: str) -> str:
@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
         engines.remove_leftovers()
         job, source, versions = _prepare(asked)
         try:
-            with Progress(0.0, quiet=output_options.is_quiet(arguments)) as progress:
+            with Progress(0.0, quiet=is_quiet(arguments)) as progress:
                 documents, unmet = _measure(job, arguments, progress)
         except _Failure as failure:
             status = end_with(failure.message, FAILED, arguments.json)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from envkit.analysis import recorded_runs
 from envkit.bench import record
-from envkit.cli import measuring, redacting
+from envkit.cli import measuring
+from envkit.cli.arguments import add_redact_option
 from envkit.cli.commands.messages import LeftOut
 from envkit.cli.commands.results_messages import HoldsNoRuns, NotForTerminal, NothingMeasured
 from envkit.cli.parser import Parser
@@ -27,7 +28,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--format", metavar="FORMAT", choices=FORMATS, required=True,
                         help="write csv, json, parquet: a row per sample; openmetrics: the results")  # fmt: skip
     parser.add_argument("--output", metavar="FILE", type=Path, help="write to FILE (default: standard output)")
-    redacting.add_argument(parser)
+    add_redact_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from envkit.bench import record
 from envkit.bench.study import MARGIN, REFERENCE_PROFILE
-from envkit.cli import redacting, submission
-from envkit.cli.arguments import refuse_others
+from envkit.cli import submission
+from envkit.cli.arguments import add_redact_option, refuse_others
 from envkit.cli.commands import results_messages as messages
 from envkit.cli.commands.help_messages import FLEET
 from envkit.cli.ending import end_with
@@ -45,7 +45,7 @@ def add_arguments(parser: Parser) -> None:
     group.add_argument("--html", metavar="FILE", type=Path, help="write one page with pictures, for a browser")
     group.add_argument("--prometheus", metavar="FILE", type=Path, advanced=True,
                        help="write metrics for the textfile collector of Prometheus")  # fmt: skip
-    redacting.add_argument(group, advanced=True)
+    add_redact_option(group, advanced=True)
     submission.add_arguments(parser, nodelist=FLEET["nodelist"], together=FLEET["together"])
 
 

@@ -16,8 +16,8 @@ from envkit.analysis.recorded_runs import Beginning, Entry, RecordedRun, Unread
 from envkit.analysis.result import Comparison
 from envkit.bench.arms import View
 from envkit.bench.study import REFERENCE_PROFILE
-from envkit.cli import measuring, redacting
-from envkit.cli.arguments import count, moment
+from envkit.cli import measuring
+from envkit.cli.arguments import add_redact_option, count, moment
 from envkit.cli.commands import results_messages as messages
 from envkit.cli.parser import Parser
 from envkit.common.errors import MEASURED
@@ -63,7 +63,7 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("--limit", metavar="N", type=count, help="list only the latest N of these runs")
     parser.add_argument("--json", action="store_true", help="print the runs as JSON")
-    redacting.add_argument(parser)
+    add_redact_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -17,8 +17,7 @@ from envkit.analysis.result import Result, conclude
 from envkit.bench import record
 from envkit.bench.record import Event
 from envkit.bench.run import Run
-from envkit.cli import redacting
-from envkit.cli.arguments import option
+from envkit.cli.arguments import add_redact_option, option
 from envkit.cli.commands import results_messages as messages
 from envkit.cli.parser import Parser
 from envkit.common import atomic, extras, output
@@ -42,7 +41,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("folder", metavar="DIR", type=Path, help="folder of a run, e.g. results/…-intel-omp")
     parser.add_argument("--details", action="store_true", help="add machine, settings, evidence and commands")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    redacting.add_argument(parser)
+    add_redact_option(parser)
     group = parser.add_argument_group("instead of printing it")
     group.add_argument("--html", metavar="FILE", type=Path, help="write one page with pictures, for a browser")
     group.add_argument("--png", metavar="FILE", type=Path, help="write the pictures, for a paper")

@@ -21,8 +21,8 @@ from envkit.bench.measure import INTERRUPTED as CUT_SHORT
 from envkit.bench.messages import Interrupted
 from envkit.bench.record import Event, Record
 from envkit.bench.study import REFERENCE_PROFILE, Study
-from envkit.cli import measuring, output_options, submission, tune_nodes, tune_options
-from envkit.cli.arguments import no_effect
+from envkit.cli import measuring, submission, tune_nodes, tune_options
+from envkit.cli.arguments import is_quiet, no_effect
 from envkit.cli.commands import tune_messages as messages
 from envkit.cli.ending import end_with, error
 from envkit.cli.measuring_messages import NoRoom
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.resume is None:
         asked = _asked(arguments)
         require_early(asked, arguments.output)
-        if not output_options.is_quiet(arguments):
+        if not is_quiet(arguments):
             measuring.say_of_shared(asked.study)
     with machine_lock():
         engines.remove_leftovers()
@@ -137,7 +137,7 @@ def _go_on(
 ) -> int:
     """Do what the record lacks, and return the exit status. The profile goes to ``written``, if that is given."""
     as_json = arguments.json
-    tuning = session_of(opened, events, context, output_options.is_quiet(arguments), profile=written)
+    tuning = session_of(opened, events, context, is_quiet(arguments), profile=written)
     try:
         tuning.run_search()
         try:
