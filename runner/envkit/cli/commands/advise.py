@@ -98,20 +98,20 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(messages.DashesMissing("advise", ("envkit", "advise", "--", *arguments.without_dashes)))
     if not arguments.user_command:
         raise InputError(messages.NothingToAdviseOn())
-    asked = _study(arguments)
-    if asked.user_command is not None:
-        early_checks.require_program(asked.user_command, asked.arms[0].engine == "local")
+    study = _study(arguments)
+    if study.user_command is not None:
+        early_checks.require_program(study.user_command, study.arms[0].engine == "local")
     if not is_quiet(arguments):
-        measuring.say_of_shared(asked)
+        measuring.say_of_shared(study)
     with machine_lock(), _naming_prove():
         if arguments.prove is not None:
-            room.require(located(_proving(asked, "any", FEWEST_STEPS), ""))
+            room.require(located(_proving(study, "any", FEWEST_STEPS), ""))
         engines.remove_leftovers()
-        advice, steps = _of_command(asked, arguments)
+        advice, steps = _of_command(study, arguments)
         _show(advice, arguments)
         if arguments.prove is None or advice.best is None:
             return MEASURED
-        return _prove(asked, advice, steps, arguments)
+        return _prove(study, advice, steps, arguments)
 
 
 @contextlib.contextmanager
@@ -136,10 +136,10 @@ def _study(arguments: argparse.Namespace) -> Study:
     ).with_arms([Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local")])
 
 
-def _of_command(asked: Study, arguments: argparse.Namespace) -> tuple[Advice, int]:
+def _of_command(study: Study, arguments: argparse.Namespace) -> tuple[Advice, int]:
     """Return the advice, and how many steps a sample of a proof times."""
-    prepared = prepare(asked)
-    inspection = prepared.context.seen[asked.arms[0].target]["inspection"]
+    prepared = prepare(study)
+    inspection = prepared.context.seen[study.arms[0].target]["inspection"]
     applying, left_out = _apply(inspection)
     instead = _instead(left_out, inspection)
     argv = arguments.user_command
@@ -154,11 +154,11 @@ def _of_command(asked: Study, arguments: argparse.Namespace) -> tuple[Advice, in
     again = shlex.join(["envkit", "advise", "--prove", PROOF, *words(arguments, SAME), "--", *argv])
     proving = again if arguments.prove is None else None
     hidden = private_values.hidden(sample, prepared.job.kept, prepared.job.inherited)
-    found = _findings(inspection, trainer_of(codec.parse(hidden, Measurement)))
-    applying, left_out = _unless_few_threads(found, applying, left_out)
+    findings = _findings(inspection, trainer_of(codec.parse(hidden, Measurement)))
+    applying, left_out = _unless_few_threads(findings, applying, left_out)
     instead = instead if applying else []
-    advice = _advice(symptoms, applying, left_out, inspection, instead, found, proving)
-    callers = _callers_threads(asked, advice.usable_cpus)
+    advice = _advice(symptoms, applying, left_out, inspection, instead, findings, proving)
+    callers = _callers_threads(study, advice.usable_cpus)
     return replace(
         advice, callers_threads=callers, passed_on=tuple(prepared.job.given), removed=prepared.context.removed
     ), steps
@@ -183,13 +183,13 @@ def _watch(job: Job, argv: Sequence[str], quiet: bool) -> TrainingDocument:
     return sample
 
 
-def _callers_threads(asked: Study, usable: int) -> tuple[str, int] | None:
+def _callers_threads(study: Study, usable: int) -> tuple[str, int] | None:
     """Return which variable of the caller's has it train with few threads, and how many, where that is not passed on.
 
     A container has no variables of the caller's.
     """
-    name, threads = chosen_by({name: value for name, value in os.environ.items() if name not in asked.keep_env})
-    if name is None or threads is None or asked.arms[0].engine != "local" or not is_few(threads, usable):
+    name, threads = chosen_by({name: value for name, value in os.environ.items() if name not in study.keep_env})
+    if name is None or threads is None or study.arms[0].engine != "local" or not is_few(threads, usable):
         return None
     return f"{name}={threads}", threads
 
@@ -226,14 +226,14 @@ def _clashing(names: Iterable[str], evidence: Mapping[str, object], inspection: 
 
 def _instead(left_out: Iterable[str], inspection: Inspection) -> list[str]:
     """Return what applies here of the profiles that those left out extend, where no fit tells what they gain."""
-    found = []
-    for name in dict.fromkeys(profile.load(one).extends for one in left_out):
+    profiles = []
+    for name in dict.fromkeys(profile.load(excluded).extends for excluded in left_out):
         if name is None or name in expected.fitted().fits:
             continue
         with contextlib.suppress(InputError):
             require(profile.load(name), inspection)
-            found.append(name)
-    return found
+            profiles.append(name)
+    return profiles
 
 
 def _advice(
@@ -258,11 +258,11 @@ def _of_process(pid: int, arguments: argparse.Namespace) -> Advice:
     if isinstance(engine, LocalEngine):
         engine = engine.for_process(pid)
     inspection = inspect(engine, inherited)
-    seen = steady_process.watch(pid, WATCH_S)
-    found = _findings(inspection, {"cpu_use": seen.get("cpu_use")})
-    applying, left_out = _unless_few_threads(found, *_apply(inspection))
+    observed = steady_process.watch(pid, WATCH_S)
+    findings = _findings(inspection, {"cpu_use": observed.get("cpu_use")})
+    applying, left_out = _unless_few_threads(findings, *_apply(inspection))
     instead = _instead(left_out, inspection) if applying else []
-    return _advice(of_process(seen), applying, left_out, inspection, instead, found)
+    return _advice(of_process(observed), applying, left_out, inspection, instead, findings)
 
 
 def _findings(inspection: Inspection, evidence: Mapping[str, object]) -> list[Finding]:
@@ -270,10 +270,10 @@ def _findings(inspection: Inspection, evidence: Mapping[str, object]) -> list[Fi
 
 
 def _unless_few_threads(
-    found: Sequence[Finding], applying: list[str], left_out: dict[str, Message]
+    findings: Sequence[Finding], applying: list[str], left_out: dict[str, Message]
 ) -> tuple[list[str], dict[str, Message]]:
     """Return the profiles to tell a gain of: none for a training with too few threads, as others had all of theirs."""
-    if not any(one.code == TOO_FEW_THREADS for one in found):
+    if not any(finding.code == TOO_FEW_THREADS for finding in findings):
         return applying, left_out
     return [], {**left_out, **dict.fromkeys(applying, messages.ThreadsFirst())}
 
@@ -290,23 +290,23 @@ def _show(advice: Advice, arguments: argparse.Namespace) -> int:
     return MEASURED
 
 
-def _proving(asked: Study, profile_name: str, steps: int) -> Study:
+def _proving(study: Study, profile_name: str, steps: int) -> Study:
     """Return what measures a profile beside the baseline, by so many timed ``steps`` of the command."""
-    assert asked.user_command is not None, "it is watched"
-    timed = replace(asked.user_command, optimizer_steps=steps, warmup_lines=WARMUP_STEPS)
-    arms = (asked.arms[0], replace(asked.arms[0], name=profile_name, profile=profile_name))
-    return replace(asked, title=f"advise-{profile_name}", user_command=timed).with_arms(arms)
+    assert study.user_command is not None, "it is watched"
+    timed = replace(study.user_command, optimizer_steps=steps, warmup_lines=WARMUP_STEPS)
+    arms = (study.arms[0], replace(study.arms[0], name=profile_name, profile=profile_name))
+    return replace(study, title=f"advise-{profile_name}", user_command=timed).with_arms(arms)
 
 
-def _prove(asked: Study, advice: Advice, steps: int, arguments: argparse.Namespace) -> int:
+def _prove(study: Study, advice: Advice, steps: int, arguments: argparse.Namespace) -> int:
     """Measure the first advised profile beside the baseline, and print whether it gained as expected."""
     best, step_s = advice.best, advice.symptoms.step_s
     assert best is not None, "there is something to prove"
     assert step_s is not None, "steps were watched"
-    asked = _proving(asked, best.profile, steps)
+    study = _proving(study, best.profile, steps)
     least_s = (steps + WARMUP_STEPS) * step_s
     try:
-        room.require(located(asked, ""), [least_s])
+        room.require(located(study, ""), [least_s])
     except TooShort as error:
         raise TooShort(error.too_short, advice.to_json()) from None
 
@@ -327,4 +327,4 @@ def _prove(asked: Study, advice: Advice, steps: int, arguments: argparse.Namespa
         out.print(Text(text(advised.proof(best, result)), "bold"))
         return MEASURED
 
-    return measuring.run_locked(asked, how, then)
+    return measuring.run_locked(study, how, then)
