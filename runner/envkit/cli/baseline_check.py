@@ -93,9 +93,9 @@ def asked(arguments: argparse.Namespace, old: Baseline) -> Study:
 
 def require_same_run(old: Baseline, prepared: Prepared) -> None:
     """Raise InputError if the baseline is of another machine, or of other environments, than the prepared run."""
-    seen = prepared.context.seen
+    images = prepared.context.seen
     for name, before in old.document["engines"].items():
-        pairs = machine_pairs(before["inspection"], {**seen[name]["inspection"]})
+        pairs = machine_pairs(before["inspection"], {**images[name]["inspection"]})
         refuse(old, [unequal(pair) for pair in pairs if pair[1] != pair[2]])
     recorded = {name: arm["environment"] for name, arm in old.document["arms"].items()}
     environments = differences(

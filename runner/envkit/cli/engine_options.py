@@ -41,11 +41,12 @@ def add(parser: Parser, python: str = MEASURED, engine: str | None = START_WORKE
 
 
 def given(arguments: argparse.Namespace) -> EngineOptions:
-    found = {name: getattr(arguments, name) for name in EngineOptions.names()}
+    options = {name: getattr(arguments, name) for name in EngineOptions.names()}
     for name in ("python", *IMAGE_FILES):  # workers start elsewhere, and a run may be resumed from elsewhere
-        if found[name] and (name in IMAGE_FILES or os.sep in found[name]):  # an interpreter's name: looked for in PATH
-            found[name] = str(Path.cwd() / found[name])  # not resolved: an environment's interpreter is a link
-    return EngineOptions(**found)
+        # an interpreter's name without a slash is looked for in PATH
+        if options[name] and (name in IMAGE_FILES or os.sep in options[name]):
+            options[name] = str(Path.cwd() / options[name])  # not resolved: an environment's interpreter is a link
+    return EngineOptions(**options)
 
 
 def engine(arguments: argparse.Namespace, command: Sequence[str] = ()) -> tuple[Engine, dict[str, str]]:
@@ -55,5 +56,5 @@ def engine(arguments: argparse.Namespace, command: Sequence[str] = ()) -> tuple[
     """
     name = arguments.engine or "local"
     inherited, _ = clean(os.environ, keep=CHOOSING)
-    found = engines.get_all([name], given(arguments))[name]
-    return found.for_command(command) if command and isinstance(found, LocalEngine) else found, inherited
+    chosen = engines.get_all([name], given(arguments))[name]
+    return chosen.for_command(command) if command and isinstance(chosen, LocalEngine) else chosen, inherited

@@ -143,7 +143,7 @@ def study(
         timeout_s=arguments.timeout or (FULL_TIMEOUT_S if arguments.full else TIMEOUT_S),
         open_ended=arguments.budget is None,
     )
-    asked = Study(
+    made = Study(
         title=title,
         view=view,
         stopping=stopping,
@@ -162,9 +162,9 @@ def study(
         allow_unknown=arguments.allow_unknown,
     ).with_arms(arms)
     if not arguments.full:
-        return asked
-    first = next(iter(asked.own_workloads), DEFAULT)
-    return replace(asked, epochs=arguments.epochs or get(first).epochs, until=arguments.until)
+        return made
+    first = next(iter(made.own_workloads), DEFAULT)
+    return replace(made, epochs=arguments.epochs or get(first).epochs, until=arguments.until)
 
 
 def against_baseline(profiles: list[str], engine: str) -> list[Arm]:
@@ -172,8 +172,8 @@ def against_baseline(profiles: list[str], engine: str) -> list[Arm]:
     arms = [Arm(Path(name).stem, name, engine) for name in dict.fromkeys((REFERENCE_PROFILE, *profiles))]
     for number, arm in enumerate(arms):
         if arm.name in {earlier.name for earlier in arms[:number]}:
-            wrong = NameOfReference if arm.name == REFERENCE_PROFILE else NameTaken
-            raise InputError(wrong(arm.profile, arm.name))
+            problem = NameOfReference if arm.name == REFERENCE_PROFILE else NameTaken
+            raise InputError(problem(arm.profile, arm.name))
     return arms
 
 

@@ -150,12 +150,12 @@ def _chosen(confirming: Session, folder: Path, node: str) -> tuple[int, int | No
     """
     if chosen(folder) is None:
         publish(storage_in(folder), node, CHOSEN, to_builtins(choose(confirming, folder)))
-    found = chosen(folder)
-    assert found is not None, "this node has said it"
-    for entry in found.candidates:
+    choice = chosen(folder)
+    assert choice is not None, "this node has said it"
+    for entry in choice.candidates:
         confirming.store.entries.setdefault(entry.number, entry)
         confirming.store.rung_of.setdefault(entry.number, 0)
-    return found.best, found.shipped
+    return choice.best, choice.shipped
 
 
 def chosen(folder: Path) -> Chosen | None:

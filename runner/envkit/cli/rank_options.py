@@ -53,10 +53,10 @@ def add_weak_option(parser: Parser) -> None:
     )  # fmt: skip
 
 
-def _backend(given: str) -> str:
-    if given not in BACKENDS:
-        raise BadValue(UnknownWord("backend", given, tuple(BACKENDS)))
-    return given
+def _backend(name: str) -> str:
+    if name not in BACKENDS:
+        raise BadValue(UnknownWord("backend", name, tuple(BACKENDS)))
+    return name
 
 
 def require(arguments: argparse.Namespace, nodes: int = 1) -> None:
@@ -100,8 +100,8 @@ def require_one_image(arguments: argparse.Namespace, against: str) -> None:
         raise InputError(HasNoEffect(f"--instances {arguments.instances}", option(against), REASONS["two images"]))
 
 
-def arms(arguments: argparse.Namespace, given: Sequence[Arm], nodes: int = 1) -> list[Arm]:
-    """``given`` and, where they are for several ranks, the baseline in one process: on all CPUs, and on one rank's.
+def arms(arguments: argparse.Namespace, compared: Sequence[Arm], nodes: int = 1) -> list[Arm]:
+    """``compared`` and, where they are for several ranks, the baseline in one process: on all CPUs, and on one rank's.
 
     In weak scaling it is on one rank's alone. ``nodes`` train together, with so many ranks each; one process is on one
     of them. Raises InputError for what ``--nproc`` means nothing to.
@@ -109,12 +109,12 @@ def arms(arguments: argparse.Namespace, given: Sequence[Arm], nodes: int = 1) ->
     require(arguments, nodes)
     ranks = arguments.nproc or 1
     if ranks * nodes == 1 or exchanges(arguments.workload or DEFAULT):  # one process exchanges nothing
-        return [*given]
-    one = Arm(ONE_PROCESS, REFERENCE_PROFILE, given[0].engine, ranks=1, cpu_shares=1)
-    share = replace(one, name=f"{ONE_PROCESS} on 1/{ranks}", cpu_shares=ranks)
+        return [*compared]
+    single = Arm(ONE_PROCESS, REFERENCE_PROFILE, compared[0].engine, ranks=1, cpu_shares=1)
+    share = replace(single, name=f"{ONE_PROCESS} on 1/{ranks}", cpu_shares=ranks)
     if ranks == 1:
-        return [*given, one]
-    return [*given, share] if arguments.weak else [*given, one, share]
+        return [*compared, single]
+    return [*compared, share] if arguments.weak else [*compared, single, share]
 
 
 def budget_s(arguments: argparse.Namespace, arms: Sequence[Arm], nodes: int = 1) -> float | None:

@@ -176,9 +176,9 @@ def _start(arguments: argparse.Namespace, show: Show, make: Callable[[argparse.N
         return _follow(settings, opened, job, arguments, show)
 
 
-def _begin_tuning(asked: TuningStudy, folder: Path) -> None:
+def _begin_tuning(tuning: TuningStudy, folder: Path) -> None:
     """Have what its nodes share. Raises InputError where they can't."""
-    atomic.write(folder / SPACE_FILE, yamlfile.content(Path(asked.space)), private=True)
+    atomic.write(folder / SPACE_FILE, yamlfile.content(Path(tuning.space)), private=True)
     try:
         storage_in(folder)
     except InputError:
@@ -214,7 +214,7 @@ def _resume(
         raise InputError(ResumedByAnother(str(arguments.resume), again))
     if not measuring.is_alone(arguments, first, free):
         settings = submitted.again(arguments, first, settings, make)
-    options = tuple(submitted.sbatch_option(given) for given in arguments.sbatch or ())
+    options = tuple(submitted.sbatch_option(word) for word in arguments.sbatch or ())
     settings = replace(
         settings,
         partition=arguments.partition or settings.partition,
@@ -228,7 +228,7 @@ def _resume(
         if job is not None:
             return _follow(settings, opened, job, arguments, show)  # it went on, or ended, while nobody looked
         results = collect(folder, settings, None)
-        settled = [one.name for one in results if one.settled]
+        settled = [node.name for node in results if node.settled]
         left = settings.runs - len(settled)
         if left <= 0:
             return _report(settings, folder, None, results, arguments, show, interrupted=False)
@@ -289,8 +289,8 @@ def _submit(
     batch = script.render(settings, folder, name, nodes, wanted, unwanted)
     settings.write(folder)  # again where it goes on: the file may have been edited
     atomic.write(folder / script.NAME, batch.encode(), private=True)
-    told = {"nodes": nodes, "wanted": [*wanted], "unwanted": [*unwanted], "out": {**out}}
-    opened.append("submitting", name=name, **told, script=batch)
+    fields = {"nodes": nodes, "wanted": [*wanted], "unwanted": [*unwanted], "out": {**out}}
+    opened.append("submitting", name=name, **fields, script=batch)
     try:
         path = folder / script.NAME
         job = client.submit_each(path, wanted) if settings.fleet else client.submit(path)
@@ -308,8 +308,8 @@ def _follow(settings: Settings, opened: Record, job: str, arguments: argparse.Na
     folder = opened.path.parent
     go_on = _go_on(arguments, folder)
     if arguments.detach:
-        told = json.dumps({"job": job, "record": str(folder)})
-        print(told if arguments.json else text(Submitted(job, go_on)))
+        document = json.dumps({"job": job, "record": str(folder)})
+        print(document if arguments.json else text(Submitted(job, go_on)))
         return MEASURED
     interrupted = False
     with View(quiet=is_quiet(arguments)) as view:
@@ -382,11 +382,11 @@ def _report(
     document = collecting.document(folder, settings, followed, results)
     atomic.write(folder / SUMMARY, json.dumps(document).encode(), private=True)
     problem = _unfinished(settings, results, _go_on(arguments, folder), interrupted)
-    found = show(settings, folder, results, document if status == MEASURED else {**document, **error(problem)})
-    for one in table.problems(results):
-        print(f"envkit: {text(one)}", file=sys.stderr)
+    shown = show(settings, folder, results, document if status == MEASURED else {**document, **error(problem)})
+    for reason in table.problems(results):
+        print(f"envkit: {text(reason)}", file=sys.stderr)
     if status == MEASURED:
-        return found
+        return shown
     print(f"envkit: {text(problem)}", file=sys.stderr)
     return INTERRUPTED if interrupted else status
 
@@ -397,4 +397,4 @@ def _unfinished(settings: Settings, results: Sequence[NodeResult], again: str, i
         return Interrupted(again)
     if settings.joint:
         return JointUnfinished(again)
-    return NodesUnfinished(sum(one.settled for one in results), settings.nodes, again)
+    return NodesUnfinished(sum(node.settled for node in results), settings.nodes, again)

@@ -98,20 +98,20 @@ def from_args(arguments: argparse.Namespace) -> tuple[str, UserCommand] | None:
     """
     if arguments.user_command is None:
         if not _is_file(arguments.workload):
-            for given in options_given(arguments, OPTIONS):
-                raise InputError(OptionAlone(given, "a command", "-- python train.py"))
+            for name in options_given(arguments, OPTIONS):
+                raise InputError(OptionAlone(name, "a command", "-- python train.py"))
             return None
-        for given in options_given(arguments, OPTIONS):
-            raise InputError(KeyOfFile(given, arguments.workload))
-        found = load(Path(arguments.workload))
-        _show(arguments.workload, found[1])
+        for name in options_given(arguments, OPTIONS):
+            raise InputError(KeyOfFile(name, arguments.workload))
+        training = load(Path(arguments.workload))
+        _show(arguments.workload, training[1])
     else:
         if arguments.workload is not None:
             raise InputError(TwoTrainings(arguments.workload))
-        found = _from_options(arguments)
-    for given in options_given(arguments, NOT_WITH_IT):
-        raise InputError(NotOfCommand(given, "--warmup-lines" if given == "--warmup-steps" else OPTIONS_OF_COMMAND))
-    return found
+        training = _from_options(arguments)
+    for name in options_given(arguments, NOT_WITH_IT):
+        raise InputError(NotOfCommand(name, "--warmup-lines" if name == "--warmup-steps" else OPTIONS_OF_COMMAND))
+    return training
 
 
 def _show(file: str, command: UserCommand) -> None:

@@ -51,9 +51,9 @@ def _asked(arguments: argparse.Namespace) -> Study:
         rank_options.require(arguments, nodes)
         rank_options.require_one_image(arguments, against)
         arms = image_options.arms(arguments, against)
-        asked = measuring_options.study(arguments, f"{title}-images", arms, view=View.IMAGES)
+        study = measuring_options.study(arguments, f"{title}-images", arms, view=View.IMAGES)
         # each arm has an image of its own
-        asked = replace(asked, engine_options=replace(asked.engine_options, **{image_options.OPTIONS[against]: None}))
+        study = replace(study, engine_options=replace(study.engine_options, **{image_options.OPTIONS[against]: None}))
     else:
         compared = measuring_options.against_baseline(arguments.profile, engine)
         arms = rank_options.arms(arguments, rank_options.with_instances(arguments, compared), nodes)
@@ -66,7 +66,7 @@ def _asked(arguments: argparse.Namespace) -> Study:
             ]
             title = f"{title}-all"
             budget_s = BUDGET_EACH_S * len(arms)
-        asked = measuring_options.study(arguments, title, arms, budget_s, view)
+        study = measuring_options.study(arguments, title, arms, budget_s, view)
     if arguments.backend:
         rank_options.require_backend(arguments.backend, rank_options.most(arguments, arms, nodes))
-    return asked
+    return study

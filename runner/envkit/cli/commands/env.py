@@ -89,15 +89,17 @@ def _own_notes(arguments: argparse.Namespace, resolution: ResolvedProfile, resol
 
 def _joined(resolution: ResolvedProfile) -> ResolvedProfile:
     """Add the settings that this shell has in the profile's lists, which the text would replace."""
-    own = resolution.environment.variables
+    variables = resolution.environment.variables
     lists = {name: value for name, value in of_caller(os.environ).items() if name in LISTS}
-    return replace(resolution, environment=replace(resolution.environment, variables=joined(own, shared(lists, [own]))))
+    return replace(
+        resolution, environment=replace(resolution.environment, variables=joined(variables, shared(lists, [variables])))
+    )
 
 
 def _of_lists(resolution: ResolvedProfile) -> Iterator[Message]:
     """Yield what became of the settings that this shell has in the profile's lists."""
     variables = resolution.environment.variables
-    for name in (one for one in LISTS if one in variables and one in os.environ):
+    for name in (list_name for list_name in LISTS if list_name in variables and list_name in os.environ):
         theirs, written = settings(name, os.environ[name]), settings(name, variables[name])
         others = own_settings(name, os.environ[name], [resolution.profile.env])
         joined_keys = tuple(key for key in others if key in written)
@@ -108,8 +110,8 @@ def _of_lists(resolution: ResolvedProfile) -> Iterator[Message]:
 
 def _stray(resolution: ResolvedProfile) -> tuple[str, ...]:
     """Return the variables of this shell that could contradict the profile, if a shell can name them."""
-    own = of_caller(os.environ)
-    names = (name for name in os.environ if is_withheld(name) or (name in LISTS and name not in own))
+    lists = of_caller(os.environ)
+    names = (name for name in os.environ if is_withheld(name) or (name in LISTS and name not in lists))
     return tuple(
         sorted(name for name in names if VARIABLE_NAME.match(name) and name not in resolution.environment.variables)
     )

@@ -103,12 +103,12 @@ def run(arguments: argparse.Namespace) -> int:
             resolved, start, passed_on = in_container.prepare(arguments, command, named, evidence)
             environment = resolved.environment
         _warn(arguments, resolved, environment, command)
-        seen: dict[int, process_scan.Seen] = {}
+        processes: dict[int, process_scan.Seen] = {}
         begin = time.monotonic()
 
         def look(pid: int) -> None:
             if folder is not None:
-                seen.update(process_scan.look(pid, command, folder, seen))
+                processes.update(process_scan.look(pid, command, folder, processes))
 
         watched = start.watched and not arguments.no_check
         moments = process_scan.moments() if watched else iter(())
@@ -130,7 +130,7 @@ def run(arguments: argparse.Namespace) -> int:
         if ended:
             _say_lack_of_memory(command[0], ended, memory, start.variables)
         if folder is not None:
-            status = _judge(arguments, environment, start, status, folder, seen, passed_on)
+            status = _judge(arguments, environment, start, status, folder, processes, passed_on)
     if ended == -signal.SIGINT:  # so that a shell knows of Ctrl-C, and ends its loop or script
         return end_by(signal.SIGINT)
     return status
@@ -143,14 +143,14 @@ def _inherited(
 
     The environment is ``resolved``, joined with the caller's lists and the libraries of a LD_PRELOAD to keep.
     """
-    own = resolved.variables
+    variables = resolved.variables
     kept = {name: caller[name] for name in keep}
     kept.update({name: value for name, value in of_caller(caller, keep).items() if is_needed(name)})
-    kept = shared(kept, [own])
-    environment = replace(resolved, variables=joined(own, kept))
+    kept = shared(kept, [variables])
+    environment = replace(resolved, variables=joined(variables, kept))
     stray = {name for name in caller if is_performance_variable(name) and not says_where(name)} - kept.keys()
-    removed = sorted(stray - {name for name, value in own.items() if _replaces_nothing(name, value)})
-    passed_on = [name for name in kept if is_needed(name) and (name in LISTS or name not in own)]
+    removed = sorted(stray - {name for name, value in variables.items() if _replaces_nothing(name, value)})
+    passed_on = [name for name in kept if is_needed(name) and (name in LISTS or name not in variables)]
     if removed:
         _say(_messages().VariablesLeftOut(tuple(removed)))
     if passed_on:
@@ -170,8 +170,8 @@ def _command(arguments: argparse.Namespace) -> list[str]:
     if command is None or arguments.without_dashes:
         from envkit.cli.commands.messages import DashesMissing
 
-        given = arguments.without_dashes or ("python", "train.py")
-        raise InputError(DashesMissing("exec", ("envkit", "exec", arguments.profile, "--", *given)))
+        command_line = arguments.without_dashes or ("python", "train.py")
+        raise InputError(DashesMissing("exec", ("envkit", "exec", arguments.profile, "--", *command_line)))
     if not command:
         raise InputError(_messages().NothingAfterDashes(arguments.profile))
     if arguments.evidence is not None:
@@ -189,7 +189,7 @@ def _messages() -> ModuleType:
 
 def _judge(
     arguments: argparse.Namespace, environment: Environment, start: Start, status: int, folder: Path,
-    seen: Mapping[int, process_scan.Seen], passed_on: Mapping[str, str],
+    processes: Mapping[int, process_scan.Seen], passed_on: Mapping[str, str],
 ) -> int:  # fmt: skip
     """Say whether the profile was in effect, and return the exit status."""
     from envkit.bench import private_values
@@ -197,16 +197,16 @@ def _judge(
     kept = {name: os.environ[name] for name in arguments.keep_env}
     testified: list[dict[str, object]] = []
     in_effect: bool | None
-    judged_processes, found = process_checks.read(folder, environment, passed_on)
+    judged_processes, left_documents = process_checks.read(folder, environment, passed_on)
     if judged_processes:
         in_effect = all(observed.holds for observed in judged_processes)
         lines: Sequence[Message] = process_checks.verdict(environment, judged_processes)
         testified = [observed.to_json() for observed in judged_processes]
     else:
-        in_effect, lines = process_scan.verdict(environment.to_json(), seen)
+        in_effect, lines = process_scan.verdict(environment.to_json(), processes)
     lines = [*lines, *_findings(environment, [observed.evidence for observed in judged_processes])]
-    unread = [found.problem] if found.problem else []
-    for line in [*lines, *unread, *process_scan.lost(seen)]:
+    unread = [left_documents.problem] if left_documents.problem else []
+    for line in [*lines, *unread, *process_scan.lost(processes)]:
         _say(private_values.of_message(line, kept, os.environ))
     if arguments.evidence is not None:
         document = {
@@ -214,10 +214,10 @@ def _judge(
             "passed_on": sorted(passed_on), "processes": testified,  # by name: values may be secrets
             "seen_from_outside": [
                 {
-                    "pid": pid, "argv": one.argv, "lost": one.lost and one.lost.to_json(),
-                    "wrong": [problem.to_json() for problem in one.wrong(environment.to_json())],
+                    "pid": pid, "argv": process.argv, "lost": process.lost and process.lost.to_json(),
+                    "wrong": [problem.to_json() for problem in process.wrong(environment.to_json())],
                 }
-                for pid, one in seen.items()
+                for pid, process in processes.items()
             ],
         }  # fmt: skip
         others = {name: value for name, value in os.environ.items() if name not in environment.variables}

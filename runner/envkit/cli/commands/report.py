@@ -138,25 +138,25 @@ def _tell(results: Sequence[NodeResult]) -> None:
     """Print what kept nodes from measuring to stderr."""
     from envkit.cluster.slurm import table
 
-    for one in table.problems(results):
-        print(f"envkit: {text(one)}", file=sys.stderr)
+    for problem in table.problems(results):
+        print(f"envkit: {text(problem)}", file=sys.stderr)
 
 
 def _contents(arguments: argparse.Namespace, folder: Path, events: list[Event], result: Result) -> dict[Path, bytes]:
     """Return what to write to which file. The modules are imported only when needed: drawing takes a second to load."""
-    found = {}
+    contents = {}
     if arguments.html:
         from envkit.report import html
 
-        found[arguments.html] = encoded(html.page(folder, events, result))
+        contents[arguments.html] = encoded(html.page(folder, events, result))
     if arguments.png:
         from envkit.report import pictures
 
         if not result.samples:
             raise InputError(messages.NothingToDraw(str(arguments.png)))
-        found[arguments.png] = pictures.png(result)
+        contents[arguments.png] = pictures.png(result)
     if arguments.markdown:
         from envkit.report import markdown
 
-        found[arguments.markdown] = encoded(markdown.document(folder, events, result))
-    return found
+        contents[arguments.markdown] = encoded(markdown.document(folder, events, result))
+    return contents

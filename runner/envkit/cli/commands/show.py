@@ -34,9 +34,9 @@ def run(arguments: argparse.Namespace) -> int:
     out = terminal.console()
     out.print(Text(f"{chosen.name}: {chosen.title}", "bold"))
     out.print(Text(chosen.reason))
-    for label, told in (("helps", chosen.helps), ("hurts", chosen.hurts)):
-        if told is not None:
-            terminal.item(out, label, told)
+    for label, sentence in (("helps", chosen.helps), ("hurts", chosen.hurts)):
+        if sentence is not None:
+            terminal.item(out, label, sentence)
     if chosen.source is not None:
         out.print(Text(f"source   {chosen.source}"), soft_wrap=True)
     out.print(Text(f"file     {chosen.path}"), soft_wrap=True)
