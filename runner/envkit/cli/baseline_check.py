@@ -72,7 +72,7 @@ def add_arguments(parser: Parser) -> None:
     parser.set_defaults(**NOT_HERE)
 
 
-def asked(arguments: argparse.Namespace, old: Baseline) -> Study:
+def study(arguments: argparse.Namespace, old: Baseline) -> Study:
     """Return the measurement that the command line asks for. Raise InputError if the baseline is of another one."""
     if arguments.budget is not None:
         raise InputError(BudgetOfCheck(old.blocks, old.name))

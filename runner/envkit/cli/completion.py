@@ -71,7 +71,7 @@ def bash(words: Mapping[str, Words]) -> str:
     """Return the script for bash."""
     nested = [name.partition(" ")[0] for name in words if " " in name]
     values = [
-        f"        {shlex.quote(f'{command} {option}')}) {_given(known)} ;;"
+        f"        {shlex.quote(f'{command} {option}')}) {_shell_words(known)} ;;"
         for command, entry in words.items()
         for option, known in entry.values.items()
     ]
@@ -92,7 +92,7 @@ def bash(words: Mapping[str, Words]) -> str:
     return text
 
 
-def _given(known: list[str]) -> str:
+def _shell_words(known: list[str]) -> str:
     return f"words='{' '.join(known)}'" if known else "compopt -o default 2>/dev/null; return"
 
 

@@ -41,8 +41,8 @@ def add_options(parser: Parser) -> None:
     group.add_argument("--against-sqsh", metavar="FILE", help="enroot: compare --sqsh with this image")
 
 
-def given(arguments: argparse.Namespace) -> str | None:
-    """Which of the options was given, by its name here; None for none."""
+def second_image(arguments: argparse.Namespace) -> str | None:
+    """Return the name of the option that names a second image; None without one."""
     return next((name for name in OPTIONS if getattr(arguments, name) is not None), None)
 
 

@@ -47,8 +47,8 @@ from envkit.report import model, terminal
 from envkit.tuning import profile_file
 
 RESULTS = Path("results")  # where one stands
-# Given the folder of a run that was completed, says what it means in the report's place; returns the exit status.
-Then = Callable[[Path], int]
+# Prints another report in the place of the usual one, from the folder of a completed run. Returns the exit status.
+Report = Callable[[Path], int]
 Require = Callable[[Prepared], None]
 
 
@@ -80,7 +80,7 @@ def require_folder(arguments: argparse.Namespace) -> None:
         raise InputError(OutputElsewhere(str(output), str(resume)))
 
 
-def run(study: Study, how: Invocation, then: Then | None = None, require: Require | None = None) -> int:
+def run(study: Study, how: Invocation, report: Report | None = None, require: Require | None = None) -> int:
     """Measure and return the exit status. ``require`` may refuse the prepared run with InputError."""
     if how.dry_run:
         print(json.dumps(study.anywhere().to_json(), indent=1))
@@ -89,13 +89,13 @@ def run(study: Study, how: Invocation, then: Then | None = None, require: Requir
         early_checks.require(study, how.output)
     with machine_lock():
         engines.remove_leftovers()
-        return run_locked(study, how, then, require=require)
+        return run_locked(study, how, report, require=require)
 
 
 def run_locked(
     study: Study,
     how: Invocation,
-    then: Then | None = None,
+    report: Report | None = None,
     left_out: Mapping[str, Message] | None = None,
     made: Mapping[Path, Profile] | None = None,
     require: Require | None = None,
@@ -107,7 +107,7 @@ def run_locked(
     """
     if how.resume is not None:
         with _needing_room(how):
-            return _go_on_as_asked(study, how.resume, how, then, made or {})
+            return _go_on_as_asked(study, how.resume, how, report, made or {})
     prepared = prepare(study, {str(path): made_profile for path, made_profile in (made or {}).items()})
     room.require(prepared.job.study)
     if require is not None:
@@ -120,9 +120,9 @@ def run_locked(
             events.append(opened.append("left-out", profiles=_as_json(left_out)))
         if not how.quiet:
             say_of_shared(study)
-        if then is None and not how.quiet:  # else it is no verdict that the command reports
+        if report is None and not how.quiet:  # else it is no verdict that the command reports
             say_of_few_blocks(prepared.job.study)
-        return _measure(prepared.job, opened, events, how, then)
+        return _measure(prepared.job, opened, events, how, report)
 
 
 def _as_json(left_out: Mapping[str, Message]) -> dict[str, object]:
@@ -178,7 +178,7 @@ def lacks_profile(arguments: argparse.Namespace, needs: Message, kind: str = "ru
     return resuming.no_seal(arguments.resume, first, f"envkit {arguments.command} PROFILE OPTIONS")
 
 
-def resume(folder: Path, how: Invocation, then: Then | None = None) -> int:
+def resume(folder: Path, how: Invocation, report: Report | None = None) -> int:
     """Go on with the run in ``folder`` by its record, and return the exit status.
 
     Raise InputError if the record carries no seal of this user's.
@@ -195,11 +195,11 @@ def resume(folder: Path, how: Invocation, then: Then | None = None) -> int:
         require_nodes(study.nodes, study.reference.engine)
         context = recorded_context(folder, first, study)
         job = Job(study, environments, context.engines, context.inherited, context.kept, context.removed)
-        return _go_on(folder, first, job, how, then)
+        return _go_on(folder, first, job, how, report)
 
 
 def _go_on_as_asked(
-    study: Study, folder: Path, how: Invocation, then: Then | None, made: Mapping[Path, Profile]
+    study: Study, folder: Path, how: Invocation, report: Report | None, made: Mapping[Path, Profile]
 ) -> int:
     """Go on with the run in ``folder`` by ``study``, prepared here as a new run is."""
     first = record.first(folder)
@@ -209,10 +209,10 @@ def _go_on_as_asked(
     prepared = prepare(study, {str(path): made_profile for path, made_profile in made.items()})
     job = prepared.job
     resuming.require_same_run(folder, first, job.study, job.environments, prepared.context)
-    return _go_on(folder, first, job, how, then)
+    return _go_on(folder, first, job, how, report)
 
 
-def _go_on(folder: Path, first: Event, job: Job, how: Invocation, then: Then | None) -> int:
+def _go_on(folder: Path, first: Event, job: Job, how: Invocation, report: Report | None) -> int:
     """Measure what the record in ``folder`` lacks; ``first`` is its first event, which the caller checked."""
     with Record.reopen(folder) as opened:
         events = record.read(folder)  # again, now that nobody else can be writing
@@ -221,7 +221,7 @@ def _go_on(folder: Path, first: Event, job: Job, how: Invocation, then: Then | N
         with record.reading(folder):
             model.report_of(conclude(Run.parse(events)), str(folder), full=False)  # else measuring more is in vain
         events.append(opened.append("resume", command=sys.argv))
-        return _measure(job, opened, events, how, then)
+        return _measure(job, opened, events, how, report)
 
 
 @contextlib.contextmanager
@@ -241,7 +241,7 @@ def require_unchanged(folder: Path, first: Event, events: Sequence[Event]) -> No
         raise InputError(RecordReplaced(str(folder)))
 
 
-def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, then: Then | None) -> int:
+def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, report: Report | None) -> int:
     """Measure, record how it ended, report, and return the exit status."""
     folder = opened.path.parent
     try:
@@ -254,8 +254,8 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
     result = conclude(Run.parse(events))
     status = FAILED if reason == measure.FAILED or result.not_in_effect or result.not_reached else MEASURED
     unfinished = reason in (measure.INTERRUPTED, measure.TOO_SHORT)
-    if then is not None and not unfinished and status == MEASURED:
-        return then(folder)
+    if report is not None and not unfinished and status == MEASURED:
+        return report(folder)
     document = how.cut_short(result, folder) if how.cut_short and unfinished else model.to_json(result, str(folder))
     document = {**document, "record": str(folder)}
     if not how.json:
@@ -296,8 +296,10 @@ def go_on_with(command: str, folder: Path, kind: str = "run") -> str:
     with contextlib.suppress(InputError):
         if not seal.is_good(record.first(folder, kind)):
             options, training = record.split_command(sys.argv[1:])
-            given = [] if any(word.partition("=")[0] == "--resume" for word in options) else ["--resume", str(folder)]
-            return shlex.join(["envkit", *options, *given, *training])
+            resume_option = (
+                [] if any(word.partition("=")[0] == "--resume" for word in options) else ["--resume", str(folder)]
+            )
+            return shlex.join(["envkit", *options, *resume_option, *training])
     return alone
 
 

@@ -151,7 +151,7 @@ def study(
         workloads={workload: WorkloadSpec(arguments.warmup_steps or 0, arguments.steps or 0)},
         data=arguments.data,
         seed=arguments.seed,
-        engine_options=engine_options.given(arguments),
+        engine_options=engine_options.from_arguments(arguments),
         user_command=command,
         options=training_options.options(arguments),
         ranks=arguments.nproc or 1,

@@ -107,9 +107,9 @@ def add_job_options(parser: Parser, nodelist: str, nodes: str | None = None, adv
 
 
 def is_given(arguments: argparse.Namespace) -> bool:
-    """Whether a command that can measure here is to do so on nodes, or to go on there.
+    """Return whether a command that can measure here measures, or resumes, on nodes.
 
-    Raises InputError for options of a job that mean nothing here.
+    Raise InputError for options of a job without nodes.
     """
     if arguments.resume is not None:
         return record.is_submission(arguments.resume)
@@ -357,7 +357,10 @@ def _left_out(folder: Path) -> dict[str, str]:
 
 
 def _collected(settings: Settings, folder: Path, followed: Followed, out: Mapping[str, str]) -> list[NodeResult]:
-    """What is in the folder, when its files have had time to come in sight; nodes that were left ``out`` are named."""
+    """Return the results in the folder, once a network file system has had time to show them.
+
+    Name the nodes that were left ``out``.
+    """
     end = time.monotonic() + FILES_PATIENCE_S
     while True:
         results = collect(folder, settings, followed)

@@ -79,7 +79,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
     nodelist = named_nodes(arguments)
     nodes = 1 if fleet else of_job(arguments.nodes, nodelist)
     joint = nodes > 1 and arguments.nproc is not None
-    study = _asked(arguments, engine, nodes if joint else 1)
+    study = _study(arguments, engine, nodes if joint else 1)
     if fleet:
         nodelist = nodelist or _all_nodes(partition(arguments))
         nodes = len(nodelist)
@@ -128,7 +128,7 @@ def engine_on_nodes(arguments: argparse.Namespace) -> str:
     """Return what starts workers on nodes. Raises InputError for an engine, or options of one, that can't there."""
     engine = arguments.engine or "local"
     step.require_engine(engine)
-    engines.require_options(engine_options.given(arguments), OPTIONS[engine], [engine])
+    engines.require_options(engine_options.from_arguments(arguments), OPTIONS[engine], [engine])
     return engine
 
 
@@ -141,7 +141,7 @@ def partition(arguments: argparse.Namespace) -> str | None:
     return arguments.partition or os.environ.get("SBATCH_PARTITION")
 
 
-def _asked(arguments: argparse.Namespace, engine: str, nodes: int) -> Study:
+def _study(arguments: argparse.Namespace, engine: str, nodes: int) -> Study:
     """The settings of each node, or of all ``nodes`` together: files in it have names that mean the same on every
     node.
     """
@@ -226,9 +226,9 @@ def in_service(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
 
 
 def _data(arguments: argparse.Namespace, study: Study) -> str | None:
-    """Where the data are: looked for here, as nodes often reach no network and would fall back on synthetic ones.
+    """Return where the data are. Look here: nodes often reach no network and would fall back on synthetic data.
 
-    None for a workload that makes its own, and for a user's command.
+    None for a workload that makes its own data, and for a user's command.
     """
     if study.user_command:
         return None

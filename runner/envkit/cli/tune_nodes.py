@@ -50,7 +50,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
     named = submitted.partition(arguments)
     name = named or ("PARTITION" if arguments.dry_run else submitted.default_partition())
     default = places.local_folder() / f"{name}-{profile.TUNED}.yaml"
-    tuning = tune_options.asked(arguments, default)
+    tuning = tune_options.tuning(arguments, default)
     destination.require(Path(tuning.profile))
     trained = submitted.anywhere(arguments, replace(tuning.study, nodes=1))
     requirements.require(trained)
@@ -74,8 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What the nodes have found: ``shipped`` is the best shipped profile, if one competed."""
+class _Outcome:
+    """The profile that the nodes recommend. ``shipped`` is the best shipped profile, if one competed."""
 
     decision: Decision
     shipped: str | None
@@ -88,7 +88,7 @@ def _show(
 ) -> int:
     """Judge what the nodes have confirmed so far, write the profile, and say so."""
     assert settings.tuning is not None, "only a tuning is shown so"
-    outcome = _found(settings, folder, results)
+    outcome = _outcome(settings, folder, results)
     if outcome is None:
         return end_with(NothingConfirmed(), FAILED, as_json, {"submission": document})
     path, best = Path(settings.tuning.profile), outcome.decision.recommended
@@ -120,7 +120,7 @@ def _show(
     return MEASURED
 
 
-def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _Found | None:
+def _outcome(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _Outcome | None:
     assert settings.tuning is not None, "only a tuning finds a profile"
     chosen = node_tuning.chosen(folder)
     places = {node.name: settings.run_in(folder / node.name) for node in results if node.result}
@@ -150,7 +150,7 @@ def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _
         raise InputError(ChoiceNotShipped(str(folder), str(shipped)))
     else:
         made = profile.load(shipped if best == confirm.SHIPPED and shipped else REFERENCE_PROFILE)
-    return _Found(Decision(best, tuned_one, shipped_one, versus, refused=refused), shipped, verdict, made)
+    return _Outcome(Decision(best, tuned_one, shipped_one, versus, refused=refused), shipped, verdict, made)
 
 
 def _comparison(verdict: TypeVerdict, arm: str) -> Comparison | None:
@@ -161,7 +161,7 @@ def _comparison(verdict: TypeVerdict, arm: str) -> Comparison | None:
     return Comparison(arm, comparison.speedup.verdict, comparison.speedup, load=verdict.load)
 
 
-def _write(outcome: _Found, untried: Sequence[str], folder: Path, path: Path) -> Written:
+def _write(outcome: _Outcome, untried: Sequence[str], folder: Path, path: Path) -> Written:
     """Put the profile into place, with what proves it. Raise InputError if it can't be written."""
     verdict = outcome.verdict
     first = record.first(folder / verdict.nodes[0] / record.CONFIRMATION, "run")

@@ -83,7 +83,7 @@ def require(arguments: argparse.Namespace) -> None:
         raise InputError(no_effect("--budget", "--exhaustive", "--blocks"))
 
 
-def asked(arguments: argparse.Namespace, default: Path) -> TuningStudy:
+def tuning(arguments: argparse.Namespace, default: Path) -> TuningStudy:
     """Return what the options say; ``default`` is where the profile goes if they don't say. Raises InputError."""
     require(arguments)
     rank_options.require(arguments)

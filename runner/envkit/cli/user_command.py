@@ -122,7 +122,7 @@ def _show(file: str, command: UserCommand) -> None:
 
 
 def is_given(arguments: argparse.Namespace) -> bool:
-    """Whether it is a command of the user's own that is to be measured."""
+    """Return whether the options name a user's command to measure."""
     return arguments.user_command is not None or _is_file(arguments.workload)
 
 

@@ -42,7 +42,7 @@ FOLDER = "profiles"  # in the record's folder: what was made of the profile, as 
 
 @dataclass
 class Parts:
-    """What a profile is taken apart into, by what the record calls it; ``environments`` has it and the baseline too."""
+    """The parts of a profile, by their names in the record. ``environments`` has the profile and the baseline too."""
 
     inspection: Inspection
     study: Study
@@ -50,10 +50,10 @@ class Parts:
     profiles: dict[str, Profile] = field(default_factory=dict)
     # By which arm each is measured: two that come to the same here are measured once, under the name of the first.
     arms: dict[str, str] = field(default_factory=dict)
-    left_out: dict[str, Message] = field(default_factory=dict)  # of the others why
+    left_out: dict[str, Message] = field(default_factory=dict)  # why the others are not measured
 
     def environment(self, candidate: Profile) -> Environment:
-        """Return what a profile comes to here. Raises InputError where it can't be measured."""
+        """Return the environment of a profile here. Raise InputError if it can't be measured."""
         environment = resolve(candidate, self.inspection)
         catalogue.require(environment, self.inspection, self.study.allow_unknown)
         preflight([(environment, self.inspection)], self.study.force)

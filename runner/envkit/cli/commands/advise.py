@@ -131,7 +131,7 @@ def _study(arguments: argparse.Namespace) -> Study:
         stopping=StoppingRule(budget_s=arguments.prove or 0.0),
         workload=shortened(shlex.join(argv)),
         user_command=UserCommand(argv, str(Path.cwd().resolve()), **folder_options(arguments)),
-        engine_options=engine_options.given(arguments),
+        engine_options=engine_options.from_arguments(arguments),
         keep_env=tuple(arguments.keep_env or ()),
     ).with_arms([Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local")])
 
@@ -315,7 +315,7 @@ def _prove(study: Study, advice: Advice, steps: int, arguments: argparse.Namespa
 
     how = Invocation(arguments.output, arguments.json, is_quiet(arguments), cut_short=proved)
 
-    def then(folder: Path) -> int:
+    def report_proof(folder: Path) -> int:
         result = conclude(read(folder))
         if arguments.json:
             print(json.dumps(proved(result, folder)))
@@ -327,4 +327,4 @@ def _prove(study: Study, advice: Advice, steps: int, arguments: argparse.Namespa
         out.print(Text(text(advised.proof(best, result)), "bold"))
         return MEASURED
 
-    return measuring.run_locked(study, how, then)
+    return measuring.run_locked(study, how, report_proof)

@@ -114,7 +114,7 @@ def _check(arguments: argparse.Namespace) -> int:
         allowed = ("command", "action", "name", "folder", "json", "quiet", "against", "threshold")
         refuse_others(arguments, allowed, "--against")
         return _compare(arguments, old, arguments.against)
-    study = baseline_check.asked(arguments, old)
+    study = baseline_check.study(arguments, old)
     how = Invocation(arguments.output, arguments.json, is_quiet(arguments))
     status = measuring.run(
         study, how, lambda folder: _compare(arguments, old, folder), partial(baseline_check.require_same_run, old)

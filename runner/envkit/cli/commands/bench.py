@@ -40,13 +40,13 @@ def run(arguments: argparse.Namespace) -> int:
         return measuring.resume(arguments.resume, how)
     if not arguments.profile:
         raise measuring.lacks_profile(arguments, NeedsProfile("bench"))
-    return measuring.run(_asked(arguments), how)
+    return measuring.run(_study(arguments), how)
 
 
-def _asked(arguments: argparse.Namespace) -> Study:
+def _study(arguments: argparse.Namespace) -> Study:
     title = "+".join(Path(name).stem for name in arguments.profile)
     engine, nodes = arguments.engine or "local", arguments.nodes or 1
-    against = image_options.given(arguments)
+    against = image_options.second_image(arguments)
     if against is not None:
         rank_options.require(arguments, nodes)
         rank_options.require_one_image(arguments, against)

@@ -103,7 +103,7 @@ class _Failure(MessageError):
 def run(arguments: argparse.Namespace) -> int:
     if arguments.phases:
         refuse(arguments, ("forward", "top"), "--phases")
-    study = _asked(arguments)
+    study = _study(arguments)
     early_checks.require(study)
     with machine_lock():
         engines.remove_leftovers()
@@ -147,7 +147,7 @@ def _arms(first: str, second: str | None, engine: str) -> tuple[Arm, ...]:
     return tuple(Arm(name, chosen, engine) for name, chosen in {called: path for path, called in names.items()}.items())
 
 
-def _asked(arguments: argparse.Namespace) -> Study:
+def _study(arguments: argparse.Namespace) -> Study:
     """Return what the command line asks for. Raise InputError for profiles that can't be profiled."""
     arms = _arms(arguments.profile, arguments.second, arguments.engine or "local")
     for arm in arms:
@@ -160,7 +160,7 @@ def _asked(arguments: argparse.Namespace) -> Study:
         workload=arguments.workload,
         workloads={arguments.workload: length},
         options=training_options.options(arguments),
-        engine_options=engine_options.given(arguments),
+        engine_options=engine_options.from_arguments(arguments),
         data=arguments.data,
         seed=0,
         force=arguments.force,

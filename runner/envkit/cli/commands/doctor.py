@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.user_command is not None:
         if arguments.profile is not None:
             raise InputError(EitherOr("doctor", "a PROFILE"))
-        for name, value in {"engine": arguments.engine, **engine_options.given(arguments).to_json()}.items():
+        for name, value in {"engine": arguments.engine, **engine_options.from_arguments(arguments).to_json()}.items():
             if value and value != "local":
                 raise InputError(no_effect(option(name), COMMAND))
         findings = _of_command(arguments.user_command, arguments.watch or WATCH_S)

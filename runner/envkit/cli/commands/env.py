@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     if joins := resolution.engine.name == "local" and not (chosen.inside or chosen.either):
         resolution = _joined(resolution)
     environment = resolution.environment
-    limits = tuple(container.limits(engine_options.given(arguments)))
+    limits = tuple(container.limits(engine_options.from_arguments(arguments)))
     stray = _stray(resolution) if chosen.cleans and resolution.engine.name == "local" else ()
     resolved = _resolved(resolution, limits, stray)
     written = chosen.render(resolved)

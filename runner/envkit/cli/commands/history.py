@@ -69,9 +69,9 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     folders = recorded_runs.folders(arguments.folder)
     begun, unread = recorded_runs.beginnings(folders)
-    chosen = [beginning for beginning in begun if _begun_as_wanted(beginning, arguments)]
+    chosen = [beginning for beginning in begun if _is_selected(beginning, arguments)]
     most = None if arguments.json or arguments.verdict else MOST_NODES
-    wanted = recorded_runs.entries(chosen, unread, lambda recorded: _found_as_wanted(recorded, arguments), most)
+    wanted = recorded_runs.entries(chosen, unread, lambda recorded: _has_verdict(recorded, arguments), most)
     entries = list(itertools.islice(wanted, arguments.limit))
     place = arguments.folder
     if arguments.redact:
@@ -91,7 +91,7 @@ def _redacted(entries: list[Entry], unread: list[Unread], place: Path) -> tuple[
     return redaction.value(entries), redaction.value(unread), redaction.value(place, "folder")
 
 
-def _begun_as_wanted(beginning: Beginning, arguments: argparse.Namespace) -> bool:
+def _is_selected(beginning: Beginning, arguments: argparse.Namespace) -> bool:
     return (
         (arguments.profile is None or arguments.profile in [arm.profile for arm in beginning.study.subjects])
         and (arguments.engine is None or arguments.engine in recorded_runs.engines(beginning.study))
@@ -99,7 +99,7 @@ def _begun_as_wanted(beginning: Beginning, arguments: argparse.Namespace) -> boo
     )
 
 
-def _found_as_wanted(run: RecordedRun, arguments: argparse.Namespace) -> bool:
+def _has_verdict(run: RecordedRun, arguments: argparse.Namespace) -> bool:
     if arguments.verdict is None:
         return True
     comparisons = recorded_runs.comparisons(run, arguments.profile)

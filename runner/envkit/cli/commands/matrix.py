@@ -47,7 +47,7 @@ BUDGET_PER_PROFILE_S = 120.0
 
 @dataclass
 class Choice:
-    """Which profiles to measure, and which not."""
+    """The profiles to measure, and the reasons why others are left out."""
 
     # By what the record calls it, as `physical-cores = mine` for those that are measured as one: its name or file as it
     # was given, and what it comes to.
@@ -69,10 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
     how = measuring.invocation(arguments)
     if measuring.goes_on_alone(arguments):
         return measuring.resume(arguments.resume, how)
-    return measure(_asked(arguments), arguments.profile or profile.names(), how)
+    return measure(_study(arguments), arguments.profile or profile.names(), how)
 
 
-def _asked(arguments: argparse.Namespace) -> Study:
+def _study(arguments: argparse.Namespace) -> Study:
     reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local")
     return replace(measuring_options.study(arguments, "matrix", [reference]), nodes=1)
 
@@ -83,7 +83,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     names = [name for name in arguments.profile or profile.names() if name != REFERENCE_PROFILE]
     for name in names:
         profile.load(name)
-    study = submitted.anywhere(arguments, _asked(arguments))
+    study = submitted.anywhere(arguments, _study(arguments))
     requirements.require(study)
     if study.stopping.open_ended and not study.epochs and not study.stopping.blocks:
         study = study.with_stopping(budget_s=BUDGET_PER_PROFILE_S * (len(names) + 1))
@@ -168,10 +168,10 @@ def choose(
     study: Study,
     require: Callable[[Environment], None],
 ) -> Choice:
-    """Which of the profiles can be measured in the image that was inspected; ``loaded`` has them as they were named.
+    """Return the profiles that can be measured in the inspected image, of those ``loaded`` by name or file.
 
-    ``require`` raises InputError for one that can't train what is to be trained. Those that come to the same processes
-    here are measured once, under all their names. Raises InputError for two different profiles of one name.
+    ``require`` raises InputError for a profile that can't train the workload. Profiles that set the same here are
+    measured once, under all their names. Raise InputError for two different profiles of one name.
     """
     choice = Choice()
     alike: dict[str, list[str]] = {}

@@ -63,10 +63,10 @@ def run(arguments: argparse.Namespace) -> int:
         return measuring.resume(arguments.resume, how, partial(_tell, as_json=arguments.json))
     if arguments.blocks and arguments.blocks < LEAST_BLOCKS:
         raise InputError(messages.TooFewBlocksForNoise(arguments.blocks, LEAST_BLOCKS))
-    return measuring.run(_asked(arguments), how, partial(_tell, as_json=arguments.json, options=arguments))
+    return measuring.run(_study(arguments), how, partial(_tell, as_json=arguments.json, options=arguments))
 
 
-def _asked(arguments: argparse.Namespace) -> Study:
+def _study(arguments: argparse.Namespace) -> Study:
     """Return what to measure: the baseline and PROFILE in a few blocks, or the baseline twice for three minutes."""
     profile, engine = arguments.profile or REFERENCE_PROFILE, arguments.engine or "local"
     if profile == REFERENCE_PROFILE:

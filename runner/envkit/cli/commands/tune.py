@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     if submission.is_given(arguments):
         return tune_nodes.run(arguments)
     if arguments.resume is None:
-        tuning = _asked(arguments)
+        tuning = _tuning(arguments)
         require_early(tuning, arguments.output)
         if not is_quiet(arguments):
             measuring.say_of_shared(tuning.study)
@@ -80,13 +80,13 @@ def _start(arguments: argparse.Namespace) -> int:
 
 def _intent(arguments: argparse.Namespace) -> tuple[TuningStudy, Event, ExecutionContext]:
     """Return the tuning that the command line asks for, prepared on this machine."""
-    tuning = _asked(arguments)
+    tuning = _tuning(arguments)
     return (tuning, *first_event(tuning))
 
 
-def _asked(arguments: argparse.Namespace) -> TuningStudy:
+def _tuning(arguments: argparse.Namespace) -> TuningStudy:
     """Return the tuning that the command line asks for. Raise InputError if its profile can't be written."""
-    tuning = tune_options.asked(arguments, _default_path())
+    tuning = tune_options.tuning(arguments, _default_path())
     if not arguments.exhaustive:
         destination.require(Path(tuning.profile))
     return tuning

@@ -68,7 +68,7 @@ def verdict(environment: Environment, judged_processes: Sequence[ProcessEvidence
     """Return what to tell the user: one line if all is well."""
     bad = [observed for observed in judged_processes if not observed.holds]
     name, number = environment.profile, len(judged_processes)
-    beside = [*_own(judged_processes), *_changed(judged_processes)]
+    beside = [*_variables_of_command(judged_processes), *_changed(judged_processes)]
     if not bad:
         variables = len(environment.variables.keys() - NOT_COUNTED)
         keys = dict.fromkeys(check.key for observed in judged_processes for check in observed.checks if check.verified)
@@ -91,7 +91,7 @@ def _unverified(judged_processes: Sequence[ProcessEvidence]) -> list[Message]:
     return [*{check.key: NotVerified(check.key, shown(check.seen)) for check in unknown}.values()]
 
 
-def _own(judged_processes: Sequence[ProcessEvidence]) -> list[Message]:
+def _variables_of_command(judged_processes: Sequence[ProcessEvidence]) -> list[Message]:
     names = dict.fromkeys(f"{name}={value}" for observed in judged_processes for name, value in observed.own.items())
     return [OwnVariables(tuple(names))] if names else []
 
