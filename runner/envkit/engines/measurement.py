@@ -12,7 +12,7 @@ Number = int | float
 Evidence = dict[str, object]  # by the probe's name: plain data, of which only the probe and its checks know the form
 
 
-def probe(evidence: Evidence, name: str) -> Mapping[str, object]:
+def probe(evidence: Mapping[str, object], name: str) -> Mapping[str, object]:
     """Return what a probe observed; nothing if it was not asked, or left another form."""
     observed = evidence.get(name)
     return observed if isinstance(observed, dict) else {}
