@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from envkit import __version__
 from envkit.bench import batch_split, early_checks, record, requirements, resuming, seal
@@ -25,6 +25,7 @@ from envkit.bench.record import Event, Record
 from envkit.bench.study import REFERENCE_PROFILE, Study
 from envkit.checks.preflight import preflight
 from envkit.cli import measuring, rank_options
+from envkit.engines.inspection import Inspection
 from envkit.messages import Message, from_json
 from envkit.profiles import places
 from envkit.profiles import profile as profiles
@@ -154,7 +155,7 @@ def session_of(
         settings = Settings(**first["settings"])
         settings = replace(settings, profile=settings.profile if profile is None else str(profile))
         baseline = Environment.from_json(first["baseline"])
-        inspection = of_rank(first["engines"][study.reference.engine]["inspection"], study.ranks)
+        inspection = cast(Inspection, of_rank(first["engines"][study.reference.engine]["inspection"], study.ranks))
         job = Job(
             study, {REFERENCE_PROFILE: baseline}, context.engines, context.inherited, context.kept, context.removed
         )

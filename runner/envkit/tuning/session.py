@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from envkit.analysis.result import Result, conclude
 from envkit.bench import batch_split, measure, record, resuming
@@ -20,6 +19,7 @@ from envkit.bench.study import REFERENCE_PROFILE, Study
 from envkit.common import yamlfile
 from envkit.common.errors import InputError
 from envkit.common.progress import Progress
+from envkit.engines.inspection import Inspection
 from envkit.messages import from_json
 from envkit.profiles import profile
 from envkit.profiles.environment import Environment
@@ -61,7 +61,7 @@ class Session:
 
     settings: Settings
     job: Job
-    inspection: Mapping[str, Any]
+    inspection: Inspection
     record: Record
     events: list[Event]
     begin: Callable[[Record, Job], RecordEvent]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from envkit.advice.expected import expected
 from envkit.advice.symptoms import of_sample
@@ -21,7 +20,7 @@ from envkit.tuning.search import Candidate
 
 def shipped(
     folder: Path,
-    inspection: Mapping[str, Any],
+    inspection: Mapping[str, object],
     numerics: str,
     first: Sequence[str],
     not_tried: NotTried = lambda ranks: None,
