@@ -11,7 +11,7 @@ from typing import cast
 from msgspec import Struct
 
 from envkit.checks.effect import Check
-from envkit.engines.inspection import Inspection
+from envkit.engines.inspection import Inspection, Surroundings
 from envkit.engines.measurement import Communication, ComparedTraining, Number
 
 
@@ -41,7 +41,11 @@ class Beginning(Timed, frozen=True, kw_only=True, tag="run"):
 
     def inspection(self, target: str) -> Inspection:
         """Return what was inside the image of a target (``Arm.target``)."""
-        return cast(Inspection, self.engines[target]["inspection"])
+        return self.surroundings(target)["inspection"]
+
+    def surroundings(self, target: str) -> Surroundings:
+        """Return how the engine of a target described itself, with the inspection of its image."""
+        return cast(Surroundings, self.engines[target])
 
 
 class WarmUp(Timed, frozen=True, kw_only=True, tag="warm-up"):

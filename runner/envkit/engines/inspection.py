@@ -36,6 +36,7 @@ class Accelerator(TypedDict, total=False):
     """GPUs that a worker can use (``envkit.worker.gpus.look``)."""
 
     devices: list[dict[str, object]]
+    driver: str | None  # its version
     usable: int
     problem: dict[str, object] | None  # a message as JSON, where no GPU is usable
     by_setting: bool  # CUDA_VISIBLE_DEVICES is the reason
