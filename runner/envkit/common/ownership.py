@@ -18,8 +18,7 @@ from pathlib import Path
 
 from envkit.common.errors import InputError
 from envkit.common.files import reason
-from envkit.common.messages import Unreadable
-from envkit.common.ownership_messages import FolderOpen, OfAnother, WritableFile
+from envkit.common.messages import FolderOpen, OfAnother, Unreadable, WritableFile
 
 # Docker and Podman put these files into each container.
 CONTAINER = (Path("/.dockerenv"), Path("/run/.containerenv"))
