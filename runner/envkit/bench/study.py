@@ -317,12 +317,12 @@ class Study:
     @staticmethod
     def from_json(document: Mapping[str, object]) -> Study:
         """Parse a document. Raise KeyError, TypeError or ValueError if it is invalid."""
-        if missing := {field.name for field in fields(Study)} - document.keys():
-            raise KeyError(min(missing))
         for where, kind, part in _parts(document):
             names = {field.name for field in fields(kind)}
             if isinstance(part, dict) and (unknown := part.keys() - names):
                 raise codec.Misfit(UnknownStudyKey(f"{where}{min(unknown)}"))
+        if missing := {field.name for field in fields(Study)} - document.keys():
+            raise KeyError(min(missing))
         command = document["user_command"]
         if not isinstance(command, dict | None):
             raise codec.Misfit(OtherType("user_command"))
@@ -343,10 +343,10 @@ SEVERAL: dict[str, type[DataclassInstance]] = {
 
 
 def _parts(document: Mapping[str, object]) -> Iterator[tuple[str, type[DataclassInstance], object]]:
-    """Yield a study and the documents inside it, each with where it stands and its class. Raise Misfit for too many."""
-    yield "", Study, document
-    for name, kind in SINGLE.items():
-        yield f"{name}.", kind, document[name]
+    """Yield the documents inside a study, and the study, each with where it stands and its class.
+
+    Raise KeyError for a missing one, and Misfit for too many.
+    """
     for name, kind in SEVERAL.items():
         entries = document[name]
         if not isinstance(entries, list | tuple | dict):
@@ -355,6 +355,9 @@ def _parts(document: Mapping[str, object]) -> Iterator[tuple[str, type[Dataclass
             raise codec.Misfit(ManyEntries(f"study.{name}", MOST_ENTRIES))
         for entry in entries.values() if isinstance(entries, dict) else entries:
             yield f"{name}.", kind, entry
+    for name, kind in SINGLE.items():
+        yield f"{name}.", kind, document[name]
+    yield "", Study, document
 
 
 def _require_numbers(made: Study) -> None:
