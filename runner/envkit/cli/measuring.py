@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import shlex
 import sys
@@ -309,4 +310,7 @@ def results() -> Path:
 
 
 def new_folder(title: str) -> Path:
-    return results() / f"{time.strftime('%Y%m%d-%H%M%S')}-{title}"
+    """Return a folder that is not there yet, for a run that nobody named one for."""
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{title}"
+    numbered = (results() / f"{name}-{number}" for number in itertools.count(2))  # runs that began in the same second
+    return next(folder for folder in itertools.chain([results() / name], numbered) if not folder.exists())

@@ -45,9 +45,8 @@ from envkit.cli.submission_messages import (
 from envkit.cluster.slurm import collect as collecting
 from envkit.cluster.slurm import script, table
 from envkit.cluster.slurm.collect import NodeResult, collect
-from envkit.cluster.slurm.follow import Followed, NotStarted, follow
+from envkit.cluster.slurm.follow import Followed, NotStarted, View, follow
 from envkit.cluster.slurm.settings import FILE_NAME, Settings
-from envkit.cluster.slurm.view import View
 from envkit.common import atomic, yamlfile
 from envkit.common.errors import INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted

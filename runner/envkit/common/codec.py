@@ -1,7 +1,7 @@
 """Parse plain data into typed classes, strictly: msgspec compares each value with the annotation of its field.
 
 A whole number is a float too, true is no number, and a tuple may come as a list, as JSON has none. Keys without a field
-are ignored.
+are ignored. A field that is ``Annotated`` with ``msgspec.Meta`` has its limits checked, too.
 
 The library is msgspec for its start-up time: 12 ms of CPU time, where pydantic takes 24 ms and cattrs 29 ms. It is
 strict, too. pydantic takes "1" for a number unless each model forbids that. cattrs calls ``int()`` on what it gets.
@@ -85,7 +85,7 @@ def required(kind: type) -> list[str]:
 def _hints(kind: Hashable) -> dict[str, object]:
     return {
         name: hint
-        for name, hint in typing.get_type_hints(kind).items()
+        for name, hint in typing.get_type_hints(kind, include_extras=True).items()
         if typing.get_origin(hint) is not typing.ClassVar
     }
 

@@ -82,11 +82,11 @@ def narrow(
 def require(profile: Profile, inspection: Inspection) -> Environment:
     """Return the environment of a profile that would have an effect here. Raise InputError for any other profile."""
     environment = resolve(profile, inspection)
-    inspection = of_rank(inspection, profile.ranks)
-    catalogue.require(environment, inspection)
+    rank_inspection = of_rank(inspection, profile.ranks)
+    catalogue.require(environment, rank_inspection)
     situation = Situation(
-        inspection["facts"], inspection["fingerprint"], environment, libraries=inspection["libraries"],
-        accelerator=inspection.get("accelerator", {}),
+        rank_inspection["facts"], rank_inspection["fingerprint"], environment, libraries=rank_inspection["libraries"],
+        accelerator=rank_inspection.get("accelerator", {}),
     )  # fmt: skip
     for check in PROFILE_CHECKS:
         finding = check(situation)

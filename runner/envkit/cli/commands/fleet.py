@@ -166,9 +166,7 @@ def _show(
         atomic.write(path, content)
         print(f"envkit: written: {path}", file=sys.stderr)
     if arguments.json:
-        from envkit.cluster.fleet import document
-
-        print(json.dumps({**document.document(fleet), **more}, allow_nan=False))
+        print(json.dumps({**fleet.to_json(), **more}, allow_nan=False))
     elif not written or more:
         from envkit.cluster.fleet.screen import show
 
