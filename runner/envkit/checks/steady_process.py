@@ -67,8 +67,9 @@ class CpuUse:
     def of_trainer(self, left_in: Path | None = None) -> dict[str, Any]:
         """Return that of the process that trains; what it said itself, in the folder ``left_in``, counts more."""
         said = {} if left_in is None else {
-            one["pid"]: one["evidence"]["cpu_use"]
-            for one in left.evidence(left_in).documents if "cpu_use" in one["evidence"]
+            document["pid"]: cpu_use
+            for document in left.evidence(left_in).documents
+            if isinstance(cpu_use := document["evidence"].get("cpu_use"), dict)
         }  # fmt: skip
         times = {pid: {name: one[name] for name in ("cpu_s", "helper_cpu_s")} for pid, one in self._last.items()}
         both = {pid: {**said.get(pid, self._last.get(pid, {})), **times.get(pid, {})} for pid in {*said, *self._last}}
