@@ -34,7 +34,7 @@ def step(work: float) -> None:
 class Network:
     """What says in which modes it was trained."""
 
-    def seen(self) -> dict[str, object]:
+    def modes(self) -> dict[str, object]:
         return {}
 
 
@@ -66,7 +66,7 @@ def worker(arguments: list[str], work: float) -> int:
     from envkit.worker.image import inspection
     from envkit.worker.measure import reference_kernel
 
-    reference_kernel.yardstick = _reference_kernel
+    reference_kernel.time_reference_kernel = _reference_kernel
     workloads.WORKLOADS["cnn"] = replace(workloads.WORKLOADS["cnn"], prepare=lambda data, options: Training(work))
     inspect = inspection.inspect
     inspection.inspect = lambda *asked: {**inspect(*asked), "packages": {"torch": NO_TORCH}}

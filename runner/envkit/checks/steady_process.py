@@ -80,7 +80,7 @@ class CpuUse:
         reported: dict[int, CpuUseDocument] = {}
         for document in left.evidence(left_in).documents if left_in is not None else ():
             if "cpu_use" in document["evidence"]:
-                reported[document["pid"]] = document["evidence"]["cpu_use"]
+                reported[document["pid"]] = cpu_use_of(document["evidence"])
         uses: list[CpuUseDocument] = []
         for pid in {*reported, *self._last}:
             use = reported.get(pid) or self._last.get(pid) or {}

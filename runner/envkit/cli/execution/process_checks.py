@@ -33,7 +33,9 @@ NOT_COUNTED = {"LD_PRELOAD", "PYTHONPATH"}
 DETAILS = (OfProcess, NotVerified)
 
 
-def read(folder: Path, environment: Environment, kept: Mapping[str, str]) -> tuple[list[ProcessEvidence], left.Found]:
+def read(
+    folder: Path, environment: Environment, kept: Mapping[str, str]
+) -> tuple[list[ProcessEvidence], left.Documents[left.EvidenceDocument]]:
     """Every process that left a document in ``folder``, in the order of their numbers, and what else was left there.
 
     ``kept`` are the caller's variables that the command was given although they can change the outcome. Others that a
