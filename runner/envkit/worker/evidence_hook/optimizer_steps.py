@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from resource import struct_rusage
     from types import FrameType, ModuleType
 
+    AfterStep = Callable[[object, object, object], None]
+
 OPTIMIZER = "torch.optim.optimizer"
 LEAST = 4  # steps that count, where the program is watched for some seconds
 # With a least time so many steps are enough after LONGEST_S (seconds).
@@ -115,7 +117,7 @@ class _Sentinel:
         self._dropped()
 
 
-def _after_step(last: "_Last") -> "Callable[[object, object, object], None]":
+def _after_step(last: "_Last") -> "AfterStep":
     """Return the function that torch calls after each step. It may be traced, and so reads nothing, and no global."""
 
     def after_step(optimizer: object, args: object, kwargs: object) -> None:
