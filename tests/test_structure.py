@@ -154,7 +154,7 @@ OPENS = {
     ),
     "programs and libraries that are run anyway, and data that was checked against its digest": (
         "engines.interpreter._first_lines", "worker.evidence.running.exporting", "worker.fashion_mnist._mapped",
-        "worker.gpus.torch_cuda", "worker.image.contents.conda_packages", "worker.libraries.locate",
+        "worker.gpus.torch_cuda", "worker.image.conda_packages", "worker.libraries.locate",
     ),
     "what the user's own command line and variables name, seen to be a file before": (
         "worker.evidence.nccl.probe", "worker.readings.text_of", "worker.user_command.files._content",

@@ -41,7 +41,7 @@ from envkit.worker import initial_environment
 from envkit.worker.evidence import collect, openmp
 from envkit.worker.evidence.cpu_use import thread_masks
 from envkit.worker.host import expand_cpu_list
-from envkit.worker.image.inspection import inspect
+from envkit.worker.image import inspect
 from envkit.worker.performance_variables import LISTS, PRELOAD, is_performance_variable, is_withheld, joined
 
 # torch gives a thread so many elements at least (GRAIN_SIZE of aten/src/ATen/TensorIterator.h).

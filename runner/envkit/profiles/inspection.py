@@ -1,4 +1,4 @@
-"""The document of a worker that inspects an image, as ``envkit.worker.image.inspection`` prints it.
+"""The document of a worker that inspects an image, as ``envkit.worker.image`` prints it.
 
 Documents are recorded as they are, so these types name the keys that later code reads.
 """

@@ -135,7 +135,7 @@ def _result(work: Work, cpus: Collection[int] | None) -> Mapping[str, object] | 
     ``cpus`` are those that the worker may run on, where torch was imported since it was started.
     """
     if isinstance(work, Inspect):
-        from envkit.worker.image.inspection import inspect
+        from envkit.worker.image import inspect
 
         return inspect(work.commands, work.contents, work.gpus)
     if isinstance(work, ReferenceKernel):
