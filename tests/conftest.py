@@ -77,8 +77,7 @@ SLOW = (
     "tests/tuning/test_importance.py", "tests/tuning/test_search.py", "tests/worker/evidence/test_gpu.py",
     "tests/worker/evidence_hook/test_compiled_steps.py",
     "tests/worker/evidence/test_math_libraries.py", "tests/worker/measure/test_reference_kernel.py",
-    "tests/worker/user_command/test_command.py", "tests/worker/user_command/test_lost_hook.py",
-    "tests/worker/user_command/test_optimizer_steps_run.py",
+    "tests/worker/user_command/test_lost_hook.py", "tests/worker/user_command/test_optimizer_steps_run.py",
 )  # fmt: skip
 
 
