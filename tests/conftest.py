@@ -61,6 +61,8 @@ FILES = ("tests/browser/", "tests/engines/", "tests/images/", "tests/training/")
 FIRST = ("tests/engines/slurm/test_jobs.py", "tests/engines/test_image_build.py", "tests/engines/test_local.py")
 # What starts engines, builds images or trains for real.
 REAL = ("tests/engines/", "tests/images/", "tests/training/", "tests/faults/", "tests/reliability/")
+# Of these, what starts no engine and is quick.
+QUICK = ("tests/engines/test_enroot.py", "tests/engines/test_interpreter.py", "tests/engines/test_owner.py")
 # What else takes long: it starts many processes, simulates many runs, or draws.
 SLOW = (
     "tests/benchmarks/", "tests/browser/", "tests/cli/commands/exec/", "tests/cli/commands/test_ablate.py",
@@ -77,8 +79,7 @@ SLOW = (
     "tests/tuning/test_importance.py", "tests/tuning/test_search.py", "tests/worker/evidence/test_gpu.py",
     "tests/worker/evidence_hook/test_compiled_steps.py",
     "tests/worker/evidence/test_math_libraries.py", "tests/worker/measure/test_reference_kernel.py",
-    "tests/worker/user_command/test_command.py", "tests/worker/user_command/test_lost_hook.py",
-    "tests/worker/user_command/test_optimizer_steps_run.py",
+    "tests/worker/user_command/test_lost_hook.py", "tests/worker/user_command/test_optimizer_steps_run.py",
 )  # fmt: skip
 
 
@@ -99,7 +100,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Under ``-m 'not slow'`` import no file that has slow tests only: some take seconds, as they import torch."""
     if config.getoption("markexpr") != "not slow" or collection_path.is_dir():
         return None
-    return collection_path.relative_to(PROJECT).as_posix().startswith((*REAL, *SLOW)) or None
+    return is_slow(collection_path.relative_to(PROJECT).as_posix()) or None
+
+
+def is_slow(test: str) -> bool:
+    """Return whether a file, or a test by its node id, is left out under ``-m 'not slow'``."""
+    return test.startswith((*REAL, *SLOW)) and not test.startswith(QUICK)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -125,7 +131,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     at last single quick tests, which fill up what is left of each process.
     """
     for item in items:
-        if item.nodeid.startswith((*REAL, *SLOW)):
+        if is_slow(item.nodeid):
             item.add_marker("slow")
 
     def place(item: pytest.Item) -> int:

@@ -55,6 +55,12 @@ COMMAND = RunCommand(UserCommand(("true",), "/home/me"))
 
 
 @pytest.fixture
+def cli(cli_in_process):
+    """Nothing here needs the command line as a process of its own."""
+    return cli_in_process
+
+
+@pytest.fixture
 def engine():
     """Without anything that is looked at when one is made."""
     made = EnrootEngine.__new__(EnrootEngine)
@@ -298,7 +304,9 @@ def test_a_folder_that_is_not_there_inside(tmp_path):
     assert result.stdout == ""
 
 
-@pytest.mark.parametrize("script", ["sleep 60", "trap '' TERM; sleep 60 & wait; sleep 60"])
+@pytest.mark.parametrize(
+    "script", ["sleep 60", pytest.param("trap '' TERM; sleep 60 & wait; sleep 60", marks=pytest.mark.slow)]
+)
 def test_nothing_is_left_of_one_that_is_ended_early(started, tmp_path, script):
     """What serves the image is in another process group, which no signal to the worker's reaches."""
     engine, file = started

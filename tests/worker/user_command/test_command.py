@@ -57,6 +57,7 @@ def test_the_whole_command_is_one_step(run):
     assert (result.document["losses"], result.document["images_per_step"]) == ([], None)
 
 
+@pytest.mark.slow
 def test_lines_end_steps(answered):
     wait = 'timeout 240 sh -c "until [ -e seen-$step ]; do sleep 0.02; done" || exit 1; sleep 0.05'
     script = f"for step in 1 2 3 4; do echo step $step; {wait}; done"
@@ -104,11 +105,12 @@ def test_lines_are_taken_from_both_streams_and_passed_on(run):
 
 
 def test_of_much_output_the_beginning_and_the_end_are_passed_on(run):
-    result = run("echo begin; head -c 1000000 /dev/zero | tr '\\0' '\\n'; echo end", metric="^(?:begin|end)")
+    result = run("echo begin; head -c 300000 /dev/zero | tr '\\0' '\\n'; echo end", metric="^(?:begin|end)")
     assert (result.stderr.startswith("begin"), result.stderr.rstrip().endswith("end")) == (True, True)
     assert len(result.stderr) <= 3 * command.PASSED_ON
 
 
+@pytest.mark.slow
 def test_the_last_words_of_a_command_that_hangs_are_said_before_it_is_killed(tmp_path):
     script = "head -c 200000 /dev/zero | tr '\\0' '\\n'; echo last words; sleep 240; touch woken"
     process = started(folder=tmp_path, argv=["sh", "-c", script])
@@ -129,10 +131,11 @@ def test_what_the_command_prints_is_not_taken_for_the_document(run):
 
 
 def test_output_without_line_ends_is_read_on(run):
-    document = run("head -c 2000000 /dev/zero | tr '\\0' x; echo; echo t=1; echo t=2", **MICROSECONDS).document
+    document = run("head -c 300000 /dev/zero | tr '\\0' x; echo; echo t=1; echo t=2", **MICROSECONDS).document
     assert document["step_s"] == [1e-6, 2e-6]
 
 
+@pytest.mark.slow
 def test_output_of_what_it_left_behind_is_not_waited_for(tmp_path):
     """Which may never end."""
     process = started(**MICROSECONDS, folder=tmp_path, argv=["sh", "-c", "echo t=1; echo t=2; yes & sleep 0.1"])
@@ -155,6 +158,7 @@ for step in range(4):
 """
 
 
+@pytest.mark.slow
 def test_python_prints_without_delay(answered):
     document = answered(metric="^step", argv=[sys.executable, "-c", PRINTS])
     assert min(document["step_s"]) >= 0.1  # held back, all would come at one moment, and none be answered
@@ -266,6 +270,7 @@ def test_nothing_that_the_command_starts_outlives_it(run, tmp_path):
     assert [gone(pid) for pid in pids_in(tmp_path / "pids")] == [True, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_the_command_ends_with_the_worker(tmp_path, number):
     process = started(folder=tmp_path, argv=["sh", "-c", "echo $$ > pid.new; mv pid.new pid; exec sleep 300"])
@@ -276,6 +281,7 @@ def test_the_command_ends_with_the_worker(tmp_path, number):
     until(lambda: gone(pid))
 
 
+@pytest.mark.slow
 def test_a_command_that_will_not_end_is_killed_with_what_it_started(tmp_path):
     script = "trap '' TERM; sleep 300 & echo $$ $! > pids.new; mv pids.new pids; wait; sleep 300"
     process = started(folder=tmp_path, argv=["sh", "-c", script], worker=("-c", IMPATIENT))
@@ -329,6 +335,7 @@ def test_digests(run, tmp_path):
 # --- evidence ---
 
 
+@pytest.mark.slow
 def test_without_a_witness_preloads_and_variables_are_seen_from_outside(run, tmp_path):
     library = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libm" in line)
     missing = str(tmp_path / "libmissing.so")
