@@ -54,10 +54,12 @@ class _Formatter(string.Formatter):
             singular, _, plural = noun.partition("|")
             return f"{value:,} {singular}" if value == 1 else f"{value:,} {plural or singular + 's'}"
         if name in NUMBERS:
-            assert isinstance(value, int | float), f"{format_spec} is the form of a number, not of {value!r}"
+            if not isinstance(value, int | float):
+                raise TypeError(f"{format_spec} is the form of a number, not of {value!r}")
             return NUMBERS[name](value)
         if name in LISTS:
-            assert isinstance(value, Iterable), f"{format_spec} is the form of a list, not of {value!r}"
+            if not isinstance(value, Iterable):
+                raise TypeError(f"{format_spec} is the form of a list, not of {value!r}")
             return LISTS[name](value)
         if not format_spec:
             return _plainly(value)

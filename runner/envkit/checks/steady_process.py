@@ -136,10 +136,11 @@ def increase(looks: Sequence[Look]) -> ResourceUse:
     first = looks[0]
     processes = {pid: usage for look in looks for pid, usage in look.tree.processes.items()}
     waited_s = {pid: seconds for look in looks for pid, seconds in look.waited_s.items()}
-    used = process_tree.increase(first.tree, process_tree.Look(looks[-1].at_s, processes), without=())
+    whole = process_tree.Look(looks[-1].at_s, processes)
+    used = process_tree.increase(first.tree, whole, without=())
     return {
-        "seconds": used["seconds"],
-        "usage": {name: used[name] for name in process_tree.Usage._fields},
+        "seconds": used.seconds,
+        "usage": used.usage._asdict(),
         "waited_s": sum(seconds - first.waited_s.get(pid, 0.0) for pid, seconds in waited_s.items()),
     }
 

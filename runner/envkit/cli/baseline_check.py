@@ -186,7 +186,7 @@ def _command(name: str, old: Baseline) -> str:
     if command is None and study["workload"] != DEFAULT:
         words += ["--workload", study["workload"]]
     known = {key: value for key, value in study.get("options", {}).items() if key in asdict(Options())}
-    options: Callable[..., Options] = Options  # the file may be of another form, which nothing here acts upon
+    options: Callable[..., Options] = Options  # type: ignore[explicit-any] # the file may be of another form, which nothing here acts upon
     words += options(**known).arguments() if command is None else ()
     words += ["--data", SYNTHETIC] if study["data"] == SYNTHETIC else []
     for variable in old.document["allowed_variables"]:

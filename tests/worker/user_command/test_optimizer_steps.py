@@ -31,7 +31,7 @@ from envkit.worker.user_command.optimizer_steps import (
     chosen,
     require_first_step,
 )
-from envkit.worker.user_command.process_tree import Look, Usage
+from envkit.worker.user_command.process_tree import Increase, Look, Usage
 
 STEPS = Asked(3, steps=12)
 TOO_OLD = TorchTooOld().to_json()
@@ -202,6 +202,4 @@ def test_what_this_process_has_started_is_found():
 def test_helpers_are_all_but_the_program_itself():
     before = Look(1.0, {1: Usage(1.0, 1.0, 10), 2: Usage(5.0, 1.0, 100), 3: Usage(2.0, 2.0, 20), 4: Usage(9.0, 9.0, 9)})
     after = Look(11.5, {1: Usage(9.0, 9.0, 90), 2: Usage(9.0, 9.0, 900), 3: Usage(4.0, 2.5, 25), 5: Usage(1.0, 0.5, 3)})
-    assert process_tree.increase(before, after, without=(1, 2)) == {
-        "seconds": 10.5, "processes": 2, "user_s": 3.0, "system_s": 1.0, "minor_faults": 8,
-    }  # fmt: skip
+    assert process_tree.increase(before, after, without=(1, 2)) == Increase(10.5, 2, Usage(3.0, 1.0, 8))

@@ -22,9 +22,10 @@ def test_a_mapped_file_may_have_any_bytes_in_its_name(tmp_path):
     path = tmp_path / os.fsdecode(b"lib\xff.so")
     path.write_bytes(b"x")
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ):
-        found = other_process.look(os.getpid(), None).variables
-        assert found.keys() == {"sensitive", "preloaded", "allocator"}
-    assert other_process.seen({"LD_PRELOAD": str(path)}, {os.path.realpath(path)})["preloaded"] == {str(path): "mapped"}
+        look = other_process.look(os.getpid(), None)
+        assert look.variables.keys() == {"sensitive", "preloaded"}
+    variables = other_process.variables_of({"LD_PRELOAD": str(path)}, {os.path.realpath(path)})
+    assert variables["preloaded"] == {str(path): "mapped"}
 
 
 # Writes over the variables that it was started with, as one does that gives itself a title; then, another program.

@@ -12,6 +12,7 @@ from envkit.cli import engine_options
 from envkit.cli.execution.executables import load_messages
 from envkit.cli.parser import Parser
 from envkit.common import documents, files
+from envkit.common.errors import MISFITS
 from envkit.engines.base import Engine
 from envkit.engines.inspect_image import inspect
 from envkit.messages import Message
@@ -67,7 +68,7 @@ def other_machine(name: str, path: Path, inspection: Inspection) -> Message | No
     try:
         evidence = documents.parse(files.read(evidence_path(path)))[MACHINE]
         won_on = str(evidence["cpu"]), int(evidence["usable_cpus"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, *MISFITS):
         return None
     here = machine_kind(inspection)
     if won_on == (here["cpu"], here["usable_cpus"]):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from envkit.worker.messages.readings import OutputHeldBack, TeeHoldsBack
 from envkit.worker.user_command import clock
@@ -158,7 +157,7 @@ def _side_by_side(one: Source, other: Source) -> bool:
     return one.first < other.last and other.first < one.last
 
 
-def remarks(source: Source, ranks: int, begun_s: float, processes: int) -> dict[str, Any]:
+def remarks(source: Source, ranks: int, begun_s: float, processes: int) -> dict[str, object]:
     """Return what a sample says of the readings (``envkit.bench.events``) of a command that began at ``begun_s``.
 
     ``source`` is one of so many ``ranks``, and the command has left evidence of so many ``processes``. Raises

@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from typing import Any
 
 from envkit.messages import Message
 from envkit.worker.messages.readings import (
@@ -62,7 +61,7 @@ MOST_BY_RANKS = 100.0
 STEPS = frozenset({"it", "its", "iter", "iters", "iteration", "iterations", "step", "steps", "batch", "batches"})
 
 
-def check(readings: Readings, begun_s: float, processes: int) -> dict[str, Any]:
+def check(readings: Readings, begun_s: float, processes: int) -> dict[str, object]:
     """Return what a report should remark about the readings of a command that began at ``begun_s``.
 
     ``processes`` is how many of the command's processes may have printed lines. ``readings_cover`` has the sum of the

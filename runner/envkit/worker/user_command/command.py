@@ -23,7 +23,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from envkit.messages import Message, Printed
 from envkit.worker import cgroup, left, scratch
@@ -75,7 +74,7 @@ class Failed(WorkerError):
 
 @dataclass
 class _Stream:
-    """What came through one of the child's pipes and is no whole line yet; ``at_s`` is when it came."""
+    """Text that came through one of the child's pipes and is no whole line yet; ``at_s`` is when it came."""
 
     text: bytes = b""
     at_s: float = 0.0
@@ -83,7 +82,7 @@ class _Stream:
 
 @dataclass
 class _Watched:
-    """What was seen of a run while it ran. Times are of ``time.perf_counter``."""
+    """One run while it goes on. Times are of ``time.perf_counter``."""
 
     sources: Sources
     begun_s: float
@@ -91,7 +90,7 @@ class _Watched:
     ended_s: float = 0.0
     last_line: str = ""
     complaints: dict[str, None] = field(default_factory=dict)
-    seen: other_process.Look | None = None
+    outside: other_process.Look | None = None  # the last look at the child
     passed_on: int = 0
     held_back: bytearray = field(default_factory=bytearray)
 
@@ -118,13 +117,21 @@ class _Watched:
         self.sources.take(line, at_s)
 
 
-def attempt(work: RunCommand) -> dict[str, Any]:
-    """The sample, or what the ``problem`` was. Ends the process where it is told to stop."""
-    own = work.command
+def attempt(work: RunCommand) -> dict[str, object]:
+    """Return the sample, or the ``problem``. Ends the process if a signal stops it."""
+    user_command = work.command
     asked = Asked.of(work)
     try:
-        with _place(own) as place:
-            sample = command(own.argv, str(place.path), own.metric, own.unit, work.warmup, own.loss_metric, asked)
+        with _place(user_command) as place:
+            sample = command(
+                user_command.argv,
+                str(place.path),
+                user_command.metric,
+                user_command.unit,
+                work.warmup,
+                user_command.loss_metric,
+                asked,
+            )
             return {**sample, **({"writes": writes} if (writes := place.writes()) else {})}
     except (Failed, NotMeasured) as problem:
         return {"problem": problem.message.to_json()}
@@ -133,16 +140,16 @@ def attempt(work: RunCommand) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _place(own: UserCommand) -> Iterator[working_copy.Place]:
-    """Where to start the command. Raises Failed if its folder can't be copied."""
-    folder = Path(own.folder)
-    if own.in_place or not folder.is_dir():  # which starting it tells
+def _place(user_command: UserCommand) -> Iterator[working_copy.Place]:
+    """Yield the place to start the command in. Raises Failed if its folder can't be copied."""
+    folder = Path(user_command.folder)
+    if user_command.in_place or not folder.is_dir():  # which starting it tells
         with working_copy.in_place(folder) as place:
             yield place
         return
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as copies:
         try:
-            place = held.enter_context(working_copy.fresh(folder, own.links))
+            place = copies.enter_context(working_copy.fresh(folder, user_command.links))
         except working_copy.TooLarge as error:
             raise Failed(CopyTooLarge(tuple(error.names))) from None
         except WorkerError as error:
@@ -160,7 +167,7 @@ def command(
     warmup_lines: int,
     loss_metric: str | None,
     asked: Asked | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Run ``argv`` in ``folder`` and return one sample, with the keys of ``train``'s. Raises Failed or NotMeasured.
 
     Without a ``metric`` (``envkit.worker.user_command.metric``) the whole command is one step; with ``asked`` the steps
@@ -186,9 +193,9 @@ def command(
         testimony_s = main["seconds"]
         seconds = max(watched.ended_s - watched.begun_s - testimony_s, 1e-6)
         lost = lookout.reason
-        seen = chosen(asked, evidence_folder, main, watch, seconds, lost) if asked is not None else None
+        timed = chosen(asked, evidence_folder, main, watch, seconds, lost) if asked is not None else None
     source, ranks = sources.chosen(len(others) + 1)
-    warmup, steps, values = _taken(seen, source, warmup_lines, seconds)
+    warmup, steps, values = _taken(timed, source, warmup_lines, seconds)
     if asked is not None and asked.least_s:
         values = []  # as many as the pace allowed, which are not those of other runs
     remarks = by_rank.remarks(source, ranks, watched.begun_s, len(others) + 1)
@@ -207,13 +214,15 @@ def command(
             **{f"file {name}": digest for name, digest in files.unchanged(named, argv, Path(folder)).items()},
         },
         "evidence": main["evidence"],
-        "other_processes": [{name: one[name] for name in ("pid", "argv", "evidence")} for one in others],
+        "other_processes": [
+            {"pid": process["pid"], "argv": process["argv"], "evidence": process["evidence"]} for process in others
+        ],
         **remarks,
-        **({"observed": observed(seen, watch)} if seen is not None and watch is not None else {}),
+        **({"observed": observed(timed, watch)} if timed is not None and watch is not None else {}),
     }
 
 
-def _digest(timed: list[Any]) -> str:
+def _digest(timed: list[object]) -> str:
     """Return the SHA-256 of what was run and timed.
 
     How losses are read changes nothing of that, and how many steps of an optimizer are timed follows from the machine.
@@ -222,15 +231,15 @@ def _digest(timed: list[Any]) -> str:
 
 
 def _taken(
-    seen: left.StepsDocument | None, source: Source, warmup_lines: int, seconds: float
+    timed: left.StepsDocument | None, source: Source, warmup_lines: int, seconds: float
 ) -> tuple[list[float], list[float], list[float]]:
-    """The seconds of the steps to warm up and of those that count, and the losses of these.
+    """Return the seconds of the steps to warm up and of those that count, and the losses of these.
 
-    ``seen`` is what an optimizer's process left; the whole command took ``seconds``.
+    An optimizer's process left ``timed``; the whole command took ``seconds``.
     """
     losses = source.losses
-    if seen is not None:
-        warmup, steps = seen["warmup_step_s"], seen["step_s"]
+    if timed is not None:
+        warmup, steps = timed["warmup_step_s"], timed["step_s"]
         return warmup, steps, [] if losses is None else losses.of_optimizer(warmup_lines, len(steps))
     warmup, steps = ([], [seconds]) if source.readings is None else source.split(warmup_lines)
     return warmup, steps, [] if losses is None else losses.beside(source.readings, len(warmup), len(steps))
@@ -289,7 +298,7 @@ def _watch(child: Child, watched: _Watched, lookout: Lookout, watch: Watch | Non
             now = time.perf_counter()
             lookout.wait()
             if now >= next_look_s:
-                watched.seen = other_process.look(child.pid, watched.seen)
+                watched.outside = other_process.look(child.pid, watched.outside)
                 lookout.look()
                 next_look_s = now + interval_s
                 interval_s *= LOOK_FACTOR
@@ -322,49 +331,52 @@ def _take(descriptor: int, stream: _Stream, watched: _Watched, at_s: float) -> b
     A line ends with a line feed or, where a bar is drawn over the one before, with a carriage return. It came when its
     text came: bars print the carriage return of a line just before the next.
     """
-    read = os.read(descriptor, READ_BYTES)
-    if not read:
+    text = os.read(descriptor, READ_BYTES)
+    if not text:
         if stream.text:
             watched.line(stream.text, stream.at_s)
             stream.text = b""
         return False
-    watched.printed(read)
-    *whole, rest = read.replace(b"\r", b"\n").split(b"\n")
-    for part in whole:
-        watched.line(stream.text + part, at_s if part else stream.at_s)
+    watched.printed(text)
+    *ends, begin = text.replace(b"\r", b"\n").split(b"\n")
+    for end in ends:
+        watched.line(stream.text + end, at_s if end else stream.at_s)
         stream.text = b""
-    if rest:
-        stream.text = (stream.text + rest)[-LONGEST_LINE:]
+    if begin:
+        stream.text = (stream.text + begin)[-LONGEST_LINE:]
         stream.at_s = at_s
     return True
 
 
 def _cpu_s() -> float:
-    spent = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(one.ru_utime + one.ru_stime for one in spent)
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def _evidence(
     folder: Path, watched: _Watched, lost: Message | None
 ) -> tuple[left.EvidenceDocument, list[left.EvidenceDocument]]:
-    """The document of the main process, and those of all others, as ``evidence_hook`` leaves them.
+    """Return the document of the main process, and those of all others, as ``evidence_hook`` leaves them.
 
     The main process is the command itself, or else the first of its processes that trained. Where none left a document
-    there is what could be seen from outside.
+    the last look from outside counts.
     """
-    found = left.evidence(folder)
-    lost = lost or found.problem
-    if found.documents:
+    collected = left.evidence(folder)
+    lost = lost or collected.problem
+    if collected.documents:
         # numbers go up
-        main, *others = sorted(found.documents, key=lambda one: (one["pid"] != watched.pid, one["pid"]))
+        main, *others = sorted(collected.documents, key=lambda process: (process["pid"] != watched.pid, process["pid"]))
         if lost is not None:
             main["evidence"]["not_observed"] = SomeUnobserved(lost).to_json()
         return main, others
-    seen = watched.seen.variables if watched.seen else other_process.seen(os.environ, (), otherwise="not seen")
-    variables = dict(seen)
-    malloc = {"allocator": variables.pop(other_process.ALLOCATOR, None)}
-    not_observed = SeenFromOutside(lost or LeavesNoEvidence()).to_json()
-    evidence = {"variables": variables, "malloc": malloc, "not_observed": not_observed, "seconds": 0.0}
+    outside = watched.outside
+    variables = outside.variables if outside else other_process.variables_of(os.environ, (), otherwise="not seen")
+    evidence: dict[str, object] = {
+        "variables": variables,
+        "malloc": {"allocator": outside.allocator if outside else None},
+        "not_observed": SeenFromOutside(lost or LeavesNoEvidence()).to_json(),
+        "seconds": 0.0,
+    }
     return {"evidence": evidence, "seconds": 0.0}, []
 
 

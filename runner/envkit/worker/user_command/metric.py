@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
-from typing import Any
 
 from envkit.worker.errors import WorkerError
 from envkit.worker.messages.captions import STEP_TIME
@@ -62,7 +61,7 @@ class NotMeasured(WorkerError):
 class Found:
     """A number in a line: ``value`` as it stands there, the ``unit`` printed behind it, and where the number stands."""
 
-    value: Any
+    value: object
     unit: Unit | None = None
     begin: int = 0
     end: int = 0
@@ -128,8 +127,8 @@ class Metric:
         number = units.WITH_UNIT.fullmatch(found.value.strip())
         return found if number is None else replace(found, value=number[1], unit=units.parse(number[2]))
 
-    def find(self, line: str) -> Any:
-        """What there is in a line: text or a value, or None for nothing. Raises NotMeasured for a part of a number."""
+    def find(self, line: str) -> object:
+        """Return text or a value of JSON in a line, or None for nothing. Raises NotMeasured for a part of a number."""
         if self.expression is not None:
             match = self.expression.search(line)
             if match and not self.is_clock and match[1] and (whole := _with_comma(match)):
@@ -250,23 +249,25 @@ def cleaned(line: str) -> str:
     return (CONTROL.sub("", line) if "\x1b" in line else line).rstrip()
 
 
-def number(found: Any) -> float | None:
-    """Return what ``Metric.find`` has found as a number, nan or infinite too, or None if it is not a number."""
-    text = found.replace(",", "") if isinstance(found, str) and GROUPED.fullmatch(found) else found
+def number(value: object) -> float | None:
+    """Return the result of ``Metric.find`` as a number, nan or infinite too, or None if it is not a number."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return None
+    text = value.replace(",", "") if isinstance(value, str) and GROUPED.fullmatch(value) else value
     try:
-        return float(text) if not isinstance(text, bool) else None
-    except (TypeError, ValueError, OverflowError):
+        return float(text)
+    except (ValueError, OverflowError):
         return None
 
 
-def unreadable(what: str, found: Any, line: str, limit: float | None = None) -> NotMeasured:
-    """Return the error for ``found`` in a line, which is no number, or none above ``limit``."""
-    if isinstance(found, str) and DECIMAL_COMMA.fullmatch(found):
-        return NotMeasured(DecimalComma(what, shown(found), shown(line)))
-    if what == STEP_TIME and isinstance(found, str) and units.WITH_UNIT.fullmatch(found.strip()):
-        return NotMeasured(NumberWithUnit(what, shown(found), shown(line)))
-    given = json.dumps(found) if not isinstance(found, str) else repr(found)
-    return NotMeasured(NotANumber(what, shown(given), shown(line), pattern(what), limit))
+def unreadable(what: str, value: object, line: str, limit: float | None = None) -> NotMeasured:
+    """Return the error for a ``value`` in a line, which is no number, or none above ``limit``."""
+    if isinstance(value, str) and DECIMAL_COMMA.fullmatch(value):
+        return NotMeasured(DecimalComma(what, shown(value), shown(line)))
+    if what == STEP_TIME and isinstance(value, str) and units.WITH_UNIT.fullmatch(value.strip()):
+        return NotMeasured(NumberWithUnit(what, shown(value), shown(line)))
+    text = json.dumps(value) if not isinstance(value, str) else repr(value)
+    return NotMeasured(NotANumber(what, shown(text), shown(line), pattern(what), limit))
 
 
 def pattern(what: str) -> str:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from envkit.messages import Message, from_json
 from envkit.worker import left
@@ -57,7 +56,7 @@ class Asked:
 
     @staticmethod
     def of(work: RunCommand) -> Asked | None:
-        """Return what a request asks for; None where it is not to look at an optimizer."""
+        """Return the part of a request that concerns an optimizer, or None."""
         if work.steps:
             return Asked(work.warmup, steps=work.steps, least_s=work.least_s, first_s=work.first_step_s)
         if work.watch_s:
@@ -79,12 +78,12 @@ def require_first_step(asked: Asked, folder: Path, seconds: float) -> None:
     """
     if not asked.steps:
         return
-    problem = next((one["problem"] for one in documents(folder) if "problem" in one), None)
+    problem = next((document["problem"] for document in documents(folder) if "problem" in document), None)
     if problem is not None:
         raise NotMeasured(OtherMeans(from_json(problem)))
     if asked.first_s and seconds >= asked.first_s:
-        found = NoSteps() if any(folder.glob("*.torch")) else NoTorchYet()
-        raise NotMeasured(SlowStart(found, asked.first_s))
+        reason = NoSteps() if any(folder.glob("*.torch")) else NoTorchYet()
+        raise NotMeasured(SlowStart(reason, asked.first_s))
 
 
 class Watch:
@@ -99,7 +98,7 @@ class Watch:
         self.is_over = False
 
     def look(self) -> bool:
-        """Whether the command is to be ended now."""
+        """Return whether the command is to be ended now."""
         now = time.perf_counter()
         if now < self._next_s:  # the program may print many lines in between
             return False
@@ -109,45 +108,47 @@ class Watch:
             self._before = process_tree.look(os.getpid())
         if self._after is None and any(self._folder.glob("*.end")):
             self._after = process_tree.look(os.getpid())
-        complete = [one for one in documents(self._folder) if one["complete"]]
+        complete = [document for document in documents(self._folder) if document["complete"]]
         if complete and self._complete_s is None:
             self._complete_s = now
         has_waited = self._complete_s is not None and now - self._complete_s >= GRACE_S
-        has_first = any(one["rank"] == 0 for one in complete)
+        has_first = any(document["rank"] == 0 for document in complete)
         self.is_over = has_first or has_waited or now - self._begun_s >= self._limit_s
         return self.is_over
 
-    def helpers(self, pid: int) -> dict[str, Any] | None:
-        """What the command's processes but ``pid`` used over about the watched time; None where that is not known."""
+    def helpers(self, pid: int) -> dict[str, object] | None:
+        """Return what the command's processes but ``pid`` used over about the watched time; None if unknown."""
         if self._before is None or self._after is None:
             return None
-        return process_tree.increase(self._before, self._after, without=(pid, os.getpid()))
+        used = process_tree.increase(self._before, self._after, without=(pid, os.getpid()))
+        return {"seconds": used.seconds, "processes": used.processes, **used.usage._asdict()}
 
 
 def documents(folder: Path) -> list[left.StepsDocument]:
     """Return what the hook left: those that are complete first, and the lowest rank's."""
-    found = left.read(folder, "*.steps", left.is_steps)
-    return sorted(found.documents, key=lambda one: (not one["complete"], one["rank"], one["pid"]))
+    unsorted = left.read(folder, "*.steps", left.is_steps).documents
+    return sorted(unsorted, key=lambda document: (not document["complete"], document["rank"], document["pid"]))
 
 
 def chosen(
     asked: Asked,
     folder: Path,
-    main: Mapping[str, Any],
+    main: Mapping[str, object],
     watch: Watch | None,
     seconds: float,
     lost: Message | None = None,
 ) -> left.StepsDocument:
-    """The document of the process whose evidence is the ``main`` one or, where it has none, the first of the others.
+    """Return the document of the process whose evidence is the ``main`` one, or else the first of the others.
 
     The command took ``seconds``, and ``lost`` says why a process of it has no hook, if one has none. Raises NotMeasured
     where no process took as many steps as it takes.
     """
-    found = documents(folder)
-    if not found:
+    all_steps = documents(folder)
+    if not all_steps:
         nothing = _nothing(folder, watch, seconds, lost)
         raise NotMeasured(OtherMeans(nothing) if asked.steps else nothing)
-    steps = next((one for one in found if one["pid"] == main.get("pid") and one["complete"]), found[0])
+    of_main = (steps for steps in all_steps if steps["pid"] == main.get("pid") and steps["complete"])
+    steps = next(of_main, all_steps[0])
     if "problem" in steps:
         problem = from_json(steps["problem"])
         raise NotMeasured(OtherMeans(problem) if asked.steps else problem)
@@ -163,10 +164,10 @@ def chosen(
     return steps
 
 
-def observed(steps: Mapping[str, Any], watch: Watch) -> dict[str, Any]:
-    """What a document has beside the steps, and what the command's other processes used meanwhile (``helpers``)."""
-    rest = {name: value for name, value in steps.items() if name not in ("warmup_step_s", "step_s")}
-    return {**rest, "helpers": watch.helpers(steps["pid"])}
+def observed(steps: left.StepsDocument, watch: Watch) -> dict[str, object]:
+    """Return a document without the steps, and what the command's other processes used meanwhile (``helpers``)."""
+    others = {name: value for name, value in steps.items() if name not in ("warmup_step_s", "step_s")}
+    return {**others, "helpers": watch.helpers(steps["pid"])}
 
 
 def _nothing(folder: Path, watch: Watch | None, seconds: float, lost: Message | None) -> Message:

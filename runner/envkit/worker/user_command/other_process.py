@@ -1,29 +1,36 @@
-"""What can be seen of another process from outside: the variables it was given, and which preloads it has mapped."""
+"""Read from outside the variables that another process was started with, and which preloads it has mapped."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 from envkit.worker.initial_environment import Block, block_of
 from envkit.worker.libraries import LIBRARIES, named_as
 from envkit.worker.performance_variables import is_performance_variable, preloaded
 
 NOT_MAPPED = "not mapped"
-ALLOCATOR = "allocator"
+
+
+class Variables(TypedDict):
+    """The ``variables`` of evidence: values by name, and by entry of LD_PRELOAD whether it is mapped."""
+
+    sensitive: dict[str, str]
+    preloaded: dict[str, str]
 
 
 class Look(NamedTuple):
-    """``variables`` are those of evidence, with the allocator besides."""
+    """One look at a process. ``allocator`` is None where it has no C library mapped."""
 
     block: Block
-    variables: dict[str, Any]
+    variables: Variables
+    allocator: str | None
 
 
 def look(pid: int, earlier: Look | None) -> Look | None:
-    """Return what is seen of the process now; what was seen ``earlier`` where it has just ended.
+    """Look at the process; return the ``earlier`` look where it has just ended.
 
     A preload that was mapped once counts as mapped.
     """
@@ -34,31 +41,34 @@ def look(pid: int, earlier: Look | None) -> Look | None:
         return earlier
     if block is None or not maps:  # of a process that has ended
         return earlier
-    given = block.variables()
-    columns = (line.split(maxsplit=5) for line in maps.splitlines())
-    files = {os.path.realpath(one[5]) for one in columns if len(one) == 6}
-    found = {**seen(given, files), ALLOCATOR: allocator(given, files)}
+    started = block.variables()
+    mappings = (line.split(maxsplit=5) for line in maps.splitlines())
+    files = {os.path.realpath(columns[5]) for columns in mappings if len(columns) == 6}
+    variables = variables_of(started, files)
     before = earlier.variables["preloaded"] if earlier else {}
-    found["preloaded"].update({entry: "mapped" for entry in found["preloaded"] if before.get(entry) == "mapped"})
-    return Look(block, found)
+    preloads = variables["preloaded"]
+    preloads.update({entry: "mapped" for entry in preloads if before.get(entry) == "mapped"})
+    return Look(block, variables, allocator(started, files))
 
 
-def allocator(given: Mapping[str, str], files: Collection[str]) -> str | None:
-    """Whose ``malloc`` the loader takes: that of the first library with one, preloads before all others; else glibc's.
+def allocator(started: Mapping[str, str], files: Collection[str]) -> str | None:
+    """Return the allocator whose ``malloc`` the loader takes, for a process with these variables and mapped ``files``.
+
+    It is that of the first library with one, preloads before all others; else glibc's.
 
     None for a program that has no C library mapped, as one that is linked statically.
     """
-    first = [real for entry in preloaded(given.get("LD_PRELOAD", "")) if (real := os.path.realpath(entry)) in files]
-    known = [found for file in [*first, *sorted(files)] if (found := named_as(file, "allocator"))]
-    name = next((one for one in known if LIBRARIES[one].files), known[0] if known else None)  # else glibc's
-    return LIBRARIES[name].shows[1] if name else None
+    first = [real for entry in preloaded(started.get("LD_PRELOAD", "")) if (real := os.path.realpath(entry)) in files]
+    known = [name for file in [*first, *sorted(files)] if (name := named_as(file, "allocator"))]
+    taken = next((name for name in known if LIBRARIES[name].files), known[0] if known else None)  # else glibc's
+    return LIBRARIES[taken].shows[1] if taken else None
 
 
-def seen(given: Mapping[str, str], mapped: Iterable[str], otherwise: str = NOT_MAPPED) -> dict[str, Any]:
-    """The ``variables`` of evidence for a process that was given these variables and has these files mapped."""
+def variables_of(started: Mapping[str, str], mapped: Iterable[str], otherwise: str = NOT_MAPPED) -> Variables:
+    """Return the evidence of a process that was started with these variables and has these files mapped."""
     files = set(mapped)
-    entries = preloaded(given.get("LD_PRELOAD", ""))
+    entries = preloaded(started.get("LD_PRELOAD", ""))
     return {
-        "sensitive": {name: value for name, value in sorted(given.items()) if is_performance_variable(name)},
+        "sensitive": {name: value for name, value in sorted(started.items()) if is_performance_variable(name)},
         "preloaded": {entry: "mapped" if os.path.realpath(entry) in files else otherwise for entry in entries},
     }

@@ -6,10 +6,9 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from sys import intern
-from typing import Any
 
 from envkit.worker.messages.captions import STEP_TIME
 from envkit.worker.messages.metrics import NoMatch, NothingPrinted, NoUnit
@@ -105,7 +104,7 @@ class Readings:
         self.lines += 1
         self.last_line = line.lstrip()
         if self.metric.is_clock:
-            if (match := self.metric.find(line)) is not None:
+            if isinstance(match := self.metric.find(line), str):
                 self._count_step(line[line.index(match) :])
                 if self._arrived is not None:
                     self.seconds.append(at_s - self._arrived)
@@ -200,7 +199,7 @@ class Readings:
         counts = (lines, lines + len(self.every))
         raise NotMeasured(OtherUnits(*counts, others, self.metric.text, shown(line), self._mend(known, missed)))
 
-    def _mend(self, known: set[str], missed: dict[tuple[str, str], Any]) -> str:
+    def _mend(self, known: set[str], missed: Collection[tuple[str, str]]) -> str:
         """Return a metric that reads lines with all of the units."""
         span = units.group(self.metric.text)
         before = self.metric.text[: span[0]] if span is not None else ""
@@ -309,7 +308,7 @@ class Readings:
             raise NotMeasured(StepsUnmatched(metric, found, alike))
 
 
-def _digit(found: Any, raw: float) -> float:
+def _digit(found: object, raw: float) -> float:
     """Return the share of a number that its last digit stands for; 0 if that is unknown, as of a JSON number."""
     if not isinstance(found, str) or not raw or "e" in found.lower():
         return 0.0

@@ -17,7 +17,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from envkit.worker import scratch
 from envkit.worker.errors import WorkerError
@@ -147,6 +147,14 @@ def _largest(found: Survey) -> list[str]:
     return sorted(sizes, key=lambda top: -sizes[top])[:EXAMPLES]
 
 
+class Written(TypedDict):
+    """Files that a command wrote: how many, their bytes, and some names."""
+
+    files: int
+    bytes: int
+    names: list[str]
+
+
 @dataclass
 class Place:
     """Where a command is started: a copy of its ``folder``, or that itself."""
@@ -155,20 +163,20 @@ class Place:
     folder: Path
     before: Survey | None  # None for one that is too large to be looked at
 
-    def writes(self) -> dict[str, Any]:
+    def writes(self) -> dict[str, Written]:
         """Return what was written since: into the place and, for a copy, into the folder itself.
 
-        Each has the number of files, their bytes, and some names. Empty if nothing was written or nothing is known.
+        Empty if nothing was written or nothing is known.
         """
         if self.before is None:
             return {}
-        found = {"inside": _changed(self.path, self.before)}
+        changed = {"inside": _changed(self.path, self.before)}
         if self.path != self.folder:
-            found["outside"] = _changed(self.folder, self.before)
-        return {name: one for name, one in found.items() if one is not None}
+            changed["outside"] = _changed(self.folder, self.before)
+        return {name: written for name, written in changed.items() if written is not None}
 
 
-def _changed(folder: Path, before: Survey) -> dict[str, Any] | None:
+def _changed(folder: Path, before: Survey) -> Written | None:
     """Return what is new, changed or gone in ``folder``, or None. Files of NOT_ITS_OWN don't count."""
     try:
         now = survey(folder, [*before.links]).files

@@ -432,7 +432,7 @@ IN_CHILD = f"import subprocess, sys\nsys.exit(subprocess.run([sys.executable, '-
 
 @pytest.fixture
 def memory_group():
-    group = MemoryGroup("envkit-test-exec", 160 * 2**20)
+    group = MemoryGroup(f"envkit-test-exec-{os.getpid()}", 160 * 2**20)
     yield group
     until(lambda: not (group.folder / "cgroup.procs").read_text())
     group.folder.rmdir()
