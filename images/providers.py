@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "runner/envkit/worker"))
 sys.dont_write_bytecode = True
 
-from libraries import LIBRARIES, Library, paths, search_folders  # noqa: E402
+from libraries import IN_WHEELS, LIBRARIES, Library, paths, search_folders  # noqa: E402
 
 INSTALLED = {name: library for name, library in LIBRARIES.items() if library.in_images}
 SOURCES = ("conda", "debian")
@@ -50,7 +50,7 @@ def provider(prefix: Path, path: Path, library: Library) -> str:
             if record["name"] == library.packages.get("conda"):
                 channel = record["channel"].rstrip("/").rsplit("/", 1)[-1]
                 return f"{channel} {record['name']} {record['version']} {record['build']}"
-    if path.parent == prefix / "lib" and "pypi" in library.packages:
+    if "pypi" in library.packages and (path.parent == prefix / "lib" or path.match(f"{IN_WHEELS}/*")):
         wheel = library.packages["pypi"]
         return f"PyPI wheel {wheel} {metadata.version(wheel)}"
     if shutil.which("dpkg-query"):

@@ -265,6 +265,10 @@ CASES = [
     ("fixed-addresses", "warn", host(aslr="off"), [host(aslr="full"), host(aslr="partial"), host(aslr=None)]),
     ("fixed-addresses", "warn", host(aslr="off for this process"), [{}]),
     ("small-shm", "note", sees("limits", shm_bytes=512 * MIB - 1), [sees("limits", shm_bytes=512 * MIB)]),
+    (
+        "store-bypass-off", "warn", sees("limits", store_bypass="thread force mitigated"),
+        [sees("limits", store_bypass=state) for state in ("vulnerable", "thread vulnerable", "not vulnerable", None)],
+    ),
 ]  # fmt: skip
 
 

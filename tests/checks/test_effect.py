@@ -151,7 +151,7 @@ def seen(variables, evidence=None, expect=None, printed=""):
     [
         ("MALLOC_CONF", "dirty_decay_ms:-1", "gnu", ("jemalloc",)),
         ("TCMALLOC_RELEASE_RATE", "0", "gnu", ("tcmalloc",)),
-        ("MIMALLOC_VERBOSE", "1", "gnu", ("mimalloc",)),
+        ("MIMALLOC_VERBOSE", "1", "gnu", ("mimalloc", "mimalloc-2")),
         ("KMP_BLOCKTIME", "0", "gnu", ("intel-openmp", "llvm-openmp")),
         ("KMP_BLOCKTIME", "0", "intel", None),
         ("GOMP_SPINCOUNT", "0", "intel", ("gnu-openmp",)),
@@ -191,7 +191,7 @@ def test_what_is_for_glibc_s_malloc_under_another(variables, read):
 
 
 def mimalloc(**settings):
-    return {"malloc": {"allocator": "mimalloc", "settings": settings}}
+    return {"malloc": {"allocator": "mimalloc-2", "settings": settings}}
 
 
 @pytest.mark.parametrize(

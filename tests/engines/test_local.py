@@ -177,6 +177,7 @@ def test_a_damaged_file_is_named(train, tmp_path, data_folder):
         pytest.param("jemalloc-launcher", marks=needs("jemalloc")),
         pytest.param("tcmalloc-retain", marks=needs("tcmalloc")),
         pytest.param("mimalloc-retain-passive", marks=needs("mimalloc")),
+        pytest.param("mimalloc-2-retain", marks=needs("mimalloc-2")),
     ],
 )
 def test_shipped_profiles_are_in_effect(plain, train, name):
@@ -206,8 +207,10 @@ def test_evidence_of_the_baseline(plain):
         pytest.param("jemalloc", {"MALLOC_CONF": "junk:alloc"}, {"junk": "alloc"}, marks=needs("jemalloc")),
         pytest.param("tcmalloc", {"TCMALLOC_RELEASE_RATE": "2.5", "TCMALLOC_AGGRESSIVE_DECOMMIT": "1"},
                      {"TCMALLOC_RELEASE_RATE": 2.5, "TCMALLOC_AGGRESSIVE_DECOMMIT": True}, marks=needs("tcmalloc")),
-        pytest.param("mimalloc", {"MIMALLOC_ALLOW_DECOMMIT": "0", "MIMALLOC_DECOMMIT_DELAY": "77"},
-                     {"MIMALLOC_ALLOW_DECOMMIT": 0, "MIMALLOC_DECOMMIT_DELAY": 77}, marks=needs("mimalloc")),
+        pytest.param("mimalloc", {"MIMALLOC_PURGE_DELAY": "77", "MIMALLOC_ALLOW_THP": "2"},
+                     {"MIMALLOC_PURGE_DELAY": 77, "MIMALLOC_ALLOW_THP": 2}, marks=needs("mimalloc")),
+        pytest.param("mimalloc-2", {"MIMALLOC_ALLOW_DECOMMIT": "0", "MIMALLOC_DECOMMIT_DELAY": "77"},
+                     {"MIMALLOC_ALLOW_DECOMMIT": 0, "MIMALLOC_DECOMMIT_DELAY": 77}, marks=needs("mimalloc-2")),
     ],
 )  # fmt: skip
 def test_an_allocator_says_what_it_was_set_to(library, variables, seen):

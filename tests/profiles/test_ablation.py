@@ -25,8 +25,9 @@ def setting(taken, name):
                                        "OMP_NUM_THREADS": None}),
         ("tcmalloc-retain", {"tcmalloc": None, "TCMALLOC_RELEASE_RATE": "tcmalloc",
                              "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES": "tcmalloc", "THP_MEM_ALLOC_ENABLE": None}),
-        ("mimalloc-retain-mkl", {"mimalloc": None, "MIMALLOC_ALLOW_DECOMMIT": "mimalloc",
-                                 "MIMALLOC_LARGE_OS_PAGES": "mimalloc", "mkl-dispatch": None}),
+        ("mimalloc-retain-mkl", {"mimalloc": None, "MIMALLOC_PURGE_DELAY": "mimalloc", "mkl-dispatch": None}),
+        ("mimalloc-2-retain", {"mimalloc-2": None, "MIMALLOC_ALLOW_DECOMMIT": "mimalloc-2",
+                               "MIMALLOC_LARGE_OS_PAGES": "mimalloc-2"}),
         ("one-socket", {"OMP_NUM_THREADS": None, "numactl --cpunodebind=0 --membind=0": None}),
     ],
 )  # fmt: skip
@@ -66,7 +67,7 @@ def test_alone_a_variable_has_the_library_that_it_needs():
             "malloc.settings.glibc.malloc.hugetlb", "memory.huge_pages",
         }),
         # huge pages come of several settings together
-        ("mimalloc-retain", "MIMALLOC_ALLOW_DECOMMIT", {
+        ("mimalloc-2-retain", "MIMALLOC_ALLOW_DECOMMIT", {
             "malloc.settings.MIMALLOC_ALLOW_DECOMMIT", "memory.huge_pages",
         }),
         ("mimalloc-retain-mkl", "mkl-dispatch", {"mkl.dispatch"}),

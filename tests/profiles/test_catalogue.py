@@ -214,11 +214,12 @@ def test_who_is_in_an_image():
 
 
 def test_versions_that_do_not_read_it():
-    old = problem("MIMALLOC_PURGE_DELAY", "0", known={"mimalloc": "2.0.9"})
-    fix = RemoveOrUpdate(("mimalloc >=2.1",))
-    assert old == InVain("MIMALLOC_PURGE_DELAY", VersionDoesNotRead(("mimalloc 2.0.9",)), fix)
-    assert problem("MIMALLOC_PURGE_DELAY", "0", known={"mimalloc": "2.1.7"}) is None
-    assert problem("MIMALLOC_DECOMMIT_DELAY", "0", known={"mimalloc": "2.1.7"}) is not None
+    debian = EVERYTHING - {"mimalloc"}
+    old = problem("MIMALLOC_PURGE_DELAY", "0", debian, known={"mimalloc-2": "2.0.9"})
+    fix = RemoveOrUpdate(("mimalloc-2 >=2.1.2",))
+    assert old == InVain("MIMALLOC_PURGE_DELAY", VersionDoesNotRead(("mimalloc-2 2.0.9",)), fix)
+    assert problem("MIMALLOC_PURGE_DELAY", "0", debian, known={"mimalloc-2": "2.1.7"}) is None
+    assert problem("MIMALLOC_DECOMMIT_DELAY", "0", debian, known={"mimalloc-2": "2.1.7"}) is not None
     assert problem("MIMALLOC_PURGE_DELAY", "0") is None  # it may be new enough
     hugetlb = "glibc.malloc.hugetlb=1"
     key = "glibc.malloc.hugetlb"

@@ -4,10 +4,12 @@ import hashlib
 import importlib
 import shutil
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
 from envkit.profiles import profile
+from envkit.worker import libraries
 from envkit.worker.evidence.running import exporting, settings, shown
 from envkit.worker.libraries import LIBRARIES, ONE_RUNS, is_alone, locate, readers, search_folders
 
@@ -72,11 +74,27 @@ def test_the_interpreters_own_folder_is_searched_first():
 def test_what_pip_installs_for_one_user_and_what_an_environment_was_made_of_are_searched_next(monkeypatch):
     monkeypatch.setattr("site.ENABLE_USER_SITE", True)
     monkeypatch.setattr("site.getuserbase", lambda: "/home/me/.local")
+    monkeypatch.setattr("site.getusersitepackages", lambda: "/home/me/packages")
     monkeypatch.setattr(sys, "base_prefix", "/opt/conda")
-    assert search_folders()[2:4] == [Path("/home/me/.local/lib"), Path("/opt/conda/lib")]
+    of_user = [Path("/home/me/.local/lib"), Path("/home/me/packages/cmeel.prefix/lib")]
+    assert search_folders()[3:6] == [*of_user, Path("/opt/conda/lib")]
     monkeypatch.setattr("site.ENABLE_USER_SITE", False)  # as in most virtual environments
     monkeypatch.setattr(sys, "base_prefix", "/usr")
-    assert search_folders()[2] == Path("/usr/local/lib")
+    assert search_folders()[3] == Path("/usr/local/lib")
+
+
+def test_wheels_of_libraries_are_found_beside_the_packages_of_a_python_and_beside_the_kit():
+    known = search_folders()
+    kit = Path(libraries.__file__).resolve().parents[2]
+    assert known.index(Path(sysconfig.get_path("purelib")) / "cmeel.prefix/lib") < known.index(Path("/usr/lib"))
+    assert known[-2] == kit / "cmeel.prefix/lib"
+
+
+def test_the_release_of_mimalloc_that_was_found_decides_which_library_it_is(folders, tmp_path):
+    found = locate(folders("one/libmimalloc.so.2", "two/libmimalloc.so.3"))
+    assert {name: one["path"] for name, one in found.items()} == {
+        "mimalloc": str(tmp_path / "two/libmimalloc.so.3"), "mimalloc-2": str(tmp_path / "one/libmimalloc.so.2"),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
@@ -115,7 +133,8 @@ def test_a_library_under_another_name_is_recognised_by_what_it_exports(tmp_path)
     [
         ("MALLOC_CONF", {"jemalloc": "any"}),
         ("MALLOC_ARENA_MAX", {"glibc": "any"}),
-        ("MIMALLOC_PURGE_DELAY", {"mimalloc": ">=2.1"}),  # the name counts, and not how it begins
+        # the name counts, and not how it begins
+        ("MIMALLOC_PURGE_DELAY", dict.fromkeys(("mimalloc", "mimalloc-2"), ">=2.1.2")),
         ("GOMP_SPINCOUNT", {"gnu-openmp": "any"}),
         ("GOMP_STACKSIZE", dict.fromkeys(("gnu-openmp", "intel-openmp", "llvm-openmp"), "any")),
         ("PATH", {}),

@@ -74,7 +74,7 @@ PAGE_FAULTS = Reason(
     MemoryGivenBack(),
     ("glibc-retain", "mimalloc-retain", "jemalloc-retain", "tcmalloc-retain", "glibc-retain-mkl", "mimalloc-retain-mkl",
      "jemalloc-retain-mkl", "gnu-omp-glibc-retain", "intel-omp-jemalloc-retain", "mimalloc-retain-passive", "mimalloc",
-     "tcmalloc"),
+     "mimalloc-2", "mimalloc-2-retain", "mimalloc-2-retain-mkl", "tcmalloc"),
 )  # fmt: skip
 GENERIC_MATRIX_CODE = Reason(
     "generic-matrix-code",
@@ -82,7 +82,7 @@ GENERIC_MATRIX_CODE = Reason(
     0.10,
     _matrix_products,
     FasterMatrixCode(),
-    ("mkl-native", "glibc-retain-mkl", "mimalloc-retain-mkl", "jemalloc-retain-mkl"),
+    ("mkl-native", "glibc-retain-mkl", "mimalloc-retain-mkl", "mimalloc-2-retain-mkl", "jemalloc-retain-mkl"),
 )
 CROWDED_CPUS = Reason(
     "crowded-cpus",

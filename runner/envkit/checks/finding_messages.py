@@ -39,6 +39,7 @@ WHY = {
         "one thread with matrix kernels keeps a core's units busy; a second thread there mostly gets in the way"
     ),
     "steal": "other virtual machines share these cores; timings drift with their load",
+    "store-bypass-off": "each load waits for the addresses of earlier stores, in all of the program",
     "swapping": "a page that was swapped out takes milliseconds to come back",
     "too-few-threads": "the other cores idle, unless other processes use them",
     "too-many-threads": (
@@ -80,6 +81,10 @@ FIX = {
     "small-shm": "docker run --shm-size 2g",
     "smt-siblings": "OMP_NUM_THREADS: ${physical_cores}",
     "steal": "use a machine with dedicated CPUs, or a longer --budget",
+    "store-bypass-off": (
+        "a kernel from 5.16 on, or its parameter spec_store_bypass_disable=prctl;"
+        " for code that you trust, docker run --security-opt seccomp=unconfined"
+    ),
     "swapping": "free memory, or: sudo swapoff -a",
     "too-many-threads": "OMP_NUM_THREADS: ${usable_cpus}",
     "two-openmp-runtimes": "preload: [intel-openmp] makes all of them one",
@@ -321,6 +326,14 @@ class SmallShm(Note):
     template = "/dev/shm has {size_bytes:size}"
 
     size_bytes: int
+
+
+class StoreBypassOff(Caution):
+    """The kernel holds back speculative loads (SSBD) of this process. ``state`` is what its status says."""
+
+    template = "Speculation_Store_Bypass of this process is '{state}'"
+
+    state: str
 
 
 class FixedAddresses(Caution):

@@ -12,6 +12,7 @@ import platform
 import re
 import site
 import sys
+import sysconfig
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,6 +64,15 @@ _KMP_PURPOSES = {
     "limit": ("KMP_ALL_THREADS", "KMP_DEVICE_THREAD_LIMIT"),
 }
 _LISTED = (",", ":")  # a:1,b:2
+# Release by release: the options in src/options.c of https://github.com/microsoft/mimalloc
+_MIMALLOC_READS = (
+    "MIMALLOC_*", "mimalloc_*", "MIMALLOC_DECOMMIT_DELAY<2.1.2", "MIMALLOC_ALLOW_DECOMMIT<2.1.2",
+    "MIMALLOC_ALLOW_LARGE_OS_PAGES>=2.1.2", "MIMALLOC_PURGE_DELAY>=2.1.2", "MIMALLOC_PURGE_DECOMMITS>=2.1.2",
+    "MIMALLOC_ARENA_RESERVE>=2.1.2", "MIMALLOC_ARENA_PURGE_MULT>=2.1.2", "MIMALLOC_ARENA_EAGER_COMMIT>=2.1.2",
+    "MIMALLOC_EAGER_COMMIT<3.2", "MIMALLOC_GENERIC_COLLECT>=2.2", "MIMALLOC_ALLOW_THP>=2.2.7",
+    "MIMALLOC_PAGE_FULL_RETAIN>=3", "MIMALLOC_PAGE_MAX_CANDIDATES>=3", "MIMALLOC_PAGE_RECLAIM_ON_FREE>=3.0.3",
+    "MIMALLOC_MINIMAL_PURGE_SIZE>=3.1.6", "MIMALLOC_ARENA_MAX_OBJECT_SIZE>=3.2.7",
+)  # fmt: skip
 _KMP_COMPLAINT = r"OMP: (?:Warning|Error) #(?!\d+: Forking)"  # and not of a fork, which concerns no setting
 
 LIBRARIES: dict[str, Library] = {
@@ -146,17 +156,26 @@ LIBRARIES: dict[str, Library] = {
     ),
     "mimalloc": Library(
         kind="allocator",
-        files=("libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so"),
-        symbol="mi_version",
+        files=("libmimalloc.so.3",),
+        symbol="mi_theap_get_default",
         shows=("malloc.allocator", "mimalloc"),
-        packages={"debian": "libmimalloc2.0", "debian 13": "libmimalloc3"},
+        packages={"pypi": "cmeel-mimalloc", "debian 13": "libmimalloc3"},
         in_images=True,
         profile="mimalloc",
-        reads=(
-            "MIMALLOC_*", "mimalloc_*", "MIMALLOC_ALLOW_LARGE_OS_PAGES>=2.1", "MIMALLOC_PURGE_DELAY>=2.1",
-            "MIMALLOC_DECOMMIT_DELAY<2.1", "MIMALLOC_ALLOW_DECOMMIT<2.1", "MIMALLOC_EAGER_COMMIT<3.2",
-            "MIMALLOC_ARENA_EAGER_COMMIT>=2.1",
-        ),
+        reads=_MIMALLOC_READS,
+        keeps_freed={"MIMALLOC_PURGE_DELAY": r"^-1$"},
+        settings="malloc:mimalloc",
+        lists_all_settings=True,
+    ),
+    "mimalloc-2": Library(
+        kind="allocator",
+        files=("libmimalloc.so.2",),
+        symbol="mi_version",
+        shows=("malloc.allocator", "mimalloc-2"),
+        packages={"debian": "libmimalloc2.0"},
+        in_images=True,
+        profile="mimalloc-2",
+        reads=_MIMALLOC_READS,
         keeps_freed={"MIMALLOC_ALLOW_DECOMMIT": r"(?i)^(?:0|no|off|false)$", "MIMALLOC_PURGE_DELAY": r"^-1$"},
         settings="malloc:mimalloc",
         lists_all_settings=True,
@@ -235,6 +254,8 @@ LIBRARIES: dict[str, Library] = {
 # Of libraries of these kinds a process uses one, whatever is loaded.
 ONE_RUNS = ("openmp", "allocator", "blas")
 KINDS = tuple(dict.fromkeys(library.kind for library in LIBRARIES.values()))
+# Where wheels of native libraries, named cmeel-..., have them in a folder of Python packages.
+IN_WHEELS = "cmeel.prefix/lib"
 _READS = re.compile(r"^(\w+)(\*?)((?:>=|<)\d+(?:\.\d+)*)?$")
 # By library what ``reads`` says: a name or its beginning, the star of the latter, and versions.
 _ENTRIES = {name: [_READS.findall(entry)[0] for entry in one.reads] for name, one in LIBRARIES.items()}
@@ -298,12 +319,20 @@ def named_as(path: str, kind: str) -> str | None:
 
     Wheels append a hash to the stem (``libgomp-a34b3233.so.1``), systems a variant (``libtcmalloc_minimal.so.4``).
     """
-    stem = _stem(path)
-    return next((name for name, one in of_kind(kind).items() if stem in {*one.stems, *map(_stem, one.files)}), None)
+    stem, version = _stem(path), _version(path)
+    alike = {name: one for name, one in of_kind(kind).items() if stem in {*one.stems, *map(_stem, one.files)}}
+    if len(alike) > 1:  # releases of one library that differ in what they read
+        alike = {name: one for name, one in alike.items() if version in map(_version, one.files)}
+    return next(iter(alike), None)
 
 
 def _stem(path: str) -> str:
     return re.split(r"[-._]", Path(path).name)[0]
+
+
+def _version(path: str) -> str:
+    """Return the first number of the version in the name of a shared library: 3 of ``libmimalloc.so.3.4``."""
+    return Path(path).name.partition(".so.")[2].partition(".")[0]
 
 
 def is_alone(path: str) -> bool:
@@ -315,21 +344,24 @@ def search_folders() -> list[Path]:
     """Return the folders in the order in which they are searched.
 
     The interpreter's environment is first, then what ``pip --user`` installs, then the environment that a virtual one
-    was made of. The system's folders and the kit's are last.
+    was made of. The system's folders and the kit's are last: libraries in wheels beside the kit serve any Python.
     """
     machine = platform.machine()
-    users = [Path(site.getuserbase()) / "lib"] if site.ENABLE_USER_SITE else []
+    packages_folder = Path(sysconfig.get_path("purelib"))
+    users = [Path(site.getuserbase()) / "lib", Path(site.getusersitepackages()) / IN_WHEELS]
     made_of = [] if sys.base_prefix in (sys.prefix, "/usr", "/usr/local") else [Path(sys.base_prefix) / "lib"]
     return [
         Path(sys.prefix) / "lib",
+        packages_folder / IN_WHEELS,
         Path(sys.prefix) / "conda/lib",
-        *users,
+        *(users if site.ENABLE_USER_SITE else []),
         *made_of,
         Path("/usr/local/lib"),
         Path(f"/usr/lib/{machine}-linux-gnu"),
         Path("/usr/lib64"),
         Path("/usr/lib"),
         *sorted(Path("/usr/lib").glob("llvm-*/lib")),
+        Path(__file__).resolve().parents[2] / IN_WHEELS,
         Path(__file__).resolve().parent / "preloads" / machine,
     ]
 

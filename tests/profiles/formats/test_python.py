@@ -13,7 +13,7 @@ from hypothesis import given
 from tests.profiles.formats.resolving import VALUES, resolved
 
 # Those that are there when a process starts, or have to be preloaded.
-FROM_THE_START = {"glibc", "loader", "python", "jemalloc", "tcmalloc", "mimalloc"}
+FROM_THE_START = {"glibc", "loader", "python", "jemalloc", "tcmalloc", "mimalloc", "mimalloc-2"}
 SHOW = "\nimport json\nprint(json.dumps(dict(os.environ)))\n"
 
 

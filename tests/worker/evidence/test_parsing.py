@@ -87,7 +87,9 @@ def test_named_like_runtime(path, named):
     [
         ("/usr/lib/libjemalloc.so.2", "jemalloc"),
         ("/usr/lib/libtcmalloc_minimal.so.4.5.10", "tcmalloc"),
-        ("/usr/lib/libmimalloc-secure.so.2", "mimalloc"),
+        ("/usr/lib/libmimalloc-secure.so.2", "mimalloc-2"),
+        ("/venv/site-packages/cmeel.prefix/lib/libmimalloc.so.3.4", "mimalloc"),
+        ("/opt/lib/libmimalloc.so", None),  # of which release it is, what it exports says
         ("/lib/x86_64-linux-gnu/libc.so.6", "glibc"),
         ("/lib/libc-2.31.so", "glibc"),
         ("/usr/lib/libasan.so.8", None),

@@ -69,7 +69,7 @@ def test_a_program_that_gives_itself_a_title_while_it_is_watched(tmp_path):
     [
         ("", {"/lib/libc.so.6", "/usr/bin/python3"}, "glibc"),
         ("/opt/libjemalloc.so.2", {"/lib/libc.so.6", "/opt/libjemalloc.so.2"}, "jemalloc"),
-        ("/opt/libiomp5.so:/opt/libmimalloc.so.2", {"/lib/libc.so.6", "/opt/libmimalloc.so.2"}, "mimalloc"),
+        ("/opt/libiomp5.so:/opt/libmimalloc.so.2", {"/lib/libc.so.6", "/opt/libmimalloc.so.2"}, "mimalloc-2"),
         ("/opt/libjemalloc.so.2", {"/lib/libc.so.6"}, "glibc"),  # the loader did not find it
         ("", {"/lib/libc.so.6", "/opt/libtcmalloc_minimal.so.4"}, "tcmalloc"),  # linked with it
         ("", {"/usr/bin/static"}, None),

@@ -10,6 +10,7 @@ from envkit.checks.finding_messages import (
     SmallShm,
     StartWithoutSetarch,
     Stolen,
+    StoreBypassOff,
     Swaps,
 )
 
@@ -56,6 +57,17 @@ def small_shm(situation: Situation) -> Finding | None:
     return found("small-shm", SmallShm(size))
 
 
+def store_bypass(situation: Situation) -> Finding | None:
+    """Source: kernel documentation, admin-guide/kernel-parameters (spec_store_bypass_disable), and proc_pid_status(5).
+
+    Until Linux 5.16 a seccomp filter, as Docker's own, switched it off for its processes.
+    """
+    state = situation.seen("limits", "store_bypass")
+    if state is None or not state.endswith("mitigated"):  # by the thread, by force, or for the whole machine
+        return None
+    return found("store-bypass-off", StoreBypassOff(state))
+
+
 def fixed_addresses(situation: Situation) -> Finding | None:
     """Source: T. Mytkowicz and others: Producing wrong data without doing anything obviously wrong! ASPLOS 2009."""
     aslr = situation.fingerprint.get("aslr") or ""
@@ -65,5 +77,5 @@ def fixed_addresses(situation: Situation) -> Finding | None:
 
 
 MACHINE_CHECKS: tuple[Finder, ...] = (
-    other_load, steal, swapping, governor, small_shm, fixed_addresses,
+    other_load, steal, swapping, governor, small_shm, store_bypass, fixed_addresses,
 )  # fmt: skip

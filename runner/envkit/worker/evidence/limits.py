@@ -32,6 +32,7 @@ def probe() -> dict[str, object]:
         "processes_free": free,
         "processes_limit": None if limit is None else limit.to_json(),
         "shm_bytes": shm_bytes(),
+        "store_bypass": status.get("Speculation_Store_Bypass", "").strip() or None,
         "seccomp": {"0": "off", "1": "strict", "2": "filter"}.get(status.get("Seccomp", "").strip()),
         "numa_calls": _numa_calls(),
     }
