@@ -450,8 +450,8 @@ def test_memory_that_ran_out_is_named_with_its_limit(shared, memory_group, code,
     assert result.returncode == status
     assert (
         f"envkit: the kernel killed {killed} because memory ran out; control group /{memory_group.folder.name} "
-        "reached its limit of 160 MiB (peak 160 MiB, with page cache and children); GLIBC_TUNABLES keeps freed memory, which makes "
-        "that likelier\n"
+        "reached its limit of 160 MiB (peak 160 MiB, with page cache and children); GLIBC_TUNABLES keeps freed memory, "
+        "which makes that likelier\n"
     ) in result.stderr
 
 
