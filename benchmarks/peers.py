@@ -21,7 +21,7 @@ from benchmarks.launched import AT_ONCE, PEERS, SEVERAL
 from benchmarks.results import Results
 
 BLOCKS, STEPS = 14, 50
-PROFILES = ("mimalloc-retain-mkl", "mimalloc-retain")
+PROFILES = ("mimalloc-retain-openblas", "mimalloc-retain", "mimalloc-retain-mkl")
 # The aims, as the lowest ratio that the whole interval must be above.
 OVER_BASELINE = OVER_JEMALLOC = 1.20
 OVER_BEST, AHEAD = 0.98, 1.03

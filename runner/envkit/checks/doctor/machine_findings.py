@@ -63,7 +63,8 @@ def store_bypass(situation: Situation) -> Finding | None:
     Until Linux 5.16 a seccomp filter, as Docker's own, switched it off for its processes.
     """
     state = situation.seen("limits", "store_bypass")
-    if not isinstance(state, str) or not state.endswith("mitigated"):  # by the thread, by force, or for the whole machine
+    # by the thread, by force, or for the whole machine
+    if not isinstance(state, str) or not state.endswith("mitigated"):
         return None
     return found("store-bypass-off", StoreBypassOff(state))
 

@@ -23,6 +23,8 @@ EXECUTED = re.compile(r"primitive,exec,cpu,convolution,([^,]*)")
 FPMATH = re.compile(r"primitive,exec,cpu,convolution,.*attr-fpmath:(\w+)")
 MKL = re.compile(r"(?:Math Kernel Library|oneMKL).* Version (\d[\d.]*)")
 MKL_THREADS = re.compile(r"mkl_get_max_threads\(\) : (\d+)")
+# By what openblas_get_parallel returns.
+OPENBLAS_THREADING = {None: None, 0: "none", 1: "pthreads", 2: "openmp"}
 # What MKL's code is made for where it takes none that is made for an instruction set.
 ANY_PROCESSOR = "Intel(R) Architecture processors"
 # mkl_get_version, as it is called inside PyTorch's own library, and where MKL is a library by itself.
@@ -48,6 +50,55 @@ def blas() -> dict[str, object]:
     path = next((file for library in _torch() if (file := symbols.origin_for(library, PRODUCT))), None)
     name = running(path, "blas")
     return {"implementation": shown(name) if path else "none", "library": path, "settings": settings(name)}
+
+
+def openblas() -> dict[str, object]:
+    """Return how OpenBLAS was built, the processor that its code is for, its threads and what starts them.
+
+    None stands for what this version does not tell. Source: cblas.h of OpenBLAS (``openblas_get_parallel``).
+    """
+    return {
+        "version": _text("openblas_get_config"),
+        "core": _text("openblas_get_corename"),
+        "threading": OPENBLAS_THREADING.get(_number("openblas_get_parallel")),
+        "OPENBLAS_NUM_THREADS": _number("openblas_get_num_threads"),
+    }
+
+
+def blis() -> dict[str, object]:
+    """Return BLIS's version, the processor that its code is for, its threads and what starts them.
+
+    None stands for what this version does not tell. Source: bli_info.h, bli_arch.h and bli_thread.h of BLIS.
+    """
+    name_of = symbols.function("bli_arch_string")
+    architecture = _number("bli_arch_query_id")
+    core = None
+    if name_of is not None and architecture is not None:
+        name_of.restype = ctypes.c_char_p
+        core = name_of(architecture).decode()
+    threading = [kind for kind in ("openmp", "pthreads") if _number(f"bli_info_get_enable_{kind}")]
+    threads = _number("bli_thread_get_num_threads")
+    return {
+        "version": _text("bli_info_get_version_str"),
+        "core": core,
+        "threading": threading[0] if threading else "none",
+        "BLIS_NUM_THREADS": threads and max(1, threads),  # -1 while nothing has set it: it then starts one
+    }
+
+
+def _text(name: str) -> str | None:
+    """Return the text that a function of the loaded libraries returns, or None where none has this function."""
+    function = symbols.function(name)
+    if function is None:
+        return None
+    function.restype = ctypes.c_char_p
+    return str(function().decode())
+
+
+def _number(name: str) -> int | None:
+    """Return the int that a function of the loaded libraries returns, or None where none has this function."""
+    function = symbols.function(name)
+    return None if function is None else int(function())
 
 
 def onednn() -> dict[str, object]:
