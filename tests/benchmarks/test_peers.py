@@ -134,9 +134,8 @@ def test_the_page_holds_the_first_profile_against_the_aims(run, page_file):
     assert "| plain python | 9 | " in page
     assert next(line for line in page.splitlines() if line.startswith("| ours | 9 |")).endswith("| equal |")
     assert "- ours against plain python: 1.4" in page
-    assert page.count("**reached**") == 5
+    assert (page.count("**reached**"), page.count("**missed**")) == (4, 1)
     assert "- ours against run_cpu: 1.5" in page
-    assert "ahead of it by 3% and more" in page
     assert "| run_cpu --enable-jemalloc | intel | jemalloc |" in page
 
 
@@ -145,7 +144,7 @@ def test_an_aim_that_is_missed_and_what_was_disturbed_are_said_to_be(run, simula
     run("--blocks", 9)
     page = page_file.read_text()
     line = next(line for line in page.splitlines() if "ours against plain python" in line)
-    assert line.endswith("above 1.2: **missed**")
+    assert line.endswith("above 1.6: **missed**")
     assert "9 of 9 blocks were disturbed from outside (most often: it swapped)" in page
     assert "| ours | run_cpu | 1.1" in page
     assert "| run_cpu | baseline |" not in page  # which nothing disturbed

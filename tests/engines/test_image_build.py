@@ -18,7 +18,7 @@ from envkit.worker.request import Inspect, WorkerRequest
 
 from tests.engines.conftest import QUICK, BuiltImage, run
 
-LIBRARIES = {"jemalloc", "tcmalloc", "mimalloc", "llvm-openmp", "intel-openmp"}
+LIBRARIES = {"jemalloc", "tcmalloc", "mimalloc", "mimalloc-2", "llvm-openmp", "intel-openmp", "openblas"}
 
 
 @pytest.fixture

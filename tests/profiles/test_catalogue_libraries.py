@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from envkit.profiles.catalogue import load
+from envkit.profiles.catalogue import check, load
+from envkit.worker.evidence.openmp import parse_display
 from envkit.worker.libraries import LIBRARIES, locate, search_folders
 
 from tests.profiles.test_catalogue import BAD, GOOD
@@ -105,3 +106,37 @@ def test_glibc_agrees():
             assert output([str(LOADER), "--list-tunables"], GLIBC_TUNABLES=value) == listing, value
     changed = output([str(LOADER), "--list-tunables"], GLIBC_TUNABLES="glibc.malloc.mmap_threshold=0x100000")
     assert "glibc.malloc.mmap_threshold: 0x100000 " in changed
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "listed"),
+    [
+        ("KMP_INIT_AT_FORK", "0", "false"),
+        ("KMP_FORKJOIN_BARRIER", "3,3", "3,3"),
+        ("KMP_PLAIN_BARRIER", "1,1", "1,1"),
+        ("KMP_REDUCTION_BARRIER", "2,2", "2,2"),
+        ("KMP_SPIN_BACKOFF_PARAMS", "2048,50", "2048,50"),
+        ("KMP_ABORT_DELAY", "1", "1"),
+        ("KMP_ALIGN_ALLOC", "128", "128"),
+        ("KMP_DISP_NUM_BUFFERS", "9", "9"),
+        ("KMP_ENABLE_TASK_THROTTLING", "no", "false"),
+        ("KMP_FORCE_MONOTONIC_DYNAMIC_SCHEDULE", "on", "true"),
+        ("KMP_FOREIGN_THREADS_THREADPRIVATE", "false", "false"),
+        ("KMP_GTID_MODE", "2", "2"),
+        ("KMP_HANDLE_SIGNALS", "1", "true"),
+        ("KMP_HOT_TEAMS_MODE", "1", "1"),
+        ("KMP_NESTING_MODE", "1", "1"),
+        ("KMP_NUM_LOCKS_IN_BLOCK", "4", "4"),
+        ("KMP_STORAGE_MAP", "verbose", "verbose"),
+        ("KMP_TASKING", "1", "1"),
+        ("KMP_TASK_STEALING_CONSTRAINT", "0", "0"),
+        ("KMP_TASKLOOP_MIN_TASKS", "8", "8"),
+        ("KMP_TEAMS_THREAD_LIMIT", "1", "1"),
+        ("KMP_VERSION", "1", "true"),
+    ],
+)
+def test_the_intel_runtime_lists_what_it_was_set_to(name, value, listed):
+    assert not check({name: value}, {"intel-openmp"}, {})
+    path = preloadable("intel-openmp")
+    load_it = [sys.executable, "-IS", "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1]).omp_get_max_threads()", path]
+    assert parse_display(output(load_it, KMP_SETTINGS="1", **{name: value}))[name] == listed

@@ -116,3 +116,38 @@ def test_a_build_without_them(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", torch_with(mkl_there=False, mkldnn_there=False))
     assert mkl() == {"available": False, "version": None, "max_threads": None}
     assert onednn() == {"available": False}
+
+
+SERVES = """
+import json, torch
+from envkit.worker.evidence import math_libraries
+print(json.dumps(math_libraries.blas()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("library", "variables", "settings"),
+    [
+        ("openblas", {"OMP_NUM_THREADS": "2"}, {"threading": "openmp", "OPENBLAS_NUM_THREADS": 2}),
+        ("blis", {}, {"threading": "openmp", "BLIS_NUM_THREADS": 1}),
+        ("blis", {"BLIS_NUM_THREADS": "3"}, {"threading": "openmp", "BLIS_NUM_THREADS": 3}),
+    ],
+)
+def test_a_preloaded_blas_serves_products_and_says_how(library, variables, settings):
+    found = locate(search_folders()).get(library) or pytest.skip(f"{library} is not installed here")
+    environment = {"PATH": os.defpath, "PYTHONPATH": os.environ.get("PYTHONPATH", ""), "LD_PRELOAD": found["path"]}
+    result = subprocess.run(
+        [sys.executable, "-c", SERVES], cwd=PROJECT, env={**environment, **variables}, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    blas = json.loads(result.stdout)
+    assert (blas["implementation"], blas["library"]) == (library, found["path"])
+    assert settings.items() <= blas["settings"].items()
+    assert blas["settings"]["core"]
+    assert blas["settings"]["version"]
+
+
+def test_a_version_that_tells_less_leaves_gaps(monkeypatch):
+    monkeypatch.setattr(math_libraries.symbols, "function", lambda name: None)
+    assert {*math_libraries.openblas().values()} == {None}
+    assert math_libraries.blis() == {"version": None, "core": None, "threading": "none", "BLIS_NUM_THREADS": None}
